@@ -37,9 +37,10 @@ async def build(
 ) -> AsyncIterator[App]:
     """Yield the wired service. Its store is open and accepts writes until the block ends.
 
-    lock: descriptor that holds the data directory's lock, which is closed at the end; None: this function takes the
-    lock. new: the action if there is no store: make one with its first tenant, access token and domain; make an empty
-    one, for a backup; or refuse. joins: this process is a node, which answers RADIUS requests.
+    lock: a descriptor that holds the lock of the data directory, and that is closed at the end; if None, this function
+    takes the lock. new: the action if there is no store: create one with a first tenant, access token and domain;
+    create an empty one for a backup; or raise an error. joins: whether this process joins the cluster as a node that
+    answers RADIUS requests.
 
     Raises Locked, Absent, ConfigError, DictionaryError, SchemaError, StoreError.
     """
@@ -49,9 +50,7 @@ async def build(
         is_new = _is_new(settings)
         if new == "refuse" and is_new:
             raise Absent("the database has no tables yet" if settings.database_url else f"{path} does not exist")
-        if (
-            settings.database and not settings.database_url
-        ):  # it may be outside, and another data directory may use it too
+        if settings.database and not settings.database_url:  # another data directory may use the same database file
             held.callback(os.close, take_lock(settings.database_path.with_name(settings.database_path.name + ".lock")))
         dictionary = load_dictionary(*([settings.dictionaries] if settings.dictionaries else []))
         for note in dictionary.notes:

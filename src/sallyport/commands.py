@@ -1,4 +1,4 @@
-"""Requests of the command line: every operation of the API, and commands for tasks without an operation.
+"""Requests of the command line. They run every operation of the API, and commands for tasks that have no operation.
 
     {"path": "/ad/PreviewEnforcement", "body": {"days": 7}, "domain": "corp"}
     {"command": "db.backup", "arguments": {"path": "/var/backups/sallyport.db"}}
@@ -42,8 +42,8 @@ from sallyport.web.scope import Caller, Role, Whole
 
 
 class AskedOperation(Arguments):
-    """An operation to run. domain, domains: names or ids; they set domainId and domainIds of the body. orgId and
-    tenantId are set too. A list whose entries belong to several tenants is not accepted."""
+    """An operation to run. domain, domains: the names or ids of domains; they set domainId and domainIds in the body.
+    orgId and tenantId are set too. A list whose entries belong to several tenants is not accepted."""
 
     path: str
     body: dict[str, object] | Annotated[list[dict[str, object]], Field(max_length=MOST_ENTRIES)] = Field(
@@ -68,7 +68,7 @@ class Scope(Arguments):
 
 
 class Level(Arguments):
-    """The lowest level that the service logs; None: the command only returns the present level."""
+    """The lowest level that the service logs. If it is None, the command only returns the present level."""
 
     level: Literal["debug", "info", "warning", "error"] | None = None
 
@@ -94,7 +94,8 @@ class Requests:
     async def run(self, asked: Mapping[str, object], user: str) -> bytes:
         """Run a request and return its result in JSON. user: the local user, for the audit trail.
 
-        Invalid, NotFound: there is no such operation, command, domain or tenant; and all errors of the operation.
+        Raises Invalid or NotFound if there is no such operation, command, domain or tenant. Also raises all errors of
+        the operation.
         """
         try:
             if "path" in asked:
@@ -102,7 +103,7 @@ class Requests:
             wanted = AskedCommand.model_validate(asked)
         except ValidationError as error:
             raise refusal(error) from None
-        # In a thread, since the arguments of an import may contain thousands of clients.
+        # In a thread, because the arguments of an import may contain thousands of clients.
         ready = await trio.to_thread.run_sync(self._commands.ready, wanted.command, wanted.arguments)
         with acting_as(Actor("command line", user)):
             return json.dumps(await ready()).encode()
@@ -119,11 +120,11 @@ class Requests:
             filled["domainId"] = self._domains.named(tenant_id, asked.domain).id
         if asked.domains is not None:
             filled["domainIds"] = [self._domains.named(tenant_id, name).id for name in asked.domains]
-        whole = [{**filled, **body} for body in bodies]  # the gate compares the scope of each body
+        whole = [{**filled, **body} for body in bodies]  # the gate compares the scope in each body with the caller
         caller = Caller(0, organization, number, tenant_id, Role.ADMIN, user, is_installation=True)
         try:
             octets = json.dumps(whole if isinstance(asked.body, list) else whole[0], ensure_ascii=False).encode()
-        except UnicodeEncodeError:  # an option of the command line may be in any encoding
+        except UnicodeEncodeError:  # an option of the command line may contain text in any encoding
             raise Invalid("a value is not valid UTF-8") from None
         except RecursionError:
             raise Invalid("the body is nested too deeply") from None
@@ -172,11 +173,11 @@ def commands(app: App) -> Commands:
 
 
 def _single_commands(app: App) -> dict[str, Command]:
-    """Return the commands of areas that have one: domain.add, listen.senders, log.level, session.domain; and those with
-    which a worker asks another."""
+    """Return the commands of areas that have only one: domain.add, listen.senders, log.level, session.domain. Also
+    return the commands by which a worker asks another worker."""
 
     async def add(wanted: AddDomain) -> JSON:
-        """Add a domain and, if its tenant is new, the tenant, in one transaction."""
+        """Add a domain in one transaction. If its tenant does not exist yet, add the tenant too."""
         before = await app.tenancy.numbers()
         made = await added(app.domains, app.tenancy.tenant_maker(wanted.orgId, wanted.tenantId), wanted)
         return {**made.model_dump(), "new": token_commands.new(before, wanted.orgId, wanted.tenantId)}
@@ -203,7 +204,7 @@ def _single_commands(app: App) -> dict[str, Command]:
         return (await trio.to_thread.run_sync(render, app.registry)).decode()
 
     async def domain(wanted: DomainOf) -> JSON:
-        """Return the domain of a session. The command line names a session by its id alone, but operations need the
+        """Return the domain of a session. The command line names a session only by its id, but operations need the
         domain."""
         return await app.sessions.domain_of(wanted.session)
 

@@ -51,7 +51,8 @@ log = structlog.get_logger()
 
 @dataclass(frozen=True, slots=True)
 class Worker:
-    """One of the processes of a service. number: counted from 1. notifier: of the process that has started it."""
+    """One of several processes of the service. number: the number of the process, from 1. notifier: sends messages to
+    the process that has started it."""
 
     number: int
     sockets: Sockets
@@ -72,7 +73,7 @@ async def serve(
     """Run the service until `stop` is set. Raises StartError or StoreError if it cannot start.
 
     hung_up: receives an item for each SIGHUP. read: returns the present settings. lock: see `build`. worker: this
-    process, if there are several; None: the only one.
+    process if there are several processes; None if it is the only one.
     """
     notifier = Notifier(environ) if worker is None else worker.notifier
     async with build(settings, environ, lock=lock, joins=True) as app:
@@ -112,7 +113,7 @@ async def serve_until_signal(
     ready: Callable[[], None] = lambda: None,
     worker: Worker | None = None,
 ) -> None:
-    """Run the service until SIGTERM or SIGINT; a worker also until the process that has started it is gone.
+    """Run the service until SIGTERM or SIGINT. A worker also stops when the process that has started it has ended.
 
     read: returns the present settings, for SIGHUP. lock: see `build`. ready: called when every listener answers.
     """
@@ -140,7 +141,7 @@ async def serve_until_signal(
 
 
 async def _stop_without_parent(parent: ToParent, stop: trio.Event) -> None:
-    await trio.lowlevel.wait_readable(parent.socket)  # it sends nothing: this is its end
+    await trio.lowlevel.wait_readable(parent.socket)  # only when the parent has ended: it never sends
     log.warning("worker_without_parent")
     stop.set()
 
@@ -208,7 +209,8 @@ async def _answer_requests(
 
 
 async def _drain(app: App, waiting: trio.Nursery, exchanges: Sequence[Exchange]) -> None:
-    """Wait for logins in progress, up to a time limit; then decide logins that wait for a second factor, and write all.
+    """Wait for logins in progress, up to a time limit. Then decide the logins that wait for a second factor, and write
+    all events.
 
     If a first factor has no result by then, no reply is sent and the device retries.
     """
@@ -245,7 +247,8 @@ def _services(app: App) -> Services:
 async def _exchanges(
     app: App, services: Services, listeners: Sequence[tuple[Kind, socket.socket]], waiting: trio.Nursery
 ) -> list[Exchange]:
-    """Return an exchange for each socket, with the answers that were sent before a restart."""
+    """Return an exchange for each socket. It contains the answers that were sent before a restart, for
+    retransmissions."""
     kept = await app.journal.recent()
     exchanges = []
     for number, (kind, sock) in enumerate(listeners):

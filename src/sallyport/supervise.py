@@ -1,8 +1,8 @@
 """This module sends reports to systemd, and reloads the settings on SIGHUP.
 
 The service notifies systemd's watchdog each time a test write to the store ends, with or without an error. This shows
-that the event loop and the writer both run. A full disk is no reason for a restart, since a restart frees no space. A
-writer that hangs is a reason.
+that the event loop and the writer both run. If the disk is full, the watchdog is still notified, because a restart
+frees no space. If the writer hangs, it is not notified, and systemd restarts the service.
 """
 
 import shutil
@@ -23,8 +23,8 @@ from sallyport.store.model import Store
 LOOK_S: Final = 60.0
 """Seconds between two checks of the free disk space."""
 MORE: Final = 1.25
-"""Hysteresis: the shortage ends when the free space exceeds the limit by this factor, so that a level near the limit
-is logged once."""
+"""The shortage ends only when the free space exceeds the limit by this factor. Therefore a level that varies near
+the limit is logged once."""
 AT_ONCE = frozenset({"log_level", "log_identities"})
 """Settings that a reload applies without a restart."""
 
@@ -53,9 +53,9 @@ def free_octets(directory: Path) -> int | None:
 
 
 async def watch_room(directory: Path, least: int, free: Callable[[Path], int | None] = free_octets) -> None:
-    """Log a warning when less than `least` octets are left for the database, long before writes fail; the next warning
-    is logged only after there was enough space again. least: 0 means no warning. free: a function that returns the free
-    octets of a directory's file system. Runs until cancelled."""
+    """Log a warning when less than `least` octets are left for the database, which is long before writes fail. The
+    next warning is logged only after there was enough space again. least: if 0, no warning is logged. free: a
+    function that returns the free octets of a directory's file system. Runs until cancelled."""
     is_short = False
     while least:
         left, was_short = free(directory), is_short
@@ -72,8 +72,8 @@ async def watch_room(directory: Path, least: int, free: Callable[[Path], int | N
 async def reload(app: App, read: Callable[[], Settings]) -> list[str]:
     """Reload settings, certificates and the store's configuration; return the changed settings that need a restart.
 
-    ConfigError: a setting or a certificate cannot be used. Raises StoreError. After an error, the settings before stay
-    in force.
+    ConfigError: a setting or a certificate cannot be used. Raises StoreError. After an error, the previous settings
+    stay in force.
     """
     settings = read()
     if app.tls is not None:

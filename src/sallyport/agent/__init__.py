@@ -1,5 +1,5 @@
-"""The agents: programs that run on a machine, or near a directory, to which the service cannot connect. They send HTTPS
-requests to the service. Their code does not import the packages store and web.
+"""The agents are programs that run on a machine, or near a directory, to which the service cannot connect. They send
+HTTPS requests to the service. Their code does not import the packages store and web.
 
 Each agent has one configuration file (TOML, mode 0600) with the service's URL and an enrolment key. The command
 `sallyport agent key create` prints this file. At its first start an agent generates its own key, sends the hash of the

@@ -1,6 +1,6 @@
-"""`sallyport agent install` and `uninstall`: an agent's configuration file and its systemd unit.
+"""`sallyport agent install` and `uninstall` write and remove an agent's configuration file and its systemd unit.
 
-`sallyport agent key`: enrolment keys, and the initial configuration files of agents.
+`sallyport agent key` manages enrolment keys, and prints the initial configuration files of agents.
 """
 
 import shutil
@@ -201,8 +201,8 @@ def revoke(line: CommandLine, *, key: int, domain: str) -> None:
 
 
 def _write(config: Path, text: str, agent: "Installed") -> None:
-    """Check the configuration file as the agent does, and write it. ConfigError: the file is invalid, or is for another
-    kind of agent."""
+    """Check the configuration file as the agent does, and write it. ConfigError: the file is invalid, or belongs to
+    another kind of agent."""
     from sallyport.agent import file
     from sallyport.base import disk
 

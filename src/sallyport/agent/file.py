@@ -1,5 +1,5 @@
-"""The configuration file of an agent: reading and checking it, and rewriting it when its API keys change. Also the lock
-of the state directory.
+"""This module reads and checks the configuration file of an agent, and rewrites it when its API keys change. It also
+locks the agent's state directory.
 
     service = "https://sallyport.example.org"
     enrolment_key = "spk_..."
@@ -33,14 +33,14 @@ _TABLE: Final = re.compile(r"^[ \t]*\[", re.MULTILINE)
 
 
 class Table:
-    """A TOML table of the file. Each method removes one key and returns its value; `end` finds unknown keys."""
+    """A TOML table of the file. Each method removes one key and returns its value. `end` then finds unknown keys."""
 
     def __init__(self, values: Mapping[str, object], where: str) -> None:
         self._values = dict(values)
         self._where = where
 
     def text(self, name: str, default: str | None = None) -> str:
-        """Take a text. Without a default the key is required, and the text must not be empty. Raises ConfigError."""
+        """Take a text. If there is no default, the key is required and must not be empty. Raises ConfigError."""
         value = self._values.pop(name, default)
         if value is None or (default is None and value == ""):
             raise self.wrong(name, "is missing")
@@ -77,7 +77,7 @@ class Table:
         return value
 
     def choice(self, name: str, default: str, *others: str) -> str:
-        """Take one of several words: the default or one of the others. Raises ConfigError."""
+        """Take one of several words: the default or one of `others`. Raises ConfigError."""
         value = self._values.pop(name, default)
         if value not in (default, *others):
             raise self.wrong(name, f"must be one of {', '.join((default, *others))}")
@@ -104,9 +104,9 @@ class Table:
 class Credentials:
     """The API keys in the file.
 
-    key: the agent's own key. next_key: a generated key that the service has not accepted yet. renew_at: time at which
-    to renew `key`, in ISO 8601; empty if unknown. former_key: the key before `key`; a service that was restored from a
-    backup may know only this one.
+    key: the agent's own key. next_key: a generated key that the service has not accepted yet. renew_at: the time at
+    which to renew `key`, in ISO 8601; empty if unknown. former_key: the key before `key`; a service that was restored
+    from a backup may know only this one.
     """
 
     enrolment_key: Secret | None = None
@@ -119,7 +119,7 @@ class Credentials:
 @dataclass(frozen=True, slots=True)
 class AgentFile:
     """The settings that are common to the files of both agents. own: the table `[endpoint]` or `[directory]`, which the
-    agent itself reads and checks."""
+    respective agent reads and checks."""
 
     path: Path
     service: str
@@ -130,8 +130,8 @@ class AgentFile:
 
 
 def read(path: Path, agent: str) -> AgentFile:
-    """Return the settings in an agent's file. agent: name of the agent's table. ConfigError: the file is missing, not
-    private, or invalid."""
+    """Return the settings in an agent's file. agent: the name of the agent's table. ConfigError: the file is missing,
+    not private, or invalid."""
     table = Table(_parsed(_text(path), path), str(path))
     ca_certificate = table.text("ca_certificate", "")
     file = AgentFile(
@@ -231,7 +231,7 @@ def _check_owner(path: Path, found: os.stat_result) -> None:
 
 @contextmanager
 def alone(directory: Path) -> Iterator[None]:
-    """Lock a state directory within this context. The directory is created if it is missing.
+    """Hold the lock of a state directory within this context. The directory is created if it is missing.
 
     Locked: another agent is running. Raises ConfigError.
     """

@@ -42,7 +42,7 @@ class KeyRing:
 
     @property
     def enrolment_key(self) -> Secret | None:
-        """Return the enrolment key in the file; None if there is none, as after the exchange."""
+        """Return the enrolment key in the file. Return None if there is none, for example after the exchange."""
         return self._keys.enrolment_key
 
     @property
@@ -53,15 +53,15 @@ class KeyRing:
         return self._keys.key
 
     def reload(self) -> None:
-        """Read the file again, since an admin may have added an enrolment key. Raises ConfigError."""
+        """Read the file again, because an admin may have added an enrolment key. Raises ConfigError."""
         self._keys = file.read(self._path, self._agent).credentials
 
     def enrol(self, fields: Mapping[str, object] = _NO_FIELDS, *, path: str = EXCHANGE) -> dict[str, object] | None:
         """Exchange the enrolment key, if there is one, for the agent's own key; return the service's answer.
 
-        Return None if the file has no enrolment key. fields: further fields of the request body. path: exchangeKey or
-        another operation whose answer has the same form. Raises ServiceAway, ServiceRefused; ConfigError: the file
-        cannot be written.
+        Return None if the file has no enrolment key. fields: further fields of the request body. path: the path of
+        exchangeKey, or of another operation with the same form of answer. Raises ServiceAway, ServiceRefused;
+        ConfigError: the file cannot be written.
         """
         enrolment_key = self._keys.enrolment_key
         if enrolment_key is None:
@@ -86,7 +86,7 @@ class KeyRing:
     def refused(self, refusal: ServiceRefused) -> None:
         """Recover after the service has refused a request.
 
-        Read the file again, since an admin may have added an enrolment key. If the refusal is about the key (401),
+        Read the file again, because an admin may have added an enrolment key. If the service has refused the key (401),
         register the key again with the former key. Raises ConfigError.
         """
         self.reload()
@@ -97,7 +97,7 @@ class KeyRing:
                 self._keep({}, answer)
 
     def _register(self, path: str, fields: Mapping[str, object], authority: Secret) -> tuple[dict[str, object], str]:
-        """Register the hash of the next key, and generate the key if there is none; return (answer, next key).
+        """Register the hash of the next key; return (answer, next key). If there is no next key, generate it.
 
         authority: the key that authorizes the request.
         """

@@ -35,7 +35,7 @@ _CHUNK: Final = 65_536
 
 
 class ServiceClient:
-    """A client of one service, for use by one thread at a time.
+    """A client of one service. Only one thread at a time may use it.
 
     url: `https://host[:port][/path]`; `http://` only for a loopback address. ca_certificate: a PEM file whose
     certificates replace the system's trust store. agent: the User-Agent header. ConfigError: the URL has another form,
@@ -65,10 +65,10 @@ class ServiceClient:
         key: Secret | None = None,
         timeout_s: float = TIMEOUT_S,
     ) -> dict[str, object]:
-        """Send a POST request; return the JSON object of the answer. key: an API key. timeout_s: limit of the whole
-        request.
+        """Send a POST request; return the JSON object of the answer. key: the API key. timeout_s: the time limit of the
+        whole request.
 
-        The service may carry out the request twice, if the connection is closed before the answer. Raises ServiceAway,
+        If the connection is closed before the answer, the service may carry out the request twice. Raises ServiceAway,
         ServiceRefused.
         """
         octets = json.dumps(body, ensure_ascii=False, separators=(",", ":")).encode()
@@ -158,8 +158,8 @@ class ServiceClient:
 
 
 class BackOff:
-    """An exponential back-off. The wait doubles with each failure. It is reduced at random by up to half, so that
-    agents do not all retry at the same time. chance: returns a random number in 0..1."""
+    """An exponential back-off. The wait doubles with each failure. It is reduced at random by up to half, so that not
+    all agents retry at the same time. chance: a function that returns a random number in 0..1."""
 
     def __init__(
         self, *, first_s: float = FIRST_WAIT_S, most_s: float = MOST_WAIT_S, chance: Callable[[], float] = random.random
@@ -170,7 +170,7 @@ class BackOff:
         self._wait_s = first_s
 
     def failed(self, at_least_s: float = 0.0) -> float:
-        """Return the seconds to wait after a failure. at_least_s: seconds of the Retry-After header."""
+        """Return the seconds to wait after a failure. at_least_s: the seconds in the Retry-After header."""
         wait_s = self._wait_s * (1 - self._chance() / 2)
         self._wait_s = min(self._most_s, 2 * self._wait_s)
         return max(wait_s, min(at_least_s, self._most_s))

@@ -38,8 +38,8 @@ full_every_hours = 24
 
 @dataclass(frozen=True, slots=True)
 class DirectoryPlace:
-    """The known settings of a directory, for an agent's file. certificate: trusted certificates of its servers, in
-    PEM."""
+    """The known settings of a directory, for an agent's file. certificate: the trusted certificates of the directory's
+    servers, in PEM."""
 
     name: str = ""
     servers: Sequence[str] = ()
@@ -50,7 +50,8 @@ class DirectoryPlace:
 
     @classmethod
     def of(cls, ldap: Mapping[str, object], wished: Mapping[str, object], name: str) -> "DirectoryPlace":
-        """Return the settings in `wished`, completed from the first factor `ldap`. name: the default name."""
+        """Return the settings in `wished`, completed from the first factor `ldap`. name: the name of the directory if
+        `wished` has none."""
         found = {field: wished.get(field) or ldap.get(field) for field in ("servers", "baseDN", "bindDN", "startTls")}
         servers = found["servers"]
         return cls(

@@ -1,4 +1,4 @@
-"""The composition root: it builds the connected objects of the service from Settings.
+"""The composition root. It builds the objects of the service from Settings and connects them.
 
 No other module knows how the areas are connected. `logins` connects the parts of the login path.
 """
@@ -108,7 +108,7 @@ from sallyport.tenancy.keys.service import Keys
 from sallyport.tenancy.service import Tenancy
 from sallyport.web.server import Tls
 
-WRONG_WALLET_KEYS = 10  # limit of wrong keys, and of wrong presentations, of one token in a short time
+WRONG_WALLET_KEYS = 10  # limit of the wrong keys, and of the wrong presentations, of one token in a short time
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,7 +131,7 @@ class Overrides:
 
 
 class App:
-    """The areas of the service, connected, with an open store. `prepare` fills the caches in memory."""
+    """The connected areas of the service, with an open store. Call `prepare` to fill the caches in memory."""
 
     def __init__(
         self,
@@ -146,7 +146,7 @@ class App:
         self.clock = clock = overrides.clock
         self.settings = settings
         self.vault = vault
-        self.http_address: Address | None = None  # address of the HTTP listener, once it is bound
+        self.http_address: Address | None = None  # the address of the HTTP listener, when it is bound
         self.siblings = Siblings({})
         self.tls: Tls | None = None
         if settings.tls_certificate and settings.tls_key:
@@ -227,7 +227,7 @@ class App:
         self._wire_store()
 
     def _wire_store(self) -> None:
-        """Wire what works on the store as a whole, and drops what is outdated in memory."""
+        """Connect the parts that work on the whole store, and the functions that drop outdated data from memory."""
         store, vault, clock, settings = self.store, self.vault, self.clock, self.settings
         self.rotation = Rotation(store, vault, clock, without=partial(node_parts.nodes_without_key, self))
         self.copies = Copies(
@@ -315,7 +315,8 @@ class App:
         )
 
     async def note(self, action: str, target: str, changes: Mapping[str, JSON]) -> None:
-        """Write an entry of the audit trail about the whole installation, for a change outside the store."""
+        """Write an entry of the audit trail about a change outside the store. The entry is about the whole
+        installation."""
         await self.store.write(
             lambda tx: record(tx, action, at=self.clock(), tenant_id=INSTALLATION, target=target, changes=changes)
         )
@@ -334,7 +335,7 @@ class App:
         return dynamic, Revocations(self.store, self.cluster, dynamic, self.domains, self.rules, self.clock)
 
     def _forget(self) -> None:
-        """Empty the caches that are filled on use."""
+        """Empty the caches that are filled when they are used."""
         for cached in (self.tenancy, self.keys, self.users, self.directory.principals):
             cached.forget()
 
@@ -359,17 +360,18 @@ class App:
         return self.dictionary.attribute(attribute).value_name(number)
 
     def _void(self, tx: Tx, revoke_tokens: bool) -> None:
-        """Invalidate prompts, codes and tokens in a restored backup, so that used ones are not valid again."""
+        """Invalidate the prompts, codes and tokens in a restored backup. Otherwise some that were used before would be
+        valid again."""
         now = self.clock()
         sessions.void(tx)
         self.did.requests.void(tx)
-        endpoints_repo.void_codes(tx, now // (STEP_S * SECOND) + 1)  # a code of the next time step is accepted early
+        endpoints_repo.void_codes(tx, now // (STEP_S * SECOND) + 1)  # a code of the next time step is accepted too
         if revoke_tokens:
             tokens_repo.revoke_all(tx, at=now)
             keys_repo.revoke_enrolments(tx, now)
 
     async def restored(self) -> None:
-        """Reload all data that are held in memory, since the store was replaced. Raises StoreError, SecretError."""
+        """Reload all data that are held in memory, because the store was replaced. Raises StoreError, SecretError."""
         await self.configuration.restored()
         await self.agents.prepare()
         await self.logins.lockouts.load()
@@ -384,7 +386,7 @@ class App:
         return self.http.of(self.domains.tenant_of(domain_id) or 0)
 
     def agent_file(self, key: KeyRecord, secret: str, wished: Mapping[str, object]) -> str:
-        """Return the text of an agent's configuration file. wished: values from the request."""
+        """Return the text of an agent's configuration file. wished: the values that the request contains."""
         service = str(wished.get("service") or self.settings.link_base(self.http_address))
         if key.agent == Agent.ENDPOINT:
             return endpoint_file(service, secret)
@@ -402,7 +404,8 @@ class App:
         return self.settings.link_base(self.http_address) + ENROLMENT_PATH + secret
 
     def _check_key(self, tx: Tx) -> None:
-        """Check that the master key opens the sealed values of a replacement store. Raises SecretError."""
+        """Check that the secrets in a store can be opened with the master key, before this store replaces the present
+        one. Raises SecretError."""
         self.clients.check_key(tx)
         self.users.check_key(tx)
         self.logins.providers.check_key(tx)
@@ -413,13 +416,13 @@ class App:
         check_key(tx, self.vault)
 
     def apply(self, settings: Settings) -> None:
-        """Apply the settings that may change while the service runs: the log level, and whether the log has names of
-        people."""
+        """Apply the settings that may change while the service runs: the log level, and whether the log contains the
+        names of people."""
         logs.set_level(settings.log_level)
         logs.hide_identities(self.vault.pseudonyms if settings.log_identities == "hashed" else None)
 
     def reloaded(self) -> None:
-        """Record the time of the last reload of settings and configuration, for the metrics."""
+        """Record the present time as the time of the last reload of settings and configuration, for the metrics."""
         self.process_metrics.reloaded.set(time.time())
 
     async def prepare(self) -> None:

@@ -1,4 +1,5 @@
-"""The composition of the login path: its steps, the MFA providers, the first factors, and tests of login rules."""
+"""This module connects the parts of the login path: its steps, the MFA providers, the first factors, and the tests of
+login rules."""
 
 from __future__ import annotations
 
@@ -90,7 +91,8 @@ class Logins:
         )
 
     def _calls(self) -> tuple[Challenges, Calls]:
-        """Return the challenges and the calls of providers: of several nodes if the database is shared."""
+        """Return the challenges and the calls of providers. If the database is shared, these are the implementations
+        for several nodes."""
         app = self._app
         if not app.cluster.is_shared:
             return Challenges(app.store, app.vault, app.clock), Calls()
@@ -125,7 +127,7 @@ class Logins:
         )
 
     def _winbind_of(self, domain_id: int) -> Helpers | None:
-        """Return the helpers for the winbind of this host; None if the domain's organization may not use it.
+        """Return the helpers for the winbind of this host. Return None if the domain's organization may not use it.
 
         The host has joined the Active Directory of one company, so other organizations must not use it.
         """

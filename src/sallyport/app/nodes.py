@@ -1,4 +1,5 @@
-"""The composition of this node with the others: its place in the cluster, and the changes that other nodes make."""
+"""This module connects this node with the others: its membership in the cluster, and the changes that other nodes
+make."""
 
 from __future__ import annotations
 
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
 
 
 def cluster_of(app: App) -> Cluster:
-    """Return this node among the others; on the embedded database, there are no others."""
+    """Return this node as a member of the cluster. With the embedded database, there are no other nodes."""
     settings = app.settings
 
     def address() -> str:
@@ -39,12 +40,12 @@ def cluster_of(app: App) -> Cluster:
 
 
 def notices_of(app: App) -> Notices:
-    """Return the notices to other nodes."""
+    """Return the object that sends notices to other nodes and receives theirs."""
     return SharedNotices(app.store, lambda: app.cluster.id) if app.store.is_shared else NoNotices()
 
 
 def guesses_of(app: App, kind: str, *, burst: int) -> Guesses:
-    """Return the limit of wrong keys, which counts over all nodes. kind: of the keys."""
+    """Return the limit of wrong keys. The wrong keys of all nodes count together. kind: the kind of the keys."""
     notice = f"wrong_{kind}"
     guesses = Guesses(burst=burst, tell=partial(app.notices.send, notice))
     app.notices.receive(notice, lambda values, age_us: guesses.count(str(values[0]), app.clock() - age_us))
@@ -52,7 +53,7 @@ def guesses_of(app: App, kind: str, *, burst: int) -> Guesses:
 
 
 def follower_of(app: App) -> Follower:
-    """Return the follower, which drops from memory what other nodes have changed."""
+    """Return the follower. It drops data from memory that other nodes have changed."""
 
     def users_changed(domain_id: int) -> None:
         if domain_id:
@@ -77,7 +78,8 @@ def follower_of(app: App) -> Follower:
 
 
 def spool_of(app: App) -> Spool | None:
-    """Return the spool of accounting records. The embedded database needs none, because its disk would be the same."""
+    """Return the spool of accounting records. With the embedded database there is none, because it would be on the same
+    disk."""
     if not app.store.is_shared:
         return None
     _, _, worker = app.settings.node.partition("/")

@@ -1,9 +1,11 @@
-"""The periodic tasks of the service: those that each node runs for itself, and those that one node runs for all.
+"""The periodic tasks of the service. Some are run by each node for itself. The others are run by one node for all
+nodes.
 
-A task of the second kind runs on the node with the lease. If a node that was paused could do harm, its transactions
-check the lease: retention by size, positions of outlets, revocations, handed-over imports, silent agents, scheduled
-rotations. The others may run twice at the same time: they compare and set a row (directory schedules, mode reverts,
-sessions of restarted devices), or change only rows that are overdue.
+A task of the second kind runs on the node with the lease. A node that was paused may believe that it still has the
+lease. If this could do harm, the transactions of the task check the lease. These tasks are retention by size, positions
+of outlets, revocations, handed-over imports, silent agents and scheduled rotations. The other tasks may run twice at
+the same time. They compare and set a row (directory schedules, mode reverts, sessions of restarted devices), or change
+only rows that are overdue.
 """
 
 from collections.abc import Awaitable, Callable
@@ -15,7 +17,7 @@ Tasks: TypeAlias = tuple[Callable[[], Awaitable[object]], ...]
 
 
 def of_node(app: App) -> Tasks:
-    """Return the tasks that each node runs: they keep its memory."""
+    """Return the tasks that each node runs to keep its memory up to date."""
     return (
         app.cluster.run,
         app.nodes.run,
@@ -25,18 +27,18 @@ def of_node(app: App) -> Tasks:
         app.clients.run,
         app.configuration.watch,
         app.sessions.run,
-        app.reverts.run,  # each node knows the deadlines; the one with the lease reverts
+        app.reverts.run,  # each node knows the deadlines, but only the node with the lease reverts
         app.logins.providers.run,
         app.logins.ntlm_auth.run,
         app.logins.lockouts.run,
-        app.directory.jobs.run,  # of its own files, and jobs without a file
+        app.directory.jobs.run,  # the node's own files, and jobs without a file
         app.agents.states.run,
         app.agents.presence.run,
     )
 
 
 def of_leader(app: App) -> Tasks:
-    """Return the tasks that one node runs for all."""
+    """Return the tasks that one node runs for all nodes."""
     return (
         app.retention.run,
         app.audit_retention.run,

@@ -18,8 +18,8 @@ PAGE = 100
 class ListAudit(Arguments):
     """Arguments of audit.list, which returns entries of a domain or of the whole installation, newest first.
 
-    domain: name or domainId; None: the whole installation. after: (time in microseconds, id) of the last entry on the
-    previous page.
+    domain: the name or domainId; None for the whole installation. after: the (time in microseconds, id) of the last
+    entry on the previous page.
     """
 
     domain: str | None = None
@@ -33,8 +33,8 @@ class ListAudit(Arguments):
 
 
 def commands(service: Audit, tenants: Tenants, find_domain: Callable[[str], int]) -> dict[str, Command]:
-    """Return the commands of the audit trail by name. find_domain: function that returns the id of a domain, given its
-    name or id; it raises NotFound."""
+    """Return the commands of the audit trail by name. find_domain: a function that returns the id of a domain, given
+    its name or id. It raises NotFound."""
 
     async def listing(wanted: ListAudit) -> JSON:
         query = AuditQuery(

@@ -9,7 +9,7 @@ FOREVER = 2**63 - 1
 
 @dataclass(frozen=True, slots=True)
 class AuditRow:
-    """An entry of the audit trail. at: microseconds. changes: JSON."""
+    """An entry of the audit trail. at: the time in microseconds. changes: the changed fields in JSON."""
 
     id: int
     at: int
@@ -34,11 +34,11 @@ class NumberedRow(AuditRow):
 
 @dataclass(frozen=True, slots=True)
 class AuditQuery:
-    """A query for one page of entries: entries of a domain if `domain_id` is given, else of a tenant if `tenant_id` is
-    given, else all.
+    """A query for one page of entries. It selects the entries of a domain if `domain_id` is given, else of a tenant if
+    `tenant_id` is given, else all entries.
 
-    search: text that an entry must contain; empty for any. since, until: range of times; `until` is exclusive. action,
-    actor: exact values; empty for any. before: (at, id) of the last entry on the previous page.
+    search: the text that an entry must contain; empty for any. since, until: the range of times; `until` is exclusive.
+    action, actor: the exact values; empty for any. before: the (at, id) of the last entry on the previous page.
     """
 
     tenant_id: int | None = None
@@ -78,7 +78,7 @@ def newest(tx: Tx, query: AuditQuery) -> list[AuditRow]:
 
 
 def matching(tx: Tx, query: AuditQuery) -> int:
-    """Return the number of matches. If the query has no further filter, this is a stored total."""
+    """Return the number of matches. If the query has no filter other than domain and tenant, this is a stored total."""
     if query.narrowed:
         where, parameters = _filter(query)
         return tx.value(int, f"select count(*) from audit_trail where {where}", **parameters) or 0
@@ -87,7 +87,7 @@ def matching(tx: Tx, query: AuditQuery) -> int:
 
 
 def between(tx: Tx, after: int, last: int, limit: int) -> list[NumberedRow]:
-    """Return the entries after an id, up to another one, at most `limit`."""
+    """Return at most `limit` entries after one id and up to another id."""
     columns = ", ".join(f"audit_trail.{name} as {name}" for name in AuditRow.__dataclass_fields__)
     return tx.all(
         NumberedRow,

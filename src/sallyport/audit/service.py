@@ -1,9 +1,9 @@
-"""The service for the audit trail: pages and retention.
+"""The service for the audit trail. It returns pages of entries, and deletes old entries.
 
-Entries are deleted after `audit_days`, or never if `audit_days` is 0. There are few entries, and the exact time of
-deletion does not matter, so the trail is checked once an hour. Expired entries are deleted in chunks of a few hundred
-rows. A transaction deletes one chunk and updates the totals; between the transactions is a pause, in which logins can
-use the writer.
+Entries are deleted after `audit_days`, or never if `audit_days` is 0. The trail is checked only once an hour, because
+there are few entries, and the exact time of deletion does not matter. Expired entries are deleted in chunks of a few
+hundred rows. A transaction deletes one chunk and updates the totals. Between the transactions there is a pause, in
+which logins can use the writer.
 """
 
 from functools import partial
@@ -45,7 +45,7 @@ class Audit:
 
 
 class Retention:
-    """The deletion of expired entries. days: retention time in days; 0: entries are never deleted."""
+    """The deletion of expired entries. days: the retention time in days; if it is 0, entries are never deleted."""
 
     def __init__(self, store: Store, *, days: int, clock: Clock = now_us, every_s: float = EVERY_S) -> None:
         self._store = store

@@ -10,10 +10,8 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Actor:
-    """The actor of a change. kind: `token`, `command line`, `agent`, or `service` (a change without a request).
-
-    name: name of the token or the user. tenant_id: tenant of the token or the agent.
-    """
+    """The actor of a change. kind: `token`, `command line`, `agent`, or `service` if no request makes the change.
+    name: the name of the token or the user. tenant_id: the tenant of the token or the agent."""
 
     kind: str
     name: str = ""

@@ -1,7 +1,7 @@
-"""Canonical forms of IP addresses, networks and host names, so that equal ones are equal as text.
+"""Canonical forms of IP addresses, networks and host names: equal addresses, networks or names have equal texts.
 
 IP addresses have the form of RFC 5952. An IPv4-mapped IPv6 address (RFC 4291 section 2.5.5.2) becomes the IPv4 address,
-since dual-stack programs write IPv4 addresses in that form.
+because dual-stack programs write IPv4 addresses in that form.
 """
 
 import re
@@ -23,7 +23,8 @@ def parse_address(text: str) -> Address:
 
 
 def parse_network(text: str) -> Network:
-    """Return the network; bits behind the prefix are cleared. ValueError: the text is neither a network nor an address.
+    """Return the network. The bits after the prefix are cleared. ValueError: the text is neither a network nor an
+    address.
 
     Without a prefix length, the network is the single address.
     """
@@ -58,7 +59,7 @@ def is_loopback(host: str) -> bool:
 
 
 def is_host(text: str) -> bool:
-    """Return whether a text is an IP address without a zone, or has the form of a host name."""
+    """Return whether a text is an IP address without a zone, or a text in the form of a host name."""
     try:
         ip_address(text)
     except ValueError:

@@ -1,4 +1,4 @@
-"""Tables in memory with a limit on their entries, and a share of it for each owner.
+"""Tables in memory with a maximum number of entries, of which each owner has a share.
 
     users = BoundedMap[str, User](1000)
     users.put("alice", user, tenant_id)
@@ -83,7 +83,7 @@ class BoundedMap(Generic[K, V]):
         return self._values.pop(key, None)
 
     def pop_oldest_while(self, is_over: Callable[[V], bool]) -> list[V]:
-        """Remove the oldest entries for as long as `is_over` is true of them. Return their values, the oldest first."""
+        """Remove the oldest entries while `is_over` is true of them. Return their values, the oldest first."""
         removed: list[V] = []
         while self._values:
             key = next(iter(self._values))
@@ -185,8 +185,8 @@ class _Share(Generic[K]):
         share._keys.move_to_end(key)
 
     def oldest(self) -> K:
-        """Return the oldest key of the largest part. If several parts are equally large, the one that reached its size
-        first counts."""
+        """Return the oldest key of the largest part. If several parts are equally large, use the part that reached
+        this size first."""
         if not self._parts:
             return next(iter(self._keys))
         return self._parts[next(iter(self._by_size[self._largest]))].oldest()

@@ -34,7 +34,7 @@ def iso_seconds(at: int) -> str:
     return f"{_to_the_second(at // SECOND)}Z"
 
 
-@lru_cache(1024)  # a busy service formats thousands of times in one second
+@lru_cache(1024)  # cached, because a busy service formats thousands of times in the same second
 def _to_the_second(seconds: int) -> str:
     return from_us(seconds * SECOND).replace(tzinfo=None).isoformat()
 

@@ -60,7 +60,7 @@ def command(arguments: type[ArgumentsT], run: Callable[[ArgumentsT], Awaitable[J
 
 
 class Commands:
-    """All commands of the service. ValueError: two areas define a command of the same name."""
+    """All commands of the service. ValueError: two areas define a command with the same name."""
 
     def __init__(self, areas: Iterable[Mapping[str, Command]]) -> None:
         self._commands: dict[str, Command] = {}
@@ -71,7 +71,8 @@ class Commands:
                 self._commands[name] = each
 
     def ready(self, name: str, arguments: Mapping[str, object]) -> Ready:
-        """Validate the arguments of a command, in any thread. NotFound: no such command. Raises Invalid."""
+        """Validate the arguments of a command. It may run in any thread. NotFound: there is no such command. Raises
+        Invalid."""
         found = self._commands.get(name)
         if found is None:
             raise NotFound("no such command; the running service may be of another version")
@@ -79,7 +80,7 @@ class Commands:
 
 
 class Tenants(Protocol):
-    """A look-up of tenants."""
+    """The tenants of the installation."""
 
     async def tenant_id(self, organization: int, number: int) -> int:
         """Return a tenant's internal id. organization, number: the orgId and tenantId of a body. Raises NotFound."""
@@ -89,14 +90,14 @@ class Tenants(Protocol):
 
 
 class Arguments(Model):
-    """The base class for the arguments of commands; commands without arguments use it as it is. An unknown argument is
-    an error."""
+    """The base class for the arguments of commands. Commands without arguments use this class itself. An unknown
+    argument is an error."""
 
     model_config = ConfigDict(extra="forbid", frozen=True, hide_input_in_errors=True)
 
 
 def entries(value: JSON) -> list[Row]:
-    """Return the objects in a list; empty if the value is no list."""
+    """Return the objects in a list. If the value is not a list, return an empty list."""
     return [each for each in value if isinstance(each, dict)] if isinstance(value, list) else []
 
 
@@ -120,9 +121,9 @@ class CommandLine(Protocol):
     ) -> Row:
         """Run an operation of the API, in the running service or on the store if no service runs. Return its answer.
 
-        An answer that is not a JSON object is returned in the field `message`. domain, domains: names or ids; they
-        become domainId and domainIds of the body. A domain also sets orgId and tenantId; without one, the body must
-        contain them. SallyportError: the operation failed.
+        An answer that is not a JSON object is returned in the field `message`. domain, domains: names or ids of
+        domains, which are sent as domainId and domainIds in the body. orgId and tenantId are then sent too; without a
+        domain, the body must contain them. SallyportError: the operation failed.
         """
 
     def listed(
@@ -182,7 +183,8 @@ class CommandLine(Protocol):
 
 
 def domains(line: CommandLine, name: str | None) -> Iterator[Row]:
-    """Yield the domain with a name or id, or every domain if the name is None, in the form of GetAllDomains."""
+    """Yield the domain with a name or id; if the name is None, yield every domain. A domain has the form of
+    GetAllDomains."""
     path, field, size = "/ad/GetAllDomains", "domains", 100
     if name is None:
         yield from line.listed_everywhere(path, field, size=size)
@@ -195,11 +197,9 @@ def domains(line: CommandLine, name: str | None) -> Iterator[Row]:
 def named(
     rows: Iterable[Row], field: str, name: str, kind: str, all_rows: Callable[[], Iterable[Row]] | None = None
 ) -> Row:
-    """Return the entry whose field has a name, ignoring case. NotFound: no entry, or several.
-
-    kind: the kind of entry, for the message. all_rows: returns all entries for suggestions in the message; needed if
-    `rows` are only some of them.
-    """
+    """Return the entry whose field is equal to a name, ignoring case. NotFound: no entry or several entries have the
+    name. kind: the kind of entry, for the message. all_rows: returns all entries, from which the message suggests
+    similar names; needed if `rows` contains only some entries."""
     rows = list(rows)
     found = [each for each in rows if fold(str(each[field])) == fold(name)]
     if len(found) > 1:
@@ -211,7 +211,7 @@ def named(
 
 
 def note_new(line: CommandLine, made: Row) -> None:
-    """Print a note about an organization or tenant that a command has created."""
+    """Print a note about the organization or tenant that a command has created."""
     new = made["new"]
     for each in new if isinstance(new, list) else ():
         line.note(f"{each} is new")

@@ -51,7 +51,8 @@ DEFAULT_DATA_DIR: Final = Path("./sallyport-data")
 
 
 def unset(words: str) -> dict[str, JsonValue]:
-    """Return field metadata: the behaviour without a value, for the reference and the settings file."""
+    """Return the metadata of a field that describe the behaviour without a value. The reference and the settings
+    file contain this text."""
     return {"unset": words}
 
 
@@ -273,8 +274,8 @@ class Settings(BaseModel):
     def link_base(self, bound: Address | None = None) -> str:
         """Return the base of the URLs that link to this service, without a slash at the end.
 
-        bound: the actual address of the HTTP listener, once it is bound. For a listener on all addresses, the base
-        contains the machine's host name.
+        bound: the actual address of the HTTP listener, if it is bound already. For a listener on all addresses, the
+        base contains the machine's host name.
         """
         if self.public_url:
             return self.public_url
@@ -288,7 +289,7 @@ class Settings(BaseModel):
         return self.did_url or self.link_base(bound)
 
     def below(self, directory: Path) -> "Settings":
-        """Return these settings with absolute paths; relative ones are resolved against `directory`."""
+        """Return these settings with absolute paths. Relative paths are resolved against `directory`."""
         paths = {name: directory / value for name, value in self if isinstance(value, Path)}
         database = {"database": str(directory / self.database)} if self.database and not self.database_url else {}
         return self.model_copy(update={**paths, **database})
@@ -314,7 +315,7 @@ class Settings(BaseModel):
 
     @property
     def nodes(self) -> tuple[str, ...]:
-        """The names of all processes of this service; that of a worker ends with its number."""
+        """The names of all processes of this service. The name of a worker ends with its number."""
         whole = self.node.partition("/")[0]
         return (whole,) if self.workers == 1 else tuple([f"{whole}/{each}" for each in range(1, self.workers + 1)])
 
@@ -356,8 +357,8 @@ def load(file: Path | None, environ: Mapping[str, str]) -> Settings:
 
 
 def unknown_environment(environ: Mapping[str, str]) -> list[str]:
-    """Return the variables with the prefix of settings that are no settings. They cause only a warning, since other
-    programs may use the prefix too."""
+    """Return the variables with the prefix of settings that are no settings. They cause only a warning, because
+    other programs may use the prefix too."""
     known = {environment_name(name) for name in Settings.model_fields} | {MASTER_KEY}
     return sorted(key for key in environ if key.startswith(PREFIX) and key not in known)
 

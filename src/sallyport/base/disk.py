@@ -1,4 +1,4 @@
-"""Atomic replacement of files, also in case of a crash: write a temporary file, sync it, rename it."""
+"""Atomic replacement of files, even if the machine crashes: write a temporary file, sync it, and rename it."""
 
 import os
 import secrets
@@ -17,8 +17,8 @@ PRIVATE = 0o600
 def replacing(path: Path, *, mode: int = PRIVATE, like: Path | None = None) -> Iterator[BinaryIO]:
     """Yield a file to write. When the block ends without an error, it is synced and replaces the file at `path`.
 
-    If root writes in another user's directory, the file belongs to that user. like: the new file gets the owner of this
-    file. OSError, or the block's error: the former file is unchanged.
+    If root writes in another user's directory, the file belongs to that user. like: a file whose owner the new file
+    gets. OSError, or the block's error: the former file is unchanged.
     """
     temporary = path.with_name(f".{path.name}.{secrets.token_hex(4)}")
     with as_owner(path.parent):

@@ -99,19 +99,18 @@ class SchemaError(StoreError):
 
 
 class LeaseLost(StoreError):
-    """Another node does the periodic work; the transaction changes nothing."""
+    """Another node does the periodic work. The transaction has changed nothing."""
 
 
 class WireError(SallyportError):
-    """A malformed message between the service and an agent. The text names the field, without its value."""
+    """A malformed message between the service and an agent. The text names the field, but does not contain its
+    value."""
 
 
 class ServiceAway(SallyportError):
-    """An agent's request had no valid answer: the service is unreachable, another program answered, or the service
-    answered with a status of 500 or above or with a status that asks for a retry, such as 429.
-
-    after_s: the service's Retry-After in seconds, or 0.
-    """
+    """An agent's request had no valid answer. Either the service is unreachable, or another program answered, or the
+    status of the answer is at least 500 or asks for a retry, such as 429. after_s: the Retry-After of the answer in
+    seconds; 0 if there is none."""
 
     def __init__(self, message: str, after_s: float = 0.0) -> None:
         super().__init__(message)
@@ -127,7 +126,7 @@ class ServiceRefused(SallyportError):
 
 
 class HostError(SallyportError):
-    """An action on an agent's host failed, or the host is not in the state that the action needs."""
+    """An action on an agent's host failed, or the host is not in the state that the action requires."""
 
 
 class SecretError(SallyportError):
@@ -158,8 +157,8 @@ class Refused(SallyportError):
 
 
 class Invalid(Refused):
-    """A value is not accepted. fields: the wrong fields; empty if the code that raises the error does not know the
-    body."""
+    """A value is not accepted. fields: the wrong fields. It is empty if the code that raises the error does not know
+    the body."""
 
     def __init__(self, message: str, fields: tuple[FieldError, ...] = ()) -> None:
         super().__init__(message)
@@ -183,7 +182,8 @@ def invalid_field(field: str, accepted: str) -> Invalid:
 
 @contextmanager
 def in_field(field: str) -> Iterator[None]:
-    """Set the field of each Invalid that the block raises without one: the code in the block does not know the body."""
+    """Set the field of an Invalid that the block raises without a field, because the code in the block does not know
+    the body."""
     try:
         yield
     except Invalid as error:
@@ -226,8 +226,8 @@ class Conflict(Refused):
 
 
 class LimitReached(Conflict):
-    """A tenant has reached its maximum number of rows of a kind. The status is 409 and not 429, since a retry fails too
-    until rows are deleted or the limit is raised."""
+    """A tenant has reached its maximum number of rows of a kind. The status is 409 and not 429, because a retry
+    fails too until rows are deleted or the limit is raised."""
 
     def __init__(self, name: str) -> None:
         super().__init__(f"limit reached: {name}; delete some, or let the installation raise the setting limits.{name}")

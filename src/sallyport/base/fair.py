@@ -1,9 +1,10 @@
-"""Fairness between tenants: an owner with many requests delays only its own requests, not those of other owners.
+"""Fair queues and limits for tenants: an owner with many requests delays only its own requests, not those of other
+owners.
 
 FairQueue    a queue that serves its owners in turn
 FairShares   the same with two levels, owners and their sources, and a limit
-FairLimiter  a limit of concurrent work; owners that wait are admitted in turn
-LoopTurns    a limit of work in one pass of the event loop; tenants that wait continue in turn
+FairLimiter  a limit of concurrent work; waiting owners are admitted in turn
+LoopTurns    a limit of work in one pass of the event loop; waiting tenants continue in turn
 PerMinute    a limit of calls per minute for each owner
 """
 
@@ -21,7 +22,7 @@ from sallyport.base.clock import SECOND, Clock
 from sallyport.base.errors import TooMany
 
 LONG_S: Final = 0.005
-"""CPU time of a pass of the event loop, in seconds; after it, no more tasks continue in this pass."""
+"""Maximum CPU time of a pass of the event loop, in seconds. When it is used up, no more tasks continue in this pass."""
 
 OwnerT = TypeVar("OwnerT", bound=Hashable)
 SourceT = TypeVar("SourceT", bound=Hashable)
@@ -30,7 +31,7 @@ T = TypeVar("T")
 
 class PerMinute(Generic[OwnerT]):
     """A rate limit of `most` calls per minute for each owner. what: the plural name of the calls, for the error
-    message. tell: passes an admitted call to the other nodes, whose `count` gets it."""
+    message. tell: a function that reports each admitted call to the other nodes; they call `count`."""
 
     def __init__(
         self, most: int, what: str, clock: Clock, *, tell: Callable[[OwnerT], None] = lambda _owner: None
@@ -89,8 +90,8 @@ class FairQueue(Generic[OwnerT, T]):
 class FairShares(Generic[OwnerT, SourceT, T]):
     """A queue that serves its owners in turn, and the sources of one owner in turn.
 
-    limit: number of items at which the queue is full. If it is full, an owner that has its equal share or more cannot
-    add an item. Other owners can, so the queue holds at most twice the limit.
+    limit: the number of items at which the queue is full. If it is full, an owner with at least an equal share of the
+    limit cannot add an item. Other owners can, so the queue holds at most twice the limit.
     """
 
     __slots__ = ("_by_owner", "_limit", "_size")
@@ -140,7 +141,7 @@ class FairLimiter(Generic[OwnerT]):
 
     @asynccontextmanager
     async def slot(self, owner: OwnerT) -> AsyncIterator[None]:
-        """Wait until the owner is admitted, and occupy a slot for the block."""
+        """Wait until the owner is admitted. The block then occupies one slot of the limit."""
         if self._free:
             self._free -= 1
         else:
@@ -178,14 +179,15 @@ class LoopTurns:
 
     Otherwise a thousand answers that arrive at the same time would be handled in one pass, and a login would wait for
     all of them. A pass admits at most `most` tasks, and no more tasks after LONG_S of CPU time. After a pass of more
-    than LONG_S, the next passes admit a single task, since one answer of a hostile server can take 20 ms.
+    than LONG_S, each of the next two passes admits a single task, because one answer of a hostile server can take 20
+    ms.
     """
 
     def __init__(self, most: int) -> None:
         self._loop = _Pass(most)
 
     def for_tenant(self) -> "LoopTurns":
-        """Return an object for another tenant that shares this limit."""
+        """Return an object through which another tenant shares this limit."""
         other = LoopTurns.__new__(LoopTurns)
         other._loop = self._loop
         return other
@@ -232,7 +234,7 @@ class _Pass:
     def _end(self) -> None:
         now = time.thread_time()
         was_long, self._was_long = self._was_long, now >= self._began + LONG_S
-        # A long pass limits the next two, since trio runs this at random before or after the tasks of a pass.
+        # A long pass limits the next two passes, because trio may run this before or after the tasks of a pass.
         self.left = 1 if self._was_long or was_long else self._most
         self._began, self._ends = now, False
         while self.left and self.waiting:

@@ -5,9 +5,9 @@
 
     SALLYPORT_LIMITS="domains=50, wallets=20000"        # in the environment
 
-The store counts and checks the rows of a tenant in the transaction that adds them (`store/schema/limits.py`).
-A transaction that exceeds a limit raises `errors.LimitReached`. If `keeps_newest` is true, the oldest row is deleted
-instead. If `leaves_out` is true, the store only counts: the repository does not add the row, and its transaction
+The store counts and checks the rows of a tenant in the transaction that adds them (`store/schema/limits.py`). A
+transaction that exceeds a limit raises `errors.LimitReached`. If `keeps_newest` is true, the oldest row is deleted
+instead. If `leaves_out` is true, the store raises no error: the repository does not add the row, and the transaction
 continues.
 """
 
@@ -18,7 +18,8 @@ from typing import Final
 
 @dataclass(frozen=True, slots=True)
 class Limit:
-    """A limit of each tenant. most: the default. counts: description of the rows for an administrator."""
+    """A limit for each tenant. most: the default number of rows. counts: a description of the counted rows, for
+    administrators."""
 
     name: str
     most: int

@@ -1,7 +1,8 @@
-"""Error messages for sockets that cannot listen: they name the setting of the address, and the process that uses it.
+"""Error messages for sockets that cannot listen. They name the setting that contains the address, and the process that
+already uses the address.
 
-Linux lists sockets in /proc/net with their inode and the user of their process. To find the process itself, its
-descriptors in /proc/PID/fd are needed, which only root and that user can read.
+Linux lists sockets in /proc/net with their inode and the user of their process. The process itself is found by its
+descriptors in /proc/PID/fd. Only root and that user can read them.
 """
 
 import errno
@@ -20,17 +21,19 @@ from sallyport.base.setting_values import Address, environment_name
 TCP_LISTEN: Final = 10
 """State of a listening TCP socket in /proc/net/tcp (TCP_LISTEN of linux/tcp_states.h)."""
 UNPRIVILEGED = Path("/proc/sys/net/ipv4/ip_unprivileged_port_start")
-"""The lowest port that needs no privilege (Linux's ip-sysctl); 1024 unless an admin has changed it."""
+"""The file with the lowest port that needs no privilege (Linux's ip-sysctl). It contains 1024 unless an admin has
+changed it."""
 
 
 class Holder(NamedTuple):
-    """The process that has a socket. user_id: its user. process_id: None if /proc denies access to it."""
+    """The process that has a socket open. user_id: the user of the process. process_id: None if /proc denies access
+    to the process."""
 
     user_id: int
     process_id: int | None = None
 
     def __str__(self) -> str:
-        """Return the process for a message: `radiusd (process 4711)`."""
+        """Return the process in the form for a message: `radiusd (process 4711)`."""
         if self.process_id is None:
             return f"a process of user {user_name(self.user_id)}, which root can name"
         return process_name(self.process_id)
@@ -47,7 +50,8 @@ class _Entry(NamedTuple):
 
 
 def cannot_listen(setting: str, address: Address, kind: socket.SocketKind, error: OSError) -> StartError:
-    """Return the error for a socket that cannot be bound, with setting, address, cause and remedy."""
+    """Return the error for a socket that cannot be bound. Its message contains the setting, the address, the cause
+    and the remedy."""
     variable, protocol = environment_name(setting), "UDP" if kind == socket.SOCK_DGRAM else "TCP"
     where = f"setting {setting}: cannot listen on {address} ({protocol})"
     if error.errno == errno.EADDRINUSE:
@@ -106,7 +110,7 @@ def lowest_unprivileged_port() -> int:
 def holder(address: Address, kind: socket.SocketKind) -> Holder | None:
     """Return the process whose socket prevents a bind to an address; None if /proc lists no such socket.
 
-    Of several sockets, a listening one is preferred, then one of the same address family (not one for IPv4 and IPv6).
+    If there are several, a listening socket is preferred, then a socket of the same address family.
     """
     entries = [entry for entry in _entries(kind) if _conflicts(entry, address)]
     if not entries:
@@ -117,7 +121,8 @@ def holder(address: Address, kind: socket.SocketKind) -> Holder | None:
 
 
 def process_name(process_id: int) -> str:
-    """Return a process for a message: `radiusd (process 4711)`. It omits the command line, which may hold secrets."""
+    """Return a process in the form for a message: `radiusd (process 4711)`. The command line is left out, because it
+    may contain secrets."""
     try:
         name = Path(f"/proc/{process_id}/comm").read_text(encoding="utf-8", errors="replace").strip()
     except OSError:
@@ -131,7 +136,7 @@ def locking_process(path: Path) -> str:
     device = f"{os.major(status.st_dev):02x}:{os.minor(status.st_dev):02x}:{status.st_ino}"
     for line in Path("/proc/locks").read_text(encoding="utf-8").splitlines():
         fields = line.split()
-        # A process of another PID namespace has the number 0; a line of a waiting process contains `->`.
+        # The number is 0 for a process of another PID namespace. A waiting process has `->` in its line.
         if fields[1] == "FLOCK" and fields[5] == device and int(fields[4]) > 0:
             return process_name(int(fields[4]))
     return "another process"
@@ -155,8 +160,8 @@ def _host(text: str) -> ipaddress.IPv4Address | ipaddress.IPv6Address:
 
 
 def _conflicts(entry: _Entry, address: Address) -> bool:
-    """Return whether a socket can prevent a bind. A socket of `::` may use the IPv4 port as well. An IPv4 socket never
-    prevents a bind to IPv6, since the service's IPv6 sockets do not accept IPv4."""
+    """Return whether a socket can prevent a bind. A socket that is bound to `::` may also use the port for IPv4. An
+    IPv4 socket never prevents a bind to IPv6, because the service's IPv6 sockets do not accept IPv4."""
     wanted = ipaddress.ip_address(address.host)
     if entry.port != address.port or (wanted.version == 6 and entry.host.version == 4):
         return False
@@ -164,7 +169,7 @@ def _conflicts(entry: _Entry, address: Address) -> bool:
 
 
 def _process_of(inode: str) -> int | None:
-    """Return the first process with a descriptor of a socket; None if /proc denies access."""
+    """Return the id of the first process that has a descriptor of a socket. Return None if /proc denies access."""
     for process_id in sorted(int(path.name) for path in Path("/proc").iterdir() if path.name.isdecimal()):
         try:
             if any(_link(each) == f"socket:[{inode}]" for each in Path(f"/proc/{process_id}/fd").iterdir()):

@@ -56,7 +56,7 @@ class Pseudonyms:
 
 
 class _Manner:
-    """The settings of the log that may change at run time."""
+    """The settings of the log that can be changed at run time."""
 
     def __init__(self) -> None:
         self.level = "info"
@@ -77,7 +77,7 @@ class _Manner:
 _manner = _Manner()
 _encode: Final = JSONEncoder(default=repr).encode
 _processors: list[structlog.typing.Processor] = []
-"""The processors. `configure` changes this list in place, since existing loggers keep a reference to it."""
+"""The processors. `configure` changes this list in place, because existing loggers keep a reference to it."""
 
 
 def _rank(method: str) -> int:
@@ -112,7 +112,7 @@ def configure(*, level: str = "info", json: bool | None = None) -> None:
 
 
 def set_level(level: str) -> None:
-    """Set the lowest level that is logged, for all loggers. level: one of LEVELS."""
+    """Set the lowest level that all loggers log. level: one of LEVELS."""
     _manner.level = level
 
 
@@ -137,7 +137,8 @@ def hide_identities(pseudonyms: Pseudonyms | None) -> None:
 
 
 def _readable() -> list[structlog.typing.Processor]:
-    """Return the processors for a terminal. Tracebacks are plain: the default shows local variables, so passwords."""
+    """Return the processors for a terminal. Tracebacks are plain, because the default shows local variables, which
+    may contain passwords."""
     return [
         structlog.dev.ConsoleRenderer(colors=sys.stderr.isatty(), exception_formatter=structlog.dev.plain_traceback)
     ]

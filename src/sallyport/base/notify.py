@@ -11,11 +11,8 @@ from contextlib import suppress
 
 
 class Notifier:
-    """The socket of the service manager.
-
-    watchdog_s: seconds within which the service manager expects `alive`; None without a watchdog. alive_s: half of
-    watchdog_s, the interval for `alive`.
-    """
+    """The socket of the service manager. watchdog_s: the seconds within which the service manager expects `alive`;
+    None if there is no watchdog. alive_s: the interval at which `alive` must be called, which is half of watchdog_s."""
 
     def __init__(self, environ: Mapping[str, str]) -> None:
         self._path = environ.get("NOTIFY_SOCKET", "")
@@ -29,7 +26,7 @@ class Notifier:
         self._send("READY=1", _status(status))
 
     def status(self, text: str) -> None:
-        """Report what the process does, for `systemctl status`."""
+        """Report what the process is doing, for `systemctl status`."""
         self._send(_status(text))
 
     def reloading(self) -> None:
@@ -37,7 +34,8 @@ class Notifier:
         self._send("RELOADING=1", f"MONOTONIC_USEC={time.clock_gettime_ns(time.CLOCK_MONOTONIC) // 1000}")
 
     def stopping(self, within_s: float | None = None) -> None:
-        """Report that the process stops. within_s: maximum seconds until its end, instead of the unit's limit."""
+        """Report that the process is stopping. within_s: the maximum seconds until its end; it replaces the limit of
+        the unit."""
         self._send("STOPPING=1", *(() if within_s is None else (f"EXTEND_TIMEOUT_USEC={int(within_s * 1e6)}",)))
 
     def alive(self) -> None:
@@ -55,8 +53,8 @@ class Notifier:
 
 
 class ToParent(Notifier):
-    """The process that has started this one and several others, in place of the service manager. socket: of the type
-    SOCK_SEQPACKET, whose other end it reads; watchdog_s: see `Notifier`."""
+    """A Notifier for a worker: it sends its messages to the parent process instead of the service manager. socket: a
+    socket of the type SOCK_SEQPACKET; the parent process reads the other end. watchdog_s: see `Notifier`."""
 
     def __init__(self, socket: socket.socket, watchdog_s: float | None) -> None:
         self.socket = socket

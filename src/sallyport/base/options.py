@@ -13,7 +13,7 @@ from sallyport.base.clock import SECOND, from_iso, iso, now_us
 from sallyport.base.text import nearest
 
 _SENTENCE = 1000
-"""Maximum characters of a command's first sentence in the help."""
+"""Maximum number of characters of a command's first sentence in the help."""
 
 
 _UNITS: Final = {"m": 60, "h": 3600, "d": 86400, "w": 7 * 86400}
@@ -65,7 +65,8 @@ class InputFile(click.Path):
 
 
 class Group(click.Group):
-    """A group of commands. The help lists the commands in `first`, then the others in the order of declaration."""
+    """A group of commands. The help lists first the commands in `first`, and then the others in the order of their
+    declaration."""
 
     def __init__(self, *args: object, first: Sequence[str] = (), **options: object) -> None:
         super().__init__(*args, **options)  # type: ignore[arg-type]
@@ -85,7 +86,8 @@ class Group(click.Group):
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
-        """Return the called command. UsageError: there is no such command; the message has the most similar name."""
+        """Return the called command. UsageError: there is no such command; the message suggests the most similar
+        name."""
         name = args[0]
         if not name.startswith("-") and self.get_command(ctx, name) is None:
             known = self.list_commands(ctx)
@@ -102,7 +104,7 @@ def option_name(parameter: click.Parameter) -> str:
 
 
 def scope_of(command: click.Command, context: click.Context) -> list[str]:
-    """Return the required options of a command as words. Their values are those of the called command."""
+    """Return the required options of a command as words, with the values that were given to the called command."""
     return [
         f"{option_name(each)} {shlex.quote(str(context.params[each.name]))}"
         for each in command.params

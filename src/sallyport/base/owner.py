@@ -1,9 +1,9 @@
 """File access as the owner of a directory, if root runs this program.
 
-Commands that root runs access directories of other users, mostly of the service's user. The service could not read a
-file that root creates there, and root would follow a symbolic link there to any file. So the thread that accesses such
-files takes the owner's identity for files (setfsuid(2)), as the kernel's NFS server does. Threads that it starts
-inherit the identity.
+Commands that root runs access directories of other users, mostly of the service's user. If root created a file there,
+the service could not read it. If that user created a symbolic link there, root would follow it to any file. So the
+thread that accesses such files takes the owner's identity for files (setfsuid(2)), as the kernel's NFS server does.
+Threads that it starts inherit the identity.
 """
 
 import os
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from ctypes import CDLL
 
 _ASK: Final = -1
-"""Argument with which setfsuid(2) and setfsgid(2) change nothing and return the current id."""
+"""If setfsuid(2) and setfsgid(2) are called with this argument, they change nothing and return the current id."""
 _VERSION_3: Final = 0x20080522
 """Version of the structures of capget(2) and capset(2)."""
 _DAC_READ_SEARCH: Final = 1 << 2
@@ -34,7 +34,8 @@ def user_name(user_id: int) -> str:
 
 
 def denied(path: Path, owner: Path | None = None) -> str:
-    """Return the message that the user has no permission for a path. owner: a path whose owner has the permission."""
+    """Return the error message for a path for which the user has no permission. owner: a path whose owner has the
+    permission."""
     try:
         name = user_name((owner or path).stat().st_uid)
     except OSError:
@@ -47,9 +48,9 @@ def denied(path: Path, owner: Path | None = None) -> str:
 def as_owner(directory: Path, *, reads_all: bool = True) -> Iterator[None]:
     """Access files as the owner of a directory in the block, in this thread and in threads that it starts.
 
-    Nothing changes if the user is not root, or if the thread already acts as another user. reads_all: keep root's right
-    to read every file, for this program's own modules and for a backup to restore. OSError: the directory does not
-    exist. StartError: root lacks a capability, as in some containers.
+    Nothing changes if the user is not root, or if the thread already acts as another user. reads_all: whether to keep
+    root's right to read every file. It is needed for this program's own modules and for a backup that is restored.
+    OSError: the directory does not exist. StartError: root lacks a capability, as in some containers.
     """
     if os.geteuid() != 0 or not (owner := directory.stat()).st_uid or (before := _file_ids())[0] != 0:
         yield
@@ -99,7 +100,7 @@ def _confined(directory: Path, user_id: int) -> StartError:
 
 
 def _libc() -> "CDLL":
-    from ctypes import CDLL  # imported late, since the endpoint agent imports this module and does not need ctypes
+    from ctypes import CDLL  # imported here: the endpoint agent imports this module, but does not need ctypes
 
     return CDLL(None)
 

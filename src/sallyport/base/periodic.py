@@ -12,7 +12,7 @@ log = structlog.get_logger()
 
 
 async def every(seconds: float, work: Callable[[], Awaitable[object]], *, failure: str) -> NoReturn:
-    """Run `work` at once and then again `seconds` after each end, until cancelled.
+    """Run `work` at once, and again `seconds` after the end of each run, until cancelled.
 
     A SallyportError, such as a StoreError, is logged as the event `failure`, and the work runs again the next time. Any
     other exception propagates.

@@ -54,7 +54,7 @@ def token_hash(token: str) -> str:
 
 
 def new_shared_secret() -> str:
-    """Return a new RADIUS shared secret: 32 letters and digits (190 random bits), which all products accept."""
+    """Return a new RADIUS shared secret: 32 letters and digits (190 random bits). All products accept such a secret."""
     return "".join(secrets.choice(_ALPHABET) for _ in range(32))
 
 

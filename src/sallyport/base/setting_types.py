@@ -46,7 +46,7 @@ Addresses = Annotated[tuple[Address, ...], BeforeValidator(_addresses)]
 
 
 def _limits(value: object) -> object:
-    """Return all limits: the given ones, and the defaults of the others. Raises ValueError."""
+    """Return all limits: the given limits, and the defaults of all others. Raises ValueError."""
     given = dict(part.partition("=")[::2] for part in _parts(value)) if isinstance(value, str) else value
     if not isinstance(given, Mapping):
         raise unfit("limits by name, such as domains=50, wallets=20000")
@@ -111,13 +111,14 @@ AddressIfGiven = Annotated[Address | None, BeforeValidator(lambda value: _addres
 
 
 def base_url(value: str) -> str:
-    """Return the base of a service's URLs without a slash at its end. ValueError: it is none."""
+    """Return the base of a service's URLs without a slash at its end. ValueError: the text is not the base of an
+    http or https URL."""
     if value and not (re.fullmatch(r"https?://[!-~]+", value) and _is_base(value)):
         raise unfit("http:// or https://, a host, and a path where there is one")
     return value.rstrip("/")
 
 
 def _is_base(url: str) -> bool:
-    """Return whether a path can be added to a URL, and it contains no password. ValueError: no URL."""
+    """Return whether a URL has a host, and has no user, query or fragment. ValueError: the text is not a URL."""
     parts = urlsplit(url)
     return bool(parts.hostname) and parts.port != 0 and not any(mark in url for mark in "@?#")

@@ -6,7 +6,7 @@ from typing import Final, Literal, NamedTuple
 PREFIX: Final = "SALLYPORT_"
 """Prefix of all environment variables."""
 MASTER_KEY: Final = "SALLYPORT_MASTER_KEY"
-"""Environment variable of the master key. The settings file cannot have it, since it is a secret."""
+"""Environment variable of the master key. The settings file cannot contain the key, because it is a secret."""
 EGRESS_DEFAULT: Final = "default"
 """Entry of the setting `egress` that allows all addresses except those that `outgoing/egress.py` excludes."""
 Network = ipaddress.IPv4Network | ipaddress.IPv6Network

@@ -1,7 +1,8 @@
 """Password hashes for /etc/shadow that every Linux accepts: `$6$salt$...`, SHA-512 with 5,000 rounds.
 
 The algorithm is "Unix crypt using SHA-256 and SHA-512", version 0.6, by U. Drepper; numbers in comments are its steps.
-It is implemented here since the service creates hashes for other machines, and Python has no `crypt` after 3.12.
+It is implemented here because the service creates hashes for other machines, and Python versions after 3.12 have no
+`crypt` module.
 """
 
 import hmac

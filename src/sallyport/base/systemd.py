@@ -62,7 +62,7 @@ def make_directory(directory: Path, mode: int) -> None:
 
 
 def systemctl(*arguments: str) -> None:
-    """Run systemctl. ConfigError: it failed, with its message."""
+    """Run systemctl. ConfigError: systemctl failed; the error contains its message."""
     done = _run(*arguments)
     if done.returncode != 0:
         raise ConfigError(f"systemctl {arguments[0]}: {done.stderr.decode(errors='replace').strip()}")

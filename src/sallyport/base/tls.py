@@ -27,8 +27,8 @@ class TlsStream:
     async def handshake(self, turn: trio.Lock) -> bytes:
         """Do the handshake. Return the peer's certificate in DER; empty if the peer has sent none.
 
-        turn: a lock that all handshakes of the listener share, so that only one handshake continues in each pass of the
-        event loop.
+        turn: a lock that all handshakes of the listener share. It ensures that only one handshake continues in each
+        pass of the event loop.
         """
         try:
             await self._step(self._tls.do_handshake, turn)
@@ -38,7 +38,8 @@ class TlsStream:
         return self._tls.getpeercert(binary_form=True) or b""
 
     async def receive_some(self, most: int) -> bytes:
-        """Return received octets; empty if the peer has closed the connection, with or without a closure alert."""
+        """Return received octets. They are empty if the peer has closed the connection, with or without a closure
+        alert."""
         try:
             return await self._step(lambda: self._tls.read(most))
         except (ssl.SSLZeroReturnError, ssl.SSLEOFError):
@@ -78,6 +79,6 @@ class TlsStream:
                 self._incoming.write_eof()
 
     async def _flush(self) -> None:
-        async with self._one_sends:  # so that octets are sent in the order of the buffer
+        async with self._one_sends:  # the lock ensures that octets are sent in the order of the buffer
             if self._outgoing.pending:
                 await self.transport.send_all(self._outgoing.read())

@@ -58,7 +58,8 @@ _PHRASES: Final[Mapping[str, str]] = {
 MAX_LISTED = 100
 """Maximum number of wrong fields that an error lists."""
 MAX_COUNTED = 1000
-"""Maximum number of errors that pydantic may describe: it holds the interpreter lock meanwhile (15 ms for 10,000)."""
+"""Maximum number of errors that pydantic may describe. It holds the interpreter lock meanwhile (15 ms for 10,000
+errors)."""
 # Parts that pydantic adds to the path inside a union. They are not field names.
 _UNION_TAGS = frozenset({"bool", "dict", "float", "int", "list", "none", "str"})
 
@@ -124,7 +125,7 @@ def refusal(error: ValidationError, within: str = "") -> Invalid:
     """Return the error for a body or for arguments, with a message such as `missing orgId` or `invalid pageId`.
 
     The error lists at most MAX_LISTED wrong fields. Its message contains only the last part of the first field's path,
-    since user interfaces show the text word for word. If there are more than MAX_COUNTED errors, no single field is
+    because user interfaces show the text word for word. If there are more than MAX_COUNTED errors, no single field is
     named. within: the field of the body that contains the validated object.
     """
     if error.error_count() > MAX_COUNTED:
@@ -154,8 +155,8 @@ def _headline(detail: ErrorDetails) -> str:
 
 
 def _path(detail: ErrorDetails) -> list[str]:
-    """Return the path to the wrong field. For an unknown field, return the path of its object, since the unknown name
-    is a submitted value."""
+    """Return the path to the wrong field. For an unknown field, return the path of the object that contains it,
+    because the unknown name is a submitted value."""
     known = detail["loc"][:-1] if detail["type"] == _UNKNOWN else detail["loc"]
     return [str(part) for part in known if not isinstance(part, str) or _is_name(part)]
 
@@ -174,7 +175,7 @@ def described(detail: ErrorDetails) -> tuple[str, bool]:
         return _SENTENCES.get(kind, "is not valid"), True
     one = 1 in (context.get("min_length"), context.get("max_length"))
     words = {"characters": "character" if one else "characters", "parts": "entry" if one else "entries"}
-    if isinstance(detail.get("input"), str):  # with our validators, pydantic reports a long text as a long list
+    if isinstance(detail.get("input"), str):  # our validators make pydantic report a long text as a long list
         words["parts"] = words["characters"]
     words |= {"expected": str(context.get("expected")).replace("'", "")}
     words |= {name: f"{value:g}" for name, value in context.items() if isinstance(value, float)}

@@ -42,7 +42,8 @@ Describe: TypeAlias = Callable[[object], JsonSchema]
 
 @dataclass(frozen=True, slots=True)
 class Text:
-    """Printable text of at most `longest` characters that matches `pattern`. means: description for error messages."""
+    """Printable text of at most `longest` characters that matches `pattern`. means: a description of the text for
+    error messages."""
 
     longest: int
     pattern: str = ""
@@ -147,7 +148,8 @@ def camel(name: str) -> str:
 
 @cache
 def _plan(kind: Hashable) -> tuple[tuple[str, str, bool, _Reader], ...]:
-    """Return a tuple for each field of a message class: name, name in JSON, whether it is required, reader function."""
+    """Return a tuple for each field of a message class. It contains the name, the name in JSON, whether the field is
+    required, and the function that reads a value."""
     hints = get_type_hints(kind, include_extras=True)
     return tuple(
         (
@@ -162,7 +164,7 @@ def _plan(kind: Hashable) -> tuple[tuple[str, str, bool, _Reader], ...]:
 
 @dataclass
 class _Dataclass:
-    """A type for the argument of `fields`, for the type checker."""
+    """The type of the argument of `fields`. Only the type checker needs it."""
 
 
 def _takes_none(hint: object) -> bool:

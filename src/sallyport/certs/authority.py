@@ -1,14 +1,15 @@
-"""A certificate authority, sans-io: names and public keys in, certificates out, time passed in as `now`.
+"""A certificate authority without input and output. It takes names, public keys and the time `now`, and returns
+certificates.
 
 The keys are RSA keys, which every supplicant accepts. The certificates have these properties:
 
-    all        version 3, SHA-256, a random serial number, a validity that began an hour ago, since clocks differ
-    authority  path length 0, ten years: it is installed on devices by hand, so it has to outlast them
+    all        version 3, SHA-256, a random serial number, a validity that began an hour ago, because clocks differ
+    authority  path length 0, ten years, so that it outlasts the devices on which it is installed by hand
     server     the extended key usage serverAuth (for Windows), a subject alternative name (Android checks no other
                name), and at most 397 days (Apple accepts 825 days from a private authority, 398 from a public one)
     client     the extended key usage clientAuth; its subject alternative name identifies the client
 
-RFC 5280 is the profile; the user principal name is Microsoft's otherName 1.3.6.1.4.1.311.20.2.3.
+The certificates follow RFC 5280. The user principal name is Microsoft's otherName 1.3.6.1.4.1.311.20.2.3.
 """
 
 import re
@@ -28,7 +29,7 @@ from sallyport.base.addresses import canonical_host
 from sallyport.base.errors import Invalid
 
 CA_BITS: Final = 3072
-BITS: Final = 2048  # small, since every EAP-TLS login transfers the whole certificate in fragments
+BITS: Final = 2048  # small, because every EAP-TLS login transfers the whole certificate in fragments
 CA_LIFE: Final = timedelta(days=3650)
 LIFE: Final = timedelta(days=397)
 SKEW: Final = timedelta(hours=1)
@@ -42,7 +43,7 @@ _LABEL = re.compile(r"[A-Za-z0-9]([A-Za-z0-9-]{0,61}[A-Za-z0-9])?")
 
 
 class Usage(Enum):
-    """The purpose of a certificate, by its extended key usage."""
+    """The purpose of a certificate, which is stated by its extended key usage."""
 
     SERVER = ExtendedKeyUsageOID.SERVER_AUTH
     CLIENT = ExtendedKeyUsageOID.CLIENT_AUTH
@@ -70,7 +71,8 @@ class Authority:
         return cls(certificate, key)
 
     def server(self, hosts: Sequence[str], key: rsa.RSAPublicKey, now: datetime) -> x509.Certificate:
-        """Return a certificate for a server with these host names and IP addresses. Invalid: a value is neither."""
+        """Return a certificate for a server with these host names and IP addresses. Invalid: a value is neither a host
+        name nor an IP address."""
         return self._sign(hosts[0], [_host(each) for each in hosts], Usage.SERVER, key, now)
 
     def client(self, name: str, key: rsa.RSAPublicKey, now: datetime) -> x509.Certificate:
@@ -97,8 +99,8 @@ class Authority:
     def revocations(
         self, revoked: Iterable[x509.RevokedCertificate], number: int, now: datetime
     ) -> x509.CertificateRevocationList:
-        """Return the certificate revocation list (RFC 5280 section 5). The list has the same validity as a certificate,
-        and is signed again at renewals."""
+        """Return the certificate revocation list (RFC 5280 section 5). The list is valid for as long as a certificate,
+        and is signed again at each renewal."""
         issuer_key = x509.AuthorityKeyIdentifier.from_issuer_public_key(self.key.public_key())
         builder = (
             x509.CertificateRevocationListBuilder()
@@ -124,19 +126,19 @@ def taken_back(serial: int, now: datetime) -> x509.RevokedCertificate:
 
 
 def common_name(certificate: x509.Certificate) -> str:
-    """Return the subject's common name; empty if it has none."""
+    """Return the common name of the subject, or an empty text if it has none."""
     found = certificate.subject.get_attributes_for_oid(NameOID.COMMON_NAME)
     return str(found[0].value) if found else ""
 
 
 def fingerprint(certificate: x509.Certificate) -> str:
-    """Return the SHA-256 fingerprint of the certificate in DER, 64 hex digits."""
+    """Return the SHA-256 fingerprint of a certificate, in 64 hex digits."""
     return certificate.fingerprint(hashes.SHA256()).hex()
 
 
 def host_names(certificate: x509.Certificate) -> list[str]:
-    """Return the host names and IP addresses in a certificate's subject alternative name, in its order; an empty list
-    without that extension."""
+    """Return the host names and IP addresses in a certificate's subject alternative name, in the order of that
+    extension. Return an empty list if there is no such extension."""
     try:
         names = certificate.extensions.get_extension_for_class(x509.SubjectAlternativeName).value
     except x509.ExtensionNotFound:
@@ -146,9 +148,9 @@ def host_names(certificate: x509.Certificate) -> list[str]:
 
 @dataclass(frozen=True, slots=True)
 class Peer:
-    """The content of a peer's certificate. fingerprint: SHA-256 in hex. names: its host names and addresses in
-    canonical form, or its common name if it has none of those (RFC 6125 section 6.4.4). A wildcard has no special
-    meaning."""
+    """The content of a peer's certificate. fingerprint: the SHA-256 of the certificate in hex. names: its host names
+    and addresses in canonical form, or its common name if it has neither (RFC 6125 section 6.4.4). A wildcard has no
+    special meaning."""
 
     fingerprint: str
     names: tuple[str, ...]
@@ -156,7 +158,7 @@ class Peer:
 
 
 def read_peer(certificate: bytes) -> Peer:
-    """Return the content of a certificate in DER. ValueError: it cannot be parsed."""
+    """Return the content of a certificate in DER. ValueError: the certificate cannot be parsed."""
     shown = x509.load_der_x509_certificate(certificate)
     try:
         names = host_names(shown) or [common_name(shown)]
@@ -183,8 +185,8 @@ def _host(name: str) -> x509.GeneralName:
 
 
 def _client_names(name: str) -> list[x509.GeneralName]:
-    """Return the subject alternative names. A host has its name or address. Any other client has the user principal
-    name, and also the mail address if the name is a mail address."""
+    """Return the subject alternative names for a client. A host has its name or address. Any other client has the user
+    principal name, and also the mail address if the name is a mail address."""
     if _HOST.fullmatch(name):
         return [x509.DNSName(name)]
     try:

@@ -1,10 +1,11 @@
 """A client's certificate and key for a user's device: PKCS#12 (RFC 7292), and a configuration profile for Apple
-devices, sans-io.
+devices. This module does no input or output.
 
-PKCS#12 is encrypted with AES-256-CBC by PBES2, PBKDF2 with HMAC-SHA-256, and has an HMAC-SHA-256 over the whole.
-OpenSSL 3 writes the same, and macOS 13, iOS 16, Android 13, Windows 10 and Windows Server 2019 read it. Older systems
-read only 3DES and SHA-1, and report a correct password as wrong; `legacy` is for them. The password has 99 random bits,
-so that 3DES is no weaker than the password. The salt of the MAC has 8 octets, since macOS does not read 16.
+PKCS#12 is encrypted with AES-256-CBC by PBES2, PBKDF2 with HMAC-SHA-256, and has an HMAC-SHA-256 over all of it.
+OpenSSL 3 writes the same form, and macOS 13, iOS 16, Android 13, Windows 10 and Windows Server 2019 read it. Older
+systems read only 3DES and SHA-1, and report a correct password as wrong; `legacy` is for them. The password has 99
+random bits, so that 3DES is no weaker than the password. The salt of the MAC has 8 octets, because macOS cannot read a
+salt of 16 octets.
 
 The profile follows Apple's device management reference: com.apple.security.pkcs12 (one identity, without its password,
 which the device asks for), com.apple.security.root, com.apple.wifi.managed with EAP-TLS, and com.apple.vpn.managed with
@@ -29,13 +30,13 @@ EAP_TLS: Final = 13  # RFC 5216
 ROUNDS: Final = 20_000
 MAX_SSID: Final = 32
 _LETTERS: Final = "abcdefghjkmnpqrstuvwxyz23456789"
-"""The characters of a password. Letters and digits that look alike are omitted, since the password is typed on a
+"""The characters of a password. Letters and digits that look alike are omitted, because the password is typed on a
 telephone."""
 
 
 @dataclass(frozen=True, slots=True)
 class Identity:
-    """A client's certificate and its key. authority: its issuer's certificate."""
+    """A client's certificate and its key. authority: the certificate of its issuer."""
 
     certificate: x509.Certificate
     key: rsa.RSAPrivateKey
@@ -55,9 +56,10 @@ class Identity:
 
 @dataclass(frozen=True, slots=True)
 class Network:
-    """The networks of a profile. ssid: the SSID of the Wi-Fi; empty: no Wi-Fi. vpn: the host name or address of the
-    IKEv2 gateway; empty: no VPN. vpn_id: the gateway's IKE identity; empty: `vpn`. server_names: the names in the
-    RADIUS server's certificate. authorities: the authorities of that certificate."""
+    """The networks of a profile. ssid: the SSID of the Wi-Fi; if empty, the profile has no Wi-Fi. vpn: the host name or
+    address of the IKEv2 gateway; if empty, the profile has no VPN. vpn_id: the gateway's IKE identity; if empty, it is
+    `vpn`. server_names: the names in the RADIUS server's certificate. authorities: the authorities of that
+    certificate."""
 
     ssid: str = ""
     vpn: str = ""
@@ -72,8 +74,8 @@ def new_password() -> str:
 
 
 def as_pkcs12(identity: Identity, password: str, *, legacy: bool = False, with_authority: bool = True) -> bytes:
-    """Return an identity as PKCS#12. legacy: use 3DES and SHA-1. with_authority: include the authority's
-    certificate."""
+    """Return an identity as PKCS#12. legacy: whether to use 3DES and SHA-1. with_authority: whether to include the
+    authority's certificate."""
     builder = PrivateFormat.PKCS12.encryption_builder().kdf_rounds(ROUNDS)
     if legacy:
         builder = builder.key_cert_algorithm(pkcs12.PBES.PBESv1SHA1And3KeyTripleDESCBC).hmac_hash(hashes.SHA1())  # noqa: S303
@@ -89,8 +91,8 @@ def as_pkcs12(identity: Identity, password: str, *, legacy: bool = False, with_a
 
 
 def as_profile(identity: Identity, password: str, network: Network, *, legacy: bool = False) -> bytes:
-    """Return a configuration profile as a property list in XML. password: the password of the PKCS#12 in the profile,
-    which the device asks for."""
+    """Return a configuration profile as a property list in XML. password: the password of the PKCS#12 in the profile;
+    the device asks its user for this password."""
     base = f"org.sallyport.{fingerprint(identity.authority)[:16]}.{identity.name.replace(' ', '-')}"
     own = _payload(
         "com.apple.security.pkcs12",
@@ -151,7 +153,7 @@ def _wifi(
 
 
 def _vpn(base: str, identity: Identity, network: Network, own: dict[str, object]) -> dict[str, object]:
-    """Return the payload of an IKEv2 VPN. The gateway authenticates by a certificate, and the client by EAP-TLS."""
+    """Return the payload of an IKEv2 VPN. The gateway authenticates with a certificate, and the client with EAP-TLS."""
     return _payload(
         "com.apple.vpn.managed",
         f"{base}.vpn",

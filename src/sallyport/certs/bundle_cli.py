@@ -75,7 +75,8 @@ def bundled(work: CommandT) -> CommandT:
 
 
 def wanted(given: dict[str, object]) -> Wanted:
-    """Return the options of a command. UsageError: an option lacks the option that it needs, or has a wrong value."""
+    """Return the options of a command. UsageError: an option is given without another option that it needs, or has a
+    wrong value."""
     found = Wanted(**given)  # type: ignore[arg-type]  # click gives these fields
     for option, value in (("--ssid", found.ssid), ("--vpn-server", found.vpn_server)):
         if value and found.mobileconfig is None:
@@ -93,8 +94,8 @@ def wanted(given: dict[str, object]) -> Wanted:
 
 @contextmanager
 def reserved(files: Sequence[Path]) -> Iterator[None]:
-    """Create the files, empty and for their owner alone, before the block makes the certificate. Remove them if the
-    block fails. StartError: a file exists already, or cannot be created."""
+    """Create the files before the block makes the certificate. The files are empty, and only their owner may read them.
+    They are removed if the block fails. StartError: a file exists already, or cannot be created."""
     made: list[Path] = []
     try:
         for path in files:
@@ -115,8 +116,8 @@ def reserved(files: Sequence[Path]) -> Iterator[None]:
 
 
 def write(line: CommandLine, certificate: Path, given: Wanted) -> None:
-    """Write the files for a certificate in PEM, with its key in the same folder, and print their password. Raises
-    StartError."""
+    """Write the files for a certificate, and print their password. certificate: the path of the certificate in PEM; its
+    key is in the same folder. Raises StartError."""
     if not given.files:
         return
     chain, settings = read_certificates(certificate), line.settings()

@@ -1,7 +1,7 @@
 """The commands cert.init, cert.issue, cert.owners, cert.renew and cert.revoke.
 
 The files are written first, then the tenant, then the audit trail. If the store fails, the command fails although the
-certificate was made; the certificate then belongs to no tenant, and `cert renew` records its tenant.
+certificate was made. The certificate then belongs to no tenant until `cert renew` records its tenant.
 """
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
@@ -20,10 +20,10 @@ T = TypeVar("T")
 Note: TypeAlias = Callable[[str, str, Mapping[str, JSON]], Awaitable[None]]
 """A function that writes an action, its target and its changes to the audit trail."""
 Gone: TypeAlias = Callable[[Sequence[tuple[str, int | None]]], Awaitable[None]]
-"""A function that ends the sessions of clients, given the name and the tenant of each certificate. Tenant None: end the
-sessions in all tenants."""
+"""A function that ends the sessions of clients. It gets the name and the tenant of each certificate. If the tenant is
+None, it ends the sessions in all tenants."""
 Numbers: TypeAlias = Mapping[int, tuple[int, int]]
-"""The orgId and tenantId of each tenant, by its internal id."""
+"""The orgId and the tenantId of each tenant, by the internal id of the tenant."""
 
 
 class Owners(Protocol):
@@ -31,7 +31,7 @@ class Owners(Protocol):
 
     @property
     def by_fingerprint(self) -> Mapping[str, int]:
-        """The internal id of each certificate's tenant, by the certificate's SHA-256 fingerprint in hex."""
+        """Return the internal id of each certificate's tenant by the SHA-256 fingerprint of the certificate in hex."""
 
     def tenant_of(self, name: str) -> int | None:
         """Return the internal id of the tenant that a name was issued for."""
@@ -47,25 +47,25 @@ class Owners(Protocol):
 
 
 class Files(Protocol):
-    """The files of the certificates. directory: where they are on this machine."""
+    """The files of the certificates. directory: the directory of the files on this machine."""
 
     @property
     def directory(self) -> Directory:
         """Return the directory, to read it."""
 
     async def change(self, work: Callable[[Directory], T]) -> T:
-        """Run a change in a thread; on return it is kept."""
+        """Run a change in a thread. When this call returns, the change is stored."""
 
 
 class NewAuthority(Arguments):
-    """Arguments of cert.init. hosts: names and addresses of the server."""
+    """Arguments of cert.init. hosts: the host names and addresses of the server."""
 
     ca_name: str
     hosts: list[str]
 
 
 class _MayNameTenant(Arguments):
-    """Arguments that may name a tenant. org, tenant: the orgId and tenantId, both or neither."""
+    """Arguments that may name a tenant. org, tenant: the orgId and the tenantId; either both are given or neither."""
 
     org: int | None = Field(default=None, ge=1)
     tenant: int | None = Field(default=None, ge=1)
@@ -78,15 +78,15 @@ class OfClient(_MayNameTenant):
 
 
 class Renewed(_MayNameTenant):
-    """Arguments of cert.renew. name: the client's name; None: renew the server's certificate. hosts: new names of the
-    server."""
+    """Arguments of cert.renew. name: the client's name; if None, the server's certificate is renewed. hosts: the new
+    names of the server."""
 
     name: str | None = None
     hosts: list[str] = Field(default_factory=list)
 
 
 class Revoked(Arguments):
-    """Arguments of cert.revoke. wanted: a client's name, or the serial number of one certificate in hex."""
+    """Arguments of cert.revoke. wanted: the name of a client, or the serial number of one certificate in hex."""
 
     wanted: str
 
@@ -107,7 +107,8 @@ def commands(files: Files, owners: Owners, tenants: Tenants, note: Note, gone: G
         return list(shown)
 
     async def chosen(wanted: OfClient | Renewed, numbers: Numbers, recorded: int | None) -> int | None:
-        """Return the given tenant, else the recorded one, else the only tenant. Raises NotFound, Invalid."""
+        """Return the given tenant. If none is given, return the recorded tenant. If none is recorded either, return the
+        only tenant, or None if there are several. Raises NotFound, Invalid."""
         if (wanted.org is None) != (wanted.tenant is None):
             raise Invalid("org and tenant go together: give both or neither")
         if wanted.org is None or wanted.tenant is None:
@@ -141,7 +142,8 @@ def commands(files: Files, owners: Owners, tenants: Tenants, note: Note, gone: G
         return {**_shown(made), "path": str(directory.client(wanted.name))}
 
     async def renew(wanted: Renewed) -> JSON:
-        """Renew a certificate. Its tenant stays; a certificate without a tenant gets the given one."""
+        """Renew a certificate. The tenant of the certificate does not change; a certificate without a tenant gets the
+        given tenant."""
         numbers, name = await tenants.numbers(), wanted.name
 
         def sign(directory: Directory) -> x509.Certificate:

@@ -1,4 +1,4 @@
-"""The certificate files that the service uses: those of the settings, else those of the data directory."""
+"""The certificate files that the service uses: the files in the settings, or else the files in the data directory."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -9,11 +9,9 @@ from sallyport.certs.directory import Directory
 @dataclass(frozen=True, slots=True)
 class Credentials:
     """PEM files of a TLS server. certificate_file: the certificate and its chain. key_file: its private key. ca_file:
-    the authorities of peers' certificates, and possibly revocation lists; None: peers are not authenticated by a
-    certificate. crl_file: a separate revocation list.
-
-    stamp: changes with each file, so that a listener knows when to load the files again.
-    """
+    the authorities of peers' certificates, and possibly revocation lists; if None, peers are not authenticated by a
+    certificate. crl_file: a separate revocation list. stamp: a value that changes when a file changes, so that a
+    listener knows when to load the files again."""
 
     certificate_file: Path
     key_file: Path
@@ -24,7 +22,8 @@ class Credentials:
 
 class Certificates:
     """The files in use. certificate, key, ca: replace those of the data directory. If `certificate` is set and `ca` is
-    not, the data directory needs no authority: it would only check peers' certificates."""
+    not, the data directory needs no authority, because the authority would only be needed to check peers'
+    certificates."""
 
     def __init__(
         self, data_dir: Path, *, certificate: Path | None = None, key: Path | None = None, ca: Path | None = None
@@ -40,7 +39,7 @@ class Certificates:
         self._now: Credentials | None = None
 
     def server(self) -> Credentials | None:
-        """Return the present files; None if one is missing. While the files are unchanged, the result is the same
+        """Return the present files, or None if a file is missing. While the files are unchanged, the result is the same
         object. Each EAP login calls this method, which checks the status of the files and does not read them."""
         alone = self._may_stand_alone and not self._ca.exists()
         try:

@@ -3,12 +3,13 @@ that was signed.
 
     ca.pem  ca.key            the authority
     crl.pem                   its revocation list
-    server.pem  server.key    the service's certificate, followed by the authority's, and its key
+    server.pem  server.key    the service's certificate followed by the authority's certificate, and the service's key
     clients/NAME.pem  .key    each client's certificate and key, in the form of server.pem
-    issued/SERIAL.pem         every certificate that was ever signed, since revoking a client revokes all of its own
+    issued/SERIAL.pem         every certificate that was signed, because a client's revocation revokes all of its own
 
-A file is replaced as a whole, and a key is kept: a renewal changes one file, so that no reader combines a certificate
-with the key of another one. Only a revoked certificate of the server gets a new key. A lock serializes the commands.
+A file is replaced as a whole. A renewal keeps the key and changes only the file of the certificate, so that no reader
+combines a certificate with the key of another certificate. Only when the server's certificate was revoked does the
+server get a new key. A lock serializes the commands.
 """
 
 import fcntl
@@ -64,7 +65,7 @@ class Issued:
 class Directory:
     """The authority and its certificates. The methods raise StartError if a file cannot be read, parsed or written.
 
-    write: writes a file.
+    write: a function that writes a file.
     """
 
     def __init__(self, data_dir: Path, write: Callable[[Path, bytes], None] = disk.write) -> None:
@@ -76,17 +77,17 @@ class Directory:
         self.server_key = self.path / "server.key"
 
     def staged(self, write: Callable[[Path, bytes], None]) -> "Directory":
-        """Return the same directory, whose changes go to a function."""
+        """Return the same directory, but with changes that are passed to a function."""
         return Directory(self.path.parent, write)
 
     def files(self) -> dict[str, bytes]:
-        """Return all files by their paths below the directory."""
+        """Return the content of all files by their paths below the directory."""
         found = sorted(path for end in ("pem", "key") for path in self.path.rglob(f"*.{end}"))
         return {str(path.relative_to(self.path)): _read(path) for path in found}
 
     def adopt(self, files: Mapping[str, bytes]) -> None:
-        """Write the files that differ, by their paths below the directory: keys first, the authority's certificate
-        last."""
+        """Write the files that differ from the stored ones. A key is written before its certificate, and the
+        authority's certificate last. files: the content of the files by their paths below the directory."""
         with self._locked(make=True):
             for name in sorted(files, key=lambda name: (name == self.ca.name, name)):
                 path = self.path / name
@@ -99,8 +100,8 @@ class Directory:
         return self.path / "clients" / f"{checked_name(name)}.pem"
 
     def make(self, ca_name: str, hosts: Sequence[str], now: datetime) -> None:
-        """Make an authority and the server's certificate. Conflict: there is an authority. Invalid: a name cannot be
-        used."""
+        """Make an authority and a certificate for the server. Conflict: there is already an authority. Invalid: a name
+        cannot be used."""
         with self._locked(make=True):
             if self.ca.exists():
                 raise Conflict(f"{self.ca} exists: cert renew makes a new certificate of the server")
@@ -126,8 +127,9 @@ class Directory:
 
     def renew(self, name: str | None, hosts: Sequence[str], now: datetime) -> x509.Certificate:
         """Make a new certificate for the key of a client, or of the server. If the server's certificate was revoked,
-        make a new key too. name: the client's name; None: the server's certificate. hosts: the server's names; empty:
-        unchanged. NotFound: there is no certificate to renew. Conflict: the client's certificate was revoked."""
+        make a new key too. name: the client's name; if None, the server's certificate is renewed. hosts: the server's
+        new names; if empty, the names do not change. NotFound: there is no certificate to renew. Conflict: the client's
+        certificate was revoked."""
         path = self.server if name is None else self.client(name)
         with self._locked():
             old, authority, revoked = self._newest(path, name), self._authority(), self._revoked()
@@ -148,7 +150,7 @@ class Directory:
 
     def _newest(self, path: Path, name: str | None) -> x509.Certificate:
         """Return the certificate in use. If its file is missing, return the last certificate that was signed for the
-        name. name: the client's name; None: the server's certificate. Raises NotFound."""
+        name. name: the client's name; if None, return the server's certificate. Raises NotFound."""
         if path.exists():
             return read_certificates(path)[0]
         kind = SERVER if name is None else CLIENT
@@ -200,8 +202,8 @@ class Directory:
         return Authority(read_certificates(self.ca)[0], read_key(self.path / "ca.key"))
 
     def _keep(self, path: Path, certificate: x509.Certificate, authority: Authority) -> x509.Certificate:
-        """Write a certificate with its authority's: on first use, Android trusts only the certificates that the server
-        sends."""
+        """Write a certificate, followed by the certificate of its authority. On first use, Android trusts only the
+        certificates that the server sends."""
         self._write(self.path / "issued" / f"{certificate.serial_number:x}.pem", _pem(certificate))
         self._write(path, _pem(certificate) + _pem(authority.certificate))
         return certificate
@@ -215,7 +217,8 @@ class Directory:
         return list(read_list(self.crl)) if self.crl.exists() else []
 
     def _list_grows_old(self, now: datetime) -> bool:
-        """Return whether the revocation list is old enough to be signed again. A new list makes the peers reconnect."""
+        """Return whether the revocation list is old enough to be signed again. It is not signed more often, because a
+        new list makes the peers reconnect."""
         ends = read_list(self.crl).next_update_utc if self.crl.exists() else None
         return ends is None or ends - now < LIFE / 2
 
@@ -244,7 +247,7 @@ class Directory:
 
 
 def present() -> datetime:
-    """Return the present time in whole seconds, the resolution of certificates."""
+    """Return the present time in whole seconds, which is the resolution of times in certificates."""
     return datetime.now(UTC).replace(microsecond=0)
 
 

@@ -1,9 +1,10 @@
 """The command line. Each command is imported only when it is used, to start fast.
 
-A command runs an operation of the API: in the running service through its control socket, or, if no service runs, in
-this process on the store under its lock. In both cases a change applies at once. The commands of an area are in
-`cli.py` of its package. They depend only on `base.command.CommandLine`, which is click's context object. Results go to
-standard output and notes to standard error; control sequences in both are replaced.
+A command runs an operation of the API. If the service is running, the operation runs in the service, and the command
+reaches it through the control socket. Otherwise the operation runs in this process, which locks the store. In both
+cases a change applies at once. The commands of an area are in `cli.py` of its package. They depend only on
+`base.command.CommandLine`, which is click's context object. Results go to standard output and notes to standard error;
+control sequences in both are replaced.
 
 main        the groups of commands, and exit codes
 line        the implementation of CommandLine: connection and output

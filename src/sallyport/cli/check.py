@@ -31,7 +31,8 @@ from sallyport.radius.packet import (
     as_text,
 )
 
-STOP = 2  # Acct-Status-Type (RFC 2866 section 5.1); the Acct-Session-Id is random, so it belongs to no session
+# Acct-Status-Type (RFC 2866 section 5.1); the Acct-Session-Id is random, so the record belongs to no real session
+STOP = 2
 UNSIGNED = (
     "warning: the answer has no Message-Authenticator: the server is open to BlastRADIUS (CVE-2024-3596), and devices "
     "that demand one will not accept it"
@@ -150,7 +151,8 @@ def _octets(line: Line, value: str, prompt: str) -> bytes:
 
 
 def _address(text: str, port: int) -> tuple[str, int]:
-    """Return the host and port of a text HOST, HOST:PORT, [IPV6] or [IPV6]:PORT. port: the default."""
+    """Return the host and the port in a text of the form HOST, HOST:PORT, [IPV6] or [IPV6]:PORT. port: the default
+    port."""
     host, colon, last = text.rpartition(":")
     if not colon or text.endswith("]"):
         host, last = text, str(port)

@@ -1,4 +1,4 @@
-"""Send requests to the running service, or run them on the store if none runs."""
+"""Send requests to the running service. If no service is running, run them on the store."""
 
 import json
 import os
@@ -41,7 +41,7 @@ READING: Final = re.compile(
     r"|(?<!set)(list|users|detail|history|(agent|presentation)status)$",
     re.IGNORECASE,
 )
-"""Pattern of the names of operations and commands that change nothing."""
+"""A pattern for the names of operations and commands that change nothing."""
 
 ReachedT = TypeVar("ReachedT")
 
@@ -53,9 +53,8 @@ def patiently(
     now: Callable[[], float] = time.monotonic,
     sleep: Callable[[float], None] = time.sleep,
 ) -> ReachedT:
-    """Repeat a function until it succeeds. patience: the seconds for which each kind of error is retried.
-
-    Raises the last of these errors after that time, and any other error at once.
+    """Repeat a function until it succeeds. patience: the number of seconds for which each kind of error is retried.
+    After that time the last error is raised. Any other error is raised at once.
     """
     began = now()
     while True:
@@ -88,7 +87,7 @@ class Connection:
 
     @property
     def file(self) -> Path | None:
-        """Return the settings file; None if there is none. Raises StartError."""
+        """Return the settings file, or None if there is none. Raises StartError."""
         return self._installation().file
 
     def settings(self) -> Settings:
@@ -103,7 +102,7 @@ class Connection:
         return found.places[0].settings
 
     def call(self, asked: Row) -> JSON:
-        """Run a request of the control socket. SallyportError: it failed; the message is the service's."""
+        """Run a request of the control socket. Raises SallyportError if it failed, with the message of the service."""
         try:
             reached = self._local or patiently(partial(self._reach, asked))
         except Locked as error:
@@ -119,8 +118,8 @@ class Connection:
     def process_id(self, *, wait: bool = True) -> int | None:
         """Return the process id of the running service, or None. wait: whether to wait for a service that is starting.
 
-        Absent, StartError: it cannot be reached. Locked: another process holds the lock of the store, and answers no
-        command.
+        Raises Absent or StartError if the service cannot be reached. Raises Locked if another process holds the lock of
+        the store and answers no command.
         """
         if not wait:
             return process_id(self._find().settings)
@@ -140,15 +139,15 @@ class Connection:
             self._local = None
 
     def _installation(self) -> Installation:
-        """Return the installation. If there is none, wait a few seconds, since a starting service may be creating
-        it."""
+        """Return the installation. If there is none, wait a few seconds for one, because a starting service may be
+        creating it."""
         if self._found is None:
             self._found = patiently(self._find)
         return self._found
 
     def _find(self, asked: Row = MappingProxyType({})) -> Installation:  # type: ignore[assignment]
         """Return the first location that has an installation. Raises Absent. asked: the request; some requests create
-        one."""
+        an installation."""
         if self._found is not None:
             return self._found
         found = places(self._config, os.environ)
@@ -156,11 +155,11 @@ class Connection:
             self._tell(text)
         restores = asked.get("command") == RESTORE
         for each in found.places:
-            is_shared = bool(each.settings.database_url)  # on a machine without a node, the master key is enough
+            is_shared = bool(each.settings.database_url)  # on a machine without a node, the master key is sufficient
             if each.exists(keyed=restores or is_shared) or (is_shared and MASTER_KEY in os.environ):
                 return each
         if asked.get("command") == MIGRATE or (restores and MASTER_KEY in os.environ):
-            self.read()  # raises if settings would be ignored
+            self.read()  # this raises an error if settings would be ignored
             return found.places[0]
         absence = found.places[0].absence if found.places else NOTHING_HERE
         raise Absent(f"{absence}; to restore there, put its master.key there first" if restores else absence)
@@ -202,8 +201,8 @@ def _field_error(wrong: Row) -> FieldError:
 
 
 def _open(found: Installation, command: JSON) -> "Local":
-    """Open the store for a command. Absent: there is no store, and this command does not create one. Raises Locked,
-    StoreError."""
+    """Open the store for a command. Raises Absent if there is no store and this command does not create one. Also
+    raises Locked, StoreError."""
     # This imports the whole service, which takes half a second. If a service runs, the import is not needed.
     from sallyport.cli.local import Local
 
@@ -216,7 +215,7 @@ def _open(found: Installation, command: JSON) -> "Local":
 
 
 def process_id(settings: Settings) -> int | None:
-    """Return the process id of the service that answers, or None. StartError: it cannot be reached."""
+    """Return the process id of the service that answers, or None. Raises StartError if it cannot be reached."""
     sock = _connect(settings.control_path)
     if sock is None:
         return None
@@ -228,7 +227,7 @@ def process_id(settings: Settings) -> int | None:
 
 
 def _answer(sock: socket.socket, asked: Row) -> Row:
-    """Return the running service's answer. StartError: it does not answer."""
+    """Return the running service's answer. Raises StartError if the service does not answer."""
     sock.settimeout(COPY_S if str(asked.get("command")).startswith("db.") else ANSWER_S)
     try:
         sock.sendall(json.dumps(asked).encode() + b"\n")
@@ -245,7 +244,7 @@ def _answer(sock: socket.socket, asked: Row) -> Row:
 
 
 def _connect(path: Path) -> socket.socket | None:
-    """Return a connection to the service's socket; None if no service runs. Raises StartError."""
+    """Return a connection to the service's socket, or None if no service is running. Raises StartError."""
     try:
         directory = os.open(path.parent, os.O_PATH | os.O_DIRECTORY)
     except FileNotFoundError:
@@ -254,7 +253,7 @@ def _connect(path: Path) -> socket.socket | None:
         raise StartError(f"{path.parent}: {error.strerror}") from error
     sock = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
     try:
-        # via the directory's descriptor, since a socket address has at most 107 octets
+        # the path leads through the directory's descriptor, because a socket address has at most 107 octets
         sock.connect(f"/proc/self/fd/{directory}/{path.name}")
     except OSError as error:
         sock.close()

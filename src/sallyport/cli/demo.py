@@ -1,4 +1,4 @@
-"""`sallyport demo`: the service, and simulated devices that send it RADIUS traffic.
+"""`sallyport demo` runs the service, and simulated devices that send RADIUS traffic to it.
 
 The service runs in this process on a temporary database. The rest of the demo uses it from outside, as operators and
 devices do: over its control socket, over UDP from several addresses, and over HTTP.
@@ -49,7 +49,8 @@ def demo(*, once: bool) -> int:
 
 
 def _address(port: int, kind: SocketKind) -> Address:
-    """Return an address with this port if the port is free, else with port 0, so that the system chooses a port."""
+    """Return an address with this port if the port is free. Otherwise return it with port 0, so that the system chooses
+    a port."""
     usual = Address(HOST, port)
     try:
         bound(usual, kind).close()

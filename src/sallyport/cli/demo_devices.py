@@ -1,4 +1,5 @@
-"""The simulated devices of the demo: attributes that each product sends (see `sallyport.vendors`), and user logins.
+"""The simulated devices of the demo, with the attributes that each product sends (see `sallyport.vendors`), and with
+logins of users.
 
 A sender is an address of this machine that is registered as a RADIUS client. A sender may forward the logins of several
 NAS.
@@ -23,7 +24,7 @@ USERS = {
 
 @dataclass(frozen=True)
 class Login:
-    """A login. user: name as typed. password: None means the user's correct password."""
+    """A login. user: the name as typed. password: the password as typed; None means the user's correct password."""
 
     user: str
     password: bytes | None = None
@@ -78,7 +79,7 @@ class Outcome:
         return self.answer is not None and self.answer.code == wanted and self.answer.signed
 
     def answer_text(self) -> str:
-        """Return the name of the answer's code, or the error if there is no answer."""
+        """Return the name of the answer's code. If there is no answer, return the error."""
         return CODE_NAMES[self.answer.code] if self.answer is not None else self.trouble
 
 

@@ -190,7 +190,8 @@ class Story:
         self._line.run("/ad/updateDomainEnforcement", {"enforcementMode": "enforce"}, domain=DOMAIN)
         sender = next(each for each in self._senders if FORTIGATE in each.nas)
         octets = octets_of(load(), FORTIGATE.attributes)
-        code = TOTP(self._seed).at(int(time.time()) + 30)  # the next code, since the enrolment has used the current one
+        # the code of the next time step, because the enrolment has used the present one
+        code = TOTP(self._seed).at(int(time.time()) + 30)
         with RadiusClient(self._radius, sender.secret, source=sender.source) as client:
 
             def log_in(user: str, typed: bytes, after: Answer | None = None) -> Answer:

@@ -1,7 +1,6 @@
-"""Diagnosis if `sallyport check radius` gets no answer or a reject.
-
-The RADIUS server does not send the cause. If the service runs on this machine, the check reads the dropped packets of
-the check's address, or the log entry of the rejected login.
+"""Diagnose why `sallyport check radius` got no answer or a reject. The RADIUS server does not send the cause. If the
+service runs on this machine, the service is asked for the dropped packets from the address of the check, or for the log
+entry of the rejected login.
 """
 
 from itertools import islice
@@ -55,7 +54,7 @@ _CHECK: Final = "sallyport domain check {domain} --user {user} shows each step"
 
 
 def explain_silence(line: Line, client: RadiusClient, why: Why, began: str) -> None:
-    """Print why there was no authentic answer, if that can be found. began: start of the check, ISO 8601."""
+    """Print why there was no authentic answer, if the cause can be found. began: the start of the check, ISO 8601."""
     line.note(_NO_ANSWER[why])
     if why is not Why.SILENT:
         return
@@ -95,15 +94,16 @@ def explain_reject(line: Line, client: RadiusClient, nas: str, began: str) -> No
 
 
 def remedy_for(reason: str, factor: str) -> str:
-    """Return the remedy for a reject; empty if none is known. factor: field of the event, such as `local+totp`."""
+    """Return the remedy for a reject. It is empty if none is known. factor: the field `factor` of the event, such as
+    `local+totp`."""
     if reason == NOT_ENROLLED and (found := _ENROLLING.get(factor.rpartition("+")[2])):
         return found
-    checks_first_factor = factor != "local" and "+" not in factor  # `local+totp`: the first factor has passed
+    checks_first_factor = factor != "local" and "+" not in factor  # in `local+totp`, the first factor has passed
     return REMEDIES.get(reason, _CHECK if checks_first_factor and reason != "wrong password" else "")
 
 
 def _event(line: Line, client: RadiusClient, nas: str, began: str) -> Row | None:
-    """Return the log entry of the rejected login from the service on this machine; None if there is none."""
+    """Return the log entry of the rejected login from the service on this machine, or None if there is none."""
     try:
         if line.connection.process_id(wait=False) is None:
             return None

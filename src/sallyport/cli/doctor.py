@@ -19,7 +19,7 @@ FIRST: tuple[tuple[str, Check], ...] = (
     ("IPv6", machine.check_ipv6),
     ("service", machine.check_service),
 )
-"""Checks that all others depend on: a problem in one of these ends the examination."""
+"""The checks on which all others depend. If one of them finds a problem, the examination ends."""
 
 STORE: tuple[tuple[str, Check], ...] = (
     ("files", machine.check_files),
@@ -28,8 +28,8 @@ STORE: tuple[tuple[str, Check], ...] = (
     ("database", data.check_database),
     ("integrity", data.check_integrity),
 )
-"""Checks before the store is opened. It is not opened if one of these has a problem: opening would create a new master
-key, or write to a damaged file."""
+"""The checks that run before the store is opened. If one of them finds a problem, the store is not opened, because
+opening would create a new master key or write to a damaged file."""
 
 THEN: tuple[tuple[str, Check], ...] = (
     ("records", data.check_records),
@@ -50,7 +50,7 @@ ASKING: tuple[tuple[str, Check], ...] = (
     ("directories", service.check_directories),
     ("reach", reach.check_reach),
 )
-"""Checks that need the running service, or a store that opening does not change."""
+"""The checks that need the running service, or a store that is not changed by opening it."""
 
 
 @click.command()

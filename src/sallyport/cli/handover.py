@@ -1,4 +1,4 @@
-"""Transfer of files between root's commands and the service, which runs as another user.
+"""This module transfers files between root's commands and the service, which runs as another user.
 
 The unit of the service may give it a private /tmp and read-only directories. So the service may be unable to read a
 file of root, and a backup in its private /tmp would be lost. Therefore root's command copies such a file through a
@@ -21,7 +21,7 @@ from sallyport.base.wire import JSON, Row
 
 BACKUP: Final = "db.backup"
 READ: Final = frozenset({"db.restore", "directory.import_ldif"})
-"""Commands that read the file in their argument `path`."""
+"""The commands that read the file which their argument `path` names."""
 
 
 def handed_over(ask: Callable[[Row], JSON], asked: Row, settings: Settings) -> JSON:
@@ -63,10 +63,9 @@ def _exchange(data_dir: Path) -> Iterator[Path]:
 
 
 def _copy(source: Path, target: Path, *, reader: Path | None = None, writer: Path | None = None) -> None:
-    """Copy a file. Raises StartError.
-
-    reader, writer: a directory; its owner is the user that reads or writes the file in the temporary directory. That
-    user can replace the temporary directory by a link, so root itself must not follow it.
+    """Copy a file. Raises StartError. reader, writer: a directory whose owner is the user that reads or writes the file
+    in the temporary directory. That user can replace the temporary directory by a link, so root itself must not follow
+    it.
     """
     try:
         with as_owner(reader, reads_all=False) if reader else nullcontext():

@@ -27,10 +27,8 @@ NOTHING_HERE: Final = f"no Sallyport installation in ./{DEFAULT_DATA_DIR}; set {
 
 @dataclass(frozen=True, slots=True)
 class Installation:
-    """The location of an installation, which may not exist. file: the settings file.
-
-    named_by: the option, variable or file that names the data directory. is_callers: whether the caller named the
-    installation explicitly.
+    """The location of an installation. The installation may not exist. file: the settings file. named_by: the option,
+    variable or file that names the data directory. is_callers: whether the caller named the installation explicitly.
     """
 
     settings: Settings
@@ -46,7 +44,7 @@ class Installation:
 
     @property
     def absence(self) -> str:
-        """Error message if no installation exists here."""
+        """The error message if there is no installation here."""
         if not self.named_by:
             return NOTHING_HERE
         return f"no Sallyport installation in {self.settings.data_dir}, which {self.named_by} names"
@@ -54,7 +52,8 @@ class Installation:
     def exists(self, *, keyed: bool = False) -> bool:
         """Return whether a store exists, or a starting service is creating one.
 
-        keyed: also return true if there is a master key but no store. StartError: the user has no permission to look.
+        keyed: whether to return true also if there is a master key but no store. Raises StartError if the user may not
+        look there.
         """
         data_dir = self.settings.data_dir
         marks = [self.settings.database_path, data_dir / LOCK, *([data_dir / "master.key"] if keyed else [])]
@@ -73,7 +72,8 @@ class Places:
 
 
 def places(config: Path | None, environ: Mapping[str, str]) -> Places:
-    """Return the possible locations of the installation. ConfigError: settings cannot be read. Raises StartError."""
+    """Return the possible locations of the installation. Raises ConfigError if settings cannot be read. Also raises
+    StartError."""
     if config is not None:
         return Places((Installation(_read(config, environ), config, CONFIG, is_callers=True),))
     strange: list[str] = []
@@ -105,9 +105,8 @@ def _read(file: Path, environ: Mapping[str, str]) -> Settings:
 
 
 def is_there(path: Path, owner: Path | None = None) -> bool:
-    """Return whether a path exists. StartError: the user has no permission to look.
-
-    owner: a path whose owner has the permission, for the message.
+    """Return whether a path exists. Raises StartError if the user may not look there. owner: a path whose owner may
+    look there, for the message.
     """
     try:
         path.stat()
@@ -121,10 +120,9 @@ def is_there(path: Path, owner: Path | None = None) -> bool:
 
 
 def _counts(path: Path, strange: list[str], *, remedy: str) -> bool | None:
-    """Return whether the caller or root owns a path and, if it is a link, its target; None if it does not exist.
-
-    strange: the reason is appended to this list if the result is False. remedy: the option or variable that selects the
-    path nevertheless.
+    """Return whether the caller or root owns a path. If the path is a link, the target must be owned too. Return None
+    if the path does not exist. strange: a list to which the reason is appended if the result is False. remedy: the
+    option or variable by which the path is used nevertheless.
     """
     try:
         strangers = {path.lstat().st_uid, path.stat().st_uid} - {0, os.geteuid()}

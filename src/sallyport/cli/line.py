@@ -1,4 +1,4 @@
-"""The context object of every click command: the connection to the service, and standard output and error."""
+"""The context object of every click command. It has the connection to the service, and standard output and error."""
 
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -59,7 +59,7 @@ class Line:
         domain: str | None = None,
         size: int = 1000,
     ) -> "Iterator[Row]":
-        for page in count(1):  # each operation uses one of pageId and pageNumber, and ignores the other
+        for page in count(1):  # each operation uses either pageId or pageNumber, and ignores the other
             asked = {**body, "pageId": page, "pageNumber": page, "pageSize": size}
             found = _entries(path, self._answer(path, asked, domain), field)
             yield from found
@@ -135,7 +135,8 @@ class Line:
 
 
 def _entries(name: str, result: "JSON", field: str | None = None) -> "list[Row]":
-    """Return the objects in a list: in `field` of the result, or the result itself if `field` is None."""
+    """Return the objects in a list. The list is in `field` of the result; if `field` is None, the result itself is the
+    list."""
     if field is not None and isinstance(result, dict):
         result = result.get(field)
     if not isinstance(result, list):

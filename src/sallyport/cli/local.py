@@ -26,16 +26,15 @@ from sallyport.web.scope import Gate
 
 
 class Local:
-    """The open store, which holds the lock of the data directory until it is closed.
-
-    new: the action if there is no store (see `build`). If root works with another user's data directory, new files
-    belong to that user. Raises Locked, Absent, ConfigError, StoreError.
+    """The open store. It holds the lock of the data directory until it is closed. new: the action if there is no store
+    (see `build`). If root works with another user's data directory, new files belong to that user. Raises Locked,
+    Absent, ConfigError, StoreError.
 
     If an error ends the store's thread later, the next call, or `close`, raises it.
     """
 
     def __init__(self, settings: Settings, environ: Mapping[str, str], *, new: New = "make") -> None:
-        log.configure(level="error", json=False)  # the command prints its results itself
+        log.configure(level="error", json=False)  # the command itself prints its results
         self._opened: Future[tuple[Requests, trio.Event, trio.lowlevel.TrioToken]] = Future()
         self._error: BaseException | None = None
         self._thread = Thread(target=self._run, args=(settings, environ, new), name="store", daemon=True)
@@ -43,7 +42,7 @@ class Local:
         self._requests, self._stop, self._trio = self._opened.result()
 
     def call(self, asked: Row) -> JSON:
-        """Run a request of the control socket. SallyportError: it failed."""
+        """Run a request of the control socket. Raises SallyportError if it failed."""
         try:
             result = trio.from_thread.run(self._requests.run, asked, user_name(os.geteuid()), trio_token=self._trio)
         except Refused as error:

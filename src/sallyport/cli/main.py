@@ -22,7 +22,8 @@ if TYPE_CHECKING:
 
 Sections: TypeAlias = Mapping[str, Mapping[str, tuple[str, str]]]
 
-# Commands by heading, the most used first. name: (module:object, line in the help). The help imports no command.
+# The commands under their headings, the most used first. An entry is name: (module:object, line in the help), so that
+# the help imports no command.
 SECTIONS: Sections = {
     "RADIUS": {
         "client": ("sallyport.inventory.clients.cli:client", "RADIUS clients: addresses that may send requests."),
@@ -164,9 +165,9 @@ def agent() -> None:
 
 def main() -> None:
     """Run the command line. Exit codes: 0 done, 1 refused or failed, 2 wrong usage."""
-    os.umask(0o077)  # new files are readable only by their owner
+    os.umask(0o077)  # new files can be read only by their owner
     for stream in (sys.stdout, sys.stderr):
-        if isinstance(stream, io.TextIOWrapper):  # the terminal's encoding may lack characters
+        if isinstance(stream, io.TextIOWrapper):  # the encoding of the terminal may not have all characters
             stream.reconfigure(errors="backslashreplace")
     sys.exit(run(lambda: root(standalone_mode=False)))
 
@@ -202,12 +203,12 @@ def _print_error(error: BaseException) -> int:
         raise error
     if isinstance(error.__cause__, KeyboardInterrupt):
         return 130
-    if isinstance(ours, BrokenPipeError):  # a reader such as head has closed the pipe; flushing at exit would fail
+    if isinstance(ours, BrokenPipeError):  # a reader such as head has closed the pipe, so flushing at exit would fail
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 1
     text = str(ours)
     if isinstance(ours, OSError):
-        if ours.filename is None:  # no file is involved that an admin could correct
+        if ours.filename is None:  # the error is not about a file that an admin could correct
             raise error
         reason = f"permission denied for user {user_name(os.geteuid())}"
         text = f"{ours.filename}: {reason if isinstance(ours, PermissionError) else ours.strerror}"

@@ -1,4 +1,4 @@
-"""Output of commands: tables for people, JSON and CSV for programs.
+"""This module prints the results of commands: as tables for people, and as JSON or CSV for programs.
 
 Names come from the network and may contain control sequences. Unprintable characters become a replacement character, or
 an escape in JSON.
@@ -21,7 +21,7 @@ _OUTSIDE_ASCII = re.compile(r"[^\n -~]")
 
 
 def safe(text: str) -> str:
-    """Replace unprintable characters, since a terminal may execute control sequences; keep line ends."""
+    """Replace unprintable characters, because a terminal may execute control sequences. Line ends are kept."""
     if text.isprintable():  # the usual case
         return text
     return "".join(each if each.isprintable() or each == "\n" else "\ufffd" for each in text)

@@ -27,7 +27,7 @@ from sallyport.radius.password import chap_response, hide_password
 
 
 class Why(Enum):
-    """Cause of a missing answer."""
+    """The cause why there is no answer."""
 
     REFUSED = "nothing listens there: the machine says that the port is closed (ICMP)"
     UNREACHABLE = "the address cannot be reached"
@@ -62,9 +62,9 @@ class Answer:
 class RadiusClient:
     """A client of one RADIUS server, with one socket.
 
-    server: host and port. If a host name has several addresses, the first is used. source: the local address; empty for
-    any. timeout: seconds for each try. retries: number of tries after the first. StartError: the host name cannot be
-    resolved, or the local address does not exist.
+    server: host and port. If a host name has several addresses, the first is used. source: the local address; if empty,
+    the system chooses it. timeout: the number of seconds for each try. retries: the number of tries after the first.
+    Raises StartError if the host name cannot be resolved, or if the local address does not exist.
     """
 
     def __init__(
@@ -109,7 +109,7 @@ class RadiusClient:
     ) -> Answer:
         """Send an Access-Request with PAP or CHAP (RFC 2865 sections 5.2, 5.3), and return the answer.
 
-        NoAnswerError: no authentic answer arrived. ValueError: a value is too long.
+        Raises NoAnswerError if no authentic answer arrived, and ValueError if a value is too long.
         """
 
         def body(authenticator: bytes) -> bytes:
@@ -124,7 +124,8 @@ class RadiusClient:
     def ask(self, code: int, body: Callable[[bytes], bytes], *, signed: bool = True) -> Answer:
         """Send a request, and return the answer. Raises NoAnswerError.
 
-        body: returns the encoded attributes for a Request Authenticator. signed: add a Message-Authenticator.
+        body: returns the encoded attributes for a Request Authenticator. signed: whether to add a
+        Message-Authenticator.
         """
         authenticator = token_bytes(16)
         attributes = body(authenticator)
@@ -153,7 +154,7 @@ class RadiusClient:
     def _await(self, packet: bytes, sent: float) -> tuple[int, dict[int, bytes]] | None:
         """Wait for the authentic answer to one try; return None if no packet arrived.
 
-        NoAnswerError: only packets that are not authentic arrived. sent: time of the transmission.
+        Raises NoAnswerError if only packets arrived that are not authentic. sent: the time of the transmission.
         """
         doubt: NoAnswerError | None = None
         while (left := sent + self._timeout - time.perf_counter()) > 0:

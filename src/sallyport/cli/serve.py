@@ -31,17 +31,17 @@ SWITCH_S: Final = 0.0005
 Python's default of 5 ms, a transaction of ten statements took 50 ms while the event loop was busy."""
 
 PATIENCE: Final[Mapping[type[StartError], float]] = MappingProxyType({Locked: 30.0})
-"""Seconds that a starting service waits for a command that uses the store, such as a backup."""
+"""Number of seconds for which a starting service waits for a command that uses the store, such as a backup."""
 OCCUPIED: Final = f"stop it first, or set {environment_name('data_dir')} to another directory"
 NOTED: Final = int(2.0 / AGAIN_S)
-"""Number of the attempt at which the service logs that it waits, about two seconds after the start."""
+"""The number of the attempt at which the service logs that it waits. This is about two seconds after the start."""
 
 
 @click.command()
 @click.pass_obj
 def serve(line: Line) -> None:
     """Run the service. It logs one line `ready` when all listeners answer."""
-    gc.disable()  # saves a twentieth of the start time; the service configures the collector at `ready`
+    gc.disable()  # this saves a twentieth of the start time; the service configures the collector when it is `ready`
     sys.setswitchinterval(SWITCH_S)
     settings = line.connection.read()
     if settings.workers > 1 and not settings.database_url:
@@ -57,7 +57,7 @@ def serve(line: Line) -> None:
     made = make_data_directory(settings.data_dir)
     lock = hold(
         settings
-    )  # before the slow imports, so that a command that starts at the same time waits for the service
+    )  # this is done before the slow imports, so that a command that starts at the same time waits for the service
     # This process keeps a copy of the lock, so that no command uses a directory that is being removed.
     with _kept_if_ready(settings, made) as ready:
         if settings.workers > 1:
@@ -77,7 +77,8 @@ def _kept_if_ready(settings: Settings, made: Sequence[Path]) -> Iterator[Callabl
     """Remove a new data directory at the end of the block, unless the block calls the yielded function.
 
     The directory also stays if another process has created a store in it. It also stays if the store is elsewhere,
-    since it contains the master key of that store. made: the directories that `make_data_directory` created.
+    because the directory contains the master key of that store. made: the directories that `make_data_directory`
+    created.
     """
     store = settings.database_path
     is_kept = not made or store.parent != settings.data_dir or store.exists()
@@ -100,8 +101,8 @@ def hold(
     """Take the lock of the data directory, and return its descriptor.
 
     If a command holds the lock, the function waits for it. If root runs the service, the process changes its user to
-    the owner of the directory, so that new files belong to that user. Locked: another process did not release the lock
-    in time. StartError: a service runs there, or the owner cannot read the program.
+    the owner of the directory, so that new files belong to that user. Raises Locked if another process did not release
+    the lock in time. Raises StartError if a service runs there, or if the owner cannot read the program.
     """
     _check_program(settings.data_dir)
     if owner := become_owner(settings.data_dir):
@@ -139,7 +140,7 @@ def _check_program(data_dir: Path) -> None:
 
 
 def _take_descriptors() -> None:
-    """Raise the limit of file descriptors, since each waiting agent needs one: the usual 1024 are too few."""
+    """Raise the limit of file descriptors. Each waiting agent needs one, so the usual limit of 1024 is too low."""
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     wanted = DESCRIPTORS if hard == resource.RLIM_INFINITY else min(hard, DESCRIPTORS)
     if soft != resource.RLIM_INFINITY and soft < wanted:

@@ -1,11 +1,11 @@
-"""The processes of a service with several workers: started, watched and stopped by the process of `sallyport serve`.
+"""The processes of a service with several workers. The process of `sallyport serve` starts, watches and stops them.
 
-That process runs no event loop and has no threads, so it can fork at any time: a worker needs no imports, and has the
-sockets that are bound once (`sockets`). It waits for signals, and for the messages of the workers, which are those that
-a service sends to systemd.
+This parent process runs no event loop and has no threads, so it can fork at any time. A worker therefore needs no
+imports, and inherits the sockets, which are bound only once (`sockets`). The parent waits for signals and for messages
+of the workers. These are the messages that a service sends to systemd.
 
-The first worker starts alone, since it makes the store at the first start. Until all are ready, the end of one ends the
-service. Later, a worker that has ended is started again.
+The first worker starts alone, because it creates the store at the first start of the service. If a worker ends before
+all workers are ready, the service ends. If a worker ends later, it is started again.
 """
 
 import os
@@ -34,21 +34,23 @@ from sallyport.store.extra import check_extra
 
 PAUSE_S: Final = 0.2
 LONGEST_PAUSE_S: Final = 30.0
-"""The pause before a worker is started again: it doubles with each end, up to this."""
+"""The longest pause before a worker is started again. The pause doubles each time that the worker ends."""
 STEADY_S: Final = 60.0
-"""A worker that has been ready for as long begins with the shortest pause again."""
+"""If a worker ends after it has run for this number of seconds and was ready, its pause is the shortest again."""
 SIGNALS: Final = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGCHLD)
 
 Run = Callable[[int, ToParent], int]
-"""A function that runs a worker in its process, given its number, and returns the exit code. It raises nothing."""
+"""A function that runs a worker in its process and returns the exit code. It gets the number of the worker, and raises
+nothing."""
 
 log = structlog.get_logger()
 
 
 @dataclass(slots=True)
 class _Process:
-    """A worker. messages: the socket that it sends to. alive_at: the time of its last message, of the monotonic clock.
-    is_ready: whether it answers requests. is_reloading: whether it has not answered SIGHUP yet."""
+    """The process of a worker. messages: the socket on which its messages arrive. alive_at: the time of its last
+    message by the monotonic clock. is_ready: whether it answers requests. is_reloading: whether it has not answered
+    SIGHUP yet."""
 
     process_id: int
     messages: socket.socket
@@ -60,7 +62,8 @@ class _Process:
 
 @dataclass(slots=True)
 class _Place:
-    """The place of a worker. ends: how often it has ended in a row. due: when it is started again."""
+    """The place of a worker. ends: how often the worker has ended in a row. due: the time at which it is started
+    again."""
 
     ends: int = 0
     due: float = 0.0
@@ -68,8 +71,8 @@ class _Place:
 
 
 class Workers:
-    """The workers of a service. run: see Run. notifier: of systemd. ready: called once all are ready. drain_s: the
-    setting."""
+    """The workers of a service. run: see Run. notifier: sends messages to systemd. ready: called when all workers are
+    ready. drain_s: the setting `drain_s`."""
 
     def __init__(
         self, count: int, run: Run, notifier: Notifier, ready: Callable[[], None], *, drain_s: float = 0.0
@@ -86,7 +89,8 @@ class Workers:
         self._code = 0
 
     def watch(self) -> int:
-        """Start all, and return the exit code once all have ended: after SIGTERM or SIGINT, or if one cannot start."""
+        """Start all workers, and return the exit code when all have ended. They end after SIGTERM or SIGINT, or if one
+        of them cannot start."""
         with self._selector, _signals() as came:
             self._selector.register(came, selectors.EVENT_READ)
             self._start(1)
@@ -105,7 +109,7 @@ class Workers:
         return [each.process for each in self._places.values() if each.process is not None]
 
     def _wait(self) -> float | None:
-        """Return the seconds until something is due; None: nothing is."""
+        """Return the number of seconds until something is due. Return None if nothing is due."""
         now, watchdog_s = time.monotonic(), self._notifier.watchdog_s
         waits = [max(0.0, each.due - now) for each in self._places.values() if each.process is None and each.due]
         waits += [] if watchdog_s is None else [watchdog_s / 3]
@@ -131,7 +135,7 @@ class Workers:
             signal.set_wakeup_fd(-1)
             for each in SIGNALS:
                 signal.signal(each, signal.SIG_DFL)
-            for process in self._processes():  # a worker knows by its own socket that its parent has ended
+            for process in self._processes():  # the socket of a worker shows it when the parent has ended
                 process.messages.close()
             self._selector.close()
             code = self._run(number, ToParent(messages, self._notifier.watchdog_s))
@@ -152,7 +156,7 @@ class Workers:
             lines = process.messages.recv(4096).decode().split("\n")
         except OSError:
             return
-        if lines == [""]:  # it has ended; SIGCHLD follows
+        if lines == [""]:  # the worker has ended; SIGCHLD follows
             self._selector.unregister(process.messages)
             return
         process.alive_at = time.monotonic()
@@ -164,7 +168,7 @@ class Workers:
         process.is_ready, process.is_reloading = True, False
         if self._is_stopping:
             return
-        if not was_ready and self._has_reloaded:  # it has the settings of the start
+        if not was_ready and self._has_reloaded:  # this worker still has the settings of the start
             os.kill(process.process_id, signal.SIGHUP)
         if not self._has_begun:
             for number, place in self._places.items():
@@ -206,7 +210,7 @@ class Workers:
             os.kill(process.process_id, signal.SIGTERM)
 
     def _reap(self) -> None:
-        """Take note of the workers that have ended."""
+        """Process the end of each worker that has ended."""
         for number, place in self._places.items():
             process = place.process
             if process is None:
@@ -252,13 +256,13 @@ class Workers:
 def run_workers(
     settings: Settings, environ: Mapping[str, str], read: Callable[[], Settings], lock: int, ready: Callable[[], None]
 ) -> int:
-    """Run a service with several workers; return the exit code. Raises StartError.
+    """Run a service with several workers, and return the exit code. Raises StartError.
 
-    read: returns the present settings. lock: of the data directory; each worker has a copy. ready: called when all
-    workers are ready.
+    read: returns the present settings. lock: the descriptor of the lock of the data directory; each worker gets a copy.
+    ready: called when all workers are ready.
     """
     check_extra()
-    import_module("sallyport.store.postgres.engine")  # once for all workers
+    import_module("sallyport.store.postgres.engine")  # imported once for all workers
     with ExitStack() as held:
         sockets = bind_for_workers(settings, held)
 
@@ -282,13 +286,13 @@ def run_workers(
 
 
 def _as_node(settings: Settings, number: int) -> Settings:
-    """Return the settings of a worker. Each is a node of its own."""
+    """Return the settings of a worker. Each worker is a separate node."""
     return settings.model_copy(update={"node_name": settings.nodes[number - 1]})
 
 
 @contextmanager
 def _signals() -> Iterator[socket.socket]:
-    """Yield a socket from which the numbers of arriving signals are read."""
+    """Yield a socket. The numbers of arriving signals can be read from it."""
     ours, kernels = socket.socketpair()
     with closing(ours), closing(kernels):
         kernels.setblocking(False)

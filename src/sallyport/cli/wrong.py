@@ -1,9 +1,9 @@
 """Messages about values that click or the service does not accept. Each message names the option or argument of the
 value.
 
-An operation names a wrong field by its path in the body, such as `time.from`. A command mostly passes the values of its
-options into the body unchanged. So the value at that path, and the name of the field, identify the option, and no
-command maps its fields by hand. Values of options with a secret are never repeated.
+An operation names a wrong field by its path in the body, such as `time.from`. A command usually copies the values of
+its options into the body unchanged. So the option can be found by the value at that path and by the name of the field.
+No command has to define which option sets which field. Values of options with a secret are never repeated.
 """
 
 import ast
@@ -35,7 +35,7 @@ _LISTS: Final[Mapping[str, tuple[str, ...]]] = {
     "DID": ("did", "list"),
     "holder": ("did", "list"),
 }
-"""Commands that list the objects of a kind, if the command is not `KIND list`."""
+"""The commands that list the objects of a kind, if the name of this command is not `KIND list`."""
 _KIND_OF_PATH: Final = re.compile("^(File|Directory|Path) ")
 _CLICK_VALUE: Final = re.compile(r"^(.*) is not (?:a valid|in the range|one of)\b", re.DOTALL)
 
@@ -46,12 +46,14 @@ def not_understood(name: str, value: object, accepted: str) -> str:
 
 
 def refused(error: "Invalid", sent: "JSON") -> str:
-    """Return the message about the fields that an operation does not accept, with a line for each. sent: the body."""
+    """Return the message about the fields that an operation does not accept. It has a line for each field. sent: the
+    body of the request."""
     context = click.get_current_context(silent=True)
     lines: dict[str, None] = {}
     wrong: list[str] = []
     for each in error.fields:
-        if not any(field.startswith(f"{each.field}.") for field in wrong):  # a field's error implies its object's error
+        # if a field is wrong, its object is reported as wrong too
+        if not any(field.startswith(f"{each.field}.") for field in wrong):
             wrong.append(each.field)
             lines[_field_line(each, sent, context)] = None
     return "\n".join(lines) or str(error)
@@ -80,7 +82,7 @@ def _by_options(message: str, context: click.Context | None) -> str:
 
 
 def _at(sent: "JSON", path: Sequence[str]) -> "JSON":
-    """Return the value at a path of a body; None if there is none."""
+    """Return the value at a path of a body. Return None if there is none."""
     for part in path:
         if isinstance(sent, list) and part.isdecimal() and int(part) < len(sent):
             sent = sent[int(part)]
@@ -101,8 +103,8 @@ def _text_of(value: "JSON") -> "JSON":
 
 
 def _source(names: Sequence[str], value: "JSON", context: click.Context) -> click.Parameter | None:
-    """Return the parameter that a field's value came from: the one with the same value, or else with the most similar
-    name."""
+    """Return the parameter from which the value of a field came. It is the parameter with the same value, or else the
+    one with the most similar name."""
     by_value = {id(each): _value_score(each, value, context) for each in context.command.params}
     best, most = None, 0
     for each in context.command.params:
@@ -163,8 +165,8 @@ def _is_secret(parameter: click.Parameter, names: Sequence[str]) -> bool:
 
 
 def not_found(error: "NotFound") -> str:
-    """Return the message about an object that does not exist: its name as given, and the command that lists such
-    objects."""
+    """Return the message about an object that does not exist. It contains the name of the object as given, and the
+    command that lists such objects."""
     context = click.get_current_context(silent=True)
     found = _NOT_FOUND.match(str(error))
     if context is None or found is None:
@@ -197,8 +199,8 @@ def _names(kind: str, context: click.Context) -> tuple[object, ...]:
 
 
 def _list_of(kind: str, context: click.Context) -> str:
-    """Return the command that lists the objects of a kind, with the scope of the called command; empty if there is
-    none."""
+    """Return the command that lists the objects of a kind, with the scope of the called command. The result is empty if
+    there is none."""
     root = context.find_root()
     words = ("sallyport", *_LISTS.get(kind, (kind.rsplit(maxsplit=1)[-1], "list")))
     command: click.Command | None = root.command
@@ -239,7 +241,8 @@ def _bad_parameter(error: click.BadParameter) -> str:
 def _no_such_option(error: click.NoSuchOption) -> str:
     parameters = error.ctx.command.params if error.ctx is not None else []
     names = [option_name(each).lstrip("-") for each in parameters if isinstance(each, click.Option)]
-    wanted = nearest(error.option_name.lstrip("-"), names).replace('"', '"--', 1)  # compared without the dashes
+    # the names are compared without the dashes
+    wanted = nearest(error.option_name.lstrip("-"), names).replace('"', '"--', 1)
     known = ", ".join(f"--{name}" for name in names)
     options = f" Options: {known}." if known else " The command has no options."
     return f"There is no option {error.option_name}.{wanted or options}"
@@ -261,7 +264,7 @@ def _literal(text: str) -> object:
 
 
 def _accepted(kind: "click.ParamType[object]") -> str:
-    """Return a phrase for the values that a type accepts; empty if click's own message contains it."""
+    """Return a phrase for the values that a type accepts. It is empty if click's own message contains them."""
     if isinstance(kind, Time):
         return kind.accepted
     if isinstance(kind, click.Choice):

@@ -1,12 +1,12 @@
 """The installation of the service on a machine: its user, settings file, data directory, and units for systemd.
 
-The paths and names are in base/systemd.py, since every command looks there for the installation. A container and the
-Debian package use the same paths and names.
+The paths and names are in base/systemd.py, because every command needs them to find the installation. A container and
+the Debian package use the same paths and names.
 
-systemd         templates of the units, for a program in /opt/sallyport
+systemd         the templates of the units, which start a program in /opt/sallyport
 units           the text of each unit, and of the drop-ins that the settings need
 settings_file   the text of /etc/sallyport/sallyport.toml
-account         the service's user, and what it can run and read
+account         the service's user, and the checks that it can run and read the necessary files
 install         the steps of `server install`
 uninstall       the steps of `server uninstall`
 cli             both commands

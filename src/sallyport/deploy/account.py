@@ -1,4 +1,4 @@
-"""The service's user: its creation and deletion, and the checks that it can run and read the necessary files."""
+"""Create and delete the service's user, and check that it can run and read the necessary files."""
 
 import grp
 import os
@@ -49,8 +49,8 @@ class Account:
         )
 
     def unreachable(self, paths: Iterable[Path]) -> str:
-        """Return the first directory or program of the paths that this user cannot enter or run; empty if there is
-        none."""
+        """Return the first directory or program in these paths that this user cannot enter or run. Return an empty text
+        if there is none."""
         steps = dict.fromkeys(str(step) for path in paths for step in (*reversed(path.parents), path))
         return self.run("/bin/sh", "-c", _FIND, "sh", *steps).stdout.strip()
 
@@ -60,11 +60,11 @@ class Account:
 
 
 ANYONE: Final = Account(_NOBODY, _NOBODY)
-"""A user without privileges, as the service's user will be."""
+"""A user without privileges. It is used for checks before the service's user exists."""
 
 
 def find() -> Account | None:
-    """Return the service's user; None if there is none."""
+    """Return the service's user, or None if there is none."""
     try:
         found = pwd.getpwnam(USER)
     except KeyError:
@@ -73,7 +73,7 @@ def find() -> Account | None:
 
 
 def make() -> Account:
-    """Create the service's user. ConfigError: it failed."""
+    """Create the service's user. ConfigError: the user could not be created."""
     has_group = any(group.gr_name == USER for group in grp.getgrall())
     group = ("--gid", USER) if has_group else ("--user-group",)
     options = ("--system", "--home-dir", str(DATA_DIR), "--no-create-home", "--shell", "/usr/sbin/nologin")
@@ -85,8 +85,8 @@ def make() -> Account:
 
 
 def delete() -> bool:
-    """Delete the service's user. Return False if there is none, or if it was not created by `make`; then it stays.
-    Raises ConfigError."""
+    """Delete the service's user. Return False if there is no such user, or if `make` has not created it; in that case
+    it is not deleted. Raises ConfigError."""
     try:
         found = pwd.getpwnam(USER)
     except KeyError:
@@ -98,8 +98,8 @@ def delete() -> bool:
 
 
 def check_program(program: Path, account: Account) -> None:
-    """Check that the service's user can run this program. ConfigError: the user cannot; the message names path and
-    remedy."""
+    """Check that the service's user can run this program. ConfigError: the user cannot run it; the message names the
+    path and the remedy."""
     package = Path(sallyport.__file__).parent
     paths = [program, Path(sys.executable), package]
     real = [path.resolve() for path in paths]

@@ -76,7 +76,7 @@ def uninstall(*, purge: bool, yes: bool) -> None:
 
 
 def _checked() -> Path:
-    """Return the path of this program after the checks that both commands need. Raises ConfigError."""
+    """Do the checks that both commands need, and return the path of this program. Raises ConfigError."""
     program, command = systemd.program(), f"server {click.get_current_context().info_name}"
     config = click.get_current_context().find_root().params.get("config")
     if config is not None and config != CONFIG_FILE:
@@ -91,7 +91,8 @@ def _by_hand(program: Path) -> str:
 
 
 def _called(program: Path) -> str:
-    """Return the command that runs this program: its name if the shell finds the program by it, else its path."""
+    """Return the command that runs this program. It is the name of the program if the shell finds the program by this
+    name, and otherwise its path."""
     return program.name if shutil.which(program.name, path=systemd.PATH) == str(program) else str(program)
 
 

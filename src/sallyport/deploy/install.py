@@ -1,4 +1,4 @@
-"""The steps of `sallyport server install`. Each can be repeated, and changes only parts that are missing or wrong.
+"""The steps of `sallyport server install`. Each step can be repeated, and changes only what is missing or wrong.
 
 All reasons to refuse the installation are checked before the first change. If a step fails, the installation stops; the
 next attempt continues with that step.
@@ -30,7 +30,7 @@ class Installation:
     """The installation of the system service by this program. report: receives a line for each step. warn: receives
     each warning.
 
-    ConfigError: the installation is refused, and nothing was changed.
+    ConfigError: the installation is refused; nothing was changed.
     """
 
     def __init__(self, program: Path, report: Callable[[str], None], warn: Callable[[str], None]) -> None:
@@ -48,7 +48,7 @@ class Installation:
         self._read_settings()
 
     def make(self, environ: Mapping[str, str]) -> bool:
-        """Create everything that is missing; return whether a unit has changed. ConfigError: a step failed."""
+        """Create everything that is missing, and return whether a unit has changed. ConfigError: a step failed."""
         try:
             user = self._make_user()
             self._make_settings(user)
@@ -115,7 +115,8 @@ class Installation:
         self._report(f"{settings.database_path} is made; the first access token: {settings.data_dir / 'admin.token'}")
 
     def _make_units(self, settings: Settings) -> bool:
-        """Write the units and drop-ins whose text differs; return whether any differed."""
+        """Write the units and drop-ins that have changed, and remove those that are not needed. Return whether any has
+        changed."""
         if not self.has_systemd:
             self._report("no unit is made: systemd is not installed")
             return False
@@ -148,7 +149,7 @@ class Installation:
         self._report(f"{path} is " + (f"updated; the former is in {old(path).name}" if before else "made"))
 
     def _doubt(self, settings: Settings, user: Account) -> None:
-        """Warn of files in the settings that the service cannot see or read."""
+        """Warn about files in the settings that the service cannot see or read."""
         for name, path in (*units.read_paths(settings), *units.written_paths(settings)):
             if units.is_hidden(path):
                 self._warn(
@@ -160,8 +161,8 @@ class Installation:
 
 
 def has_package(program: Path) -> bool:
-    """Return whether a package has installed the units, for this program. ConfigError: a package's units start another
-    program."""
+    """Return whether a package has installed the units for this program. ConfigError: the units of a package start
+    another program."""
     for path in (directory / systemd.UNIT for directory in systemd.PACKAGE_UNITS):
         if path.exists():
             started = re.search(r"(?m)^ExecStart=(\S+)", path.read_text(encoding="utf-8"))
@@ -174,14 +175,14 @@ def has_package(program: Path) -> bool:
 
 
 def old(path: Path) -> Path:
-    """Return the path of the copy of a unit's former text."""
+    """Return the path of the file to which a unit's former text is copied."""
     return path.with_name(f"{path.name}.old")
 
 
 def _give(directory: Path, user: Account) -> None:
-    """Make the service's user the owner of an empty directory, or of the standard directory and its content, as systemd
-    does for StateDirectory= (systemd.exec(5)). ConfigError: it is another directory with content, so an admin must
-    decide on its owner."""
+    """Make the service's user the owner of a directory that is empty, or of the standard directory and its content, as
+    systemd does for StateDirectory= (systemd.exec(5)). ConfigError: any other directory has content, so an admin must
+    decide who owns it."""
     if directory != DATA_DIR and any(directory.iterdir()):
         raise ConfigError(
             f"data_dir {directory} belongs to another user. If it is the service's: sudo chown -R {USER}: {directory}"

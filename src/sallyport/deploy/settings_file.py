@@ -1,4 +1,5 @@
-"""`/etc/sallyport/sallyport.toml` as `server install` writes it: every setting, generated from its declaration."""
+"""Generate the file `/etc/sallyport/sallyport.toml` that `server install` writes. It has every setting, and is
+generated from the declarations of the settings."""
 
 import json
 import textwrap
@@ -26,7 +27,7 @@ _WIDTH: Final = 118
 
 
 def shown(value: object) -> str:
-    """Return a setting's value as text; empty if the setting has no value."""
+    """Return the value of a setting as text, or an empty text if the setting has no value."""
     if value is None or value is DEFAULTS:
         return ""
     if isinstance(value, tuple) and not isinstance(value, Address):
@@ -39,8 +40,8 @@ def shown(value: object) -> str:
 
 
 def without_default(name: str) -> str:
-    """Return the description of the behaviour without a value, for a setting without a default; empty if it has a
-    default."""
+    """For a setting without a default, return a text that describes what happens without a value. For any other
+    setting, return an empty text."""
     extra = Settings.model_fields[name].json_schema_extra
     return str(extra["unset"]) if isinstance(extra, dict) else ""
 

@@ -1,4 +1,5 @@
-"""The steps of `sallyport server uninstall`. Each can be repeated, so the next attempt completes an interrupted one."""
+"""The steps of `sallyport server uninstall`. Each step can be repeated, so that a further attempt completes an
+interrupted one."""
 
 import fcntl
 import os
@@ -16,8 +17,8 @@ from sallyport.deploy.install import has_package, old
 
 
 def check(program: Path) -> None:
-    """Check that this command may uninstall. ConfigError: the units are from a package, or a service that systemd does
-    not manage uses the data."""
+    """Check that this command may uninstall the service. ConfigError: the units are from a package, or a service that
+    systemd does not manage uses the data."""
     if has_package(program):
         raise ConfigError("the installation is from a package: remove it, such as by apt remove sallyport-radius")
     if not systemd.is_booted() and is_in_use(data_directory()):
@@ -36,9 +37,9 @@ def remove_units(report: Callable[[str], None]) -> None:
     for name in (UNIT, BACKUP_UNIT):
         path = units.drop_in_path(name)
         _remove(path, report)
-        with suppress(OSError):  # it stays if an admin has other drop-ins in it
+        with suppress(OSError):  # it is kept if an admin has other drop-ins in it
             path.parent.rmdir()
-    for name in there:  # without systemd, the links of `systemctl enable` remain
+    for name in there:  # without systemd, the links that `systemctl enable` has made remain
         for wants in systemd.ADMIN_UNITS.glob("*.wants"):
             (wants / name).unlink(missing_ok=True)
     if there and systemd.is_booted():
@@ -60,7 +61,7 @@ def purge(report: Callable[[str], None]) -> None:
     except OSError as error:
         raise ConfigError(f"{error.filename}: {error.strerror}") from None
     _remove(CONFIG_FILE, report)
-    with suppress(OSError):  # it stays if an agent has a file in it
+    with suppress(OSError):  # it is kept if an agent has a file in it
         CONFIG_DIR.rmdir()
     if account.delete():
         report(f"user {USER} is deleted")
@@ -69,7 +70,7 @@ def purge(report: Callable[[str], None]) -> None:
 
 
 def data_directory() -> Path:
-    """Return the data directory in the settings; the standard directory if the settings cannot be read."""
+    """Return the data directory in the settings, or the standard directory if the settings cannot be read."""
     with suppress(ConfigError):
         if CONFIG_FILE.exists():
             return load(CONFIG_FILE, {}).below(DATA_DIR).data_dir

@@ -10,13 +10,13 @@ from sallyport.base.systemd import ADMIN_UNITS, BACKUP_UNIT, CONFIG_DIR, DATA_DI
 
 DROP_IN: Final = "50-settings.conf"
 HIDDEN: Final = (Path("/home"), Path("/root"), Path("/run/user"), Path("/tmp"), Path("/var/tmp"))  # noqa: S108
-"""Directories that ProtectHome= and PrivateTmp= of the unit hide from the service."""
+"""The directories that ProtectHome= and PrivateTmp= in the unit hide from the service."""
 _TEMPLATES: Final = Path(__file__).with_name("systemd")
 _PROGRAM: Final = "/opt/sallyport/bin/sallyport"
 _CAPABILITY: Final = "CAP_NET_BIND_SERVICE"
 _PRIVILEGED: Final = 1024
 _DATABASE: Final = ("After=postgresql.service", "StartLimitIntervalSec=0")
-"""With PostgreSQL: start after a server on this machine, and try again until it answers."""
+"""Lines of a unit for PostgreSQL: start after a PostgreSQL server on this machine, and try again until it answers."""
 
 
 def unit(name: str, program: Path) -> str:
@@ -35,8 +35,8 @@ def drop_in_path(name: str) -> Path:
 
 
 def drop_ins(settings: Settings) -> dict[Path, str]:
-    """Return the text of each drop-in: the rights that the settings need and the unit does not grant. A text is empty
-    if nothing is needed. Paths in the settings must be absolute."""
+    """Return the text of each drop-in. It grants the rights that the settings need and that the unit does not grant. It
+    is empty if no rights are needed. Paths in the settings must be absolute."""
     written = [path for _, path in written_paths(settings) if not path.is_relative_to(DATA_DIR)]
     writes = [f"ReadWritePaths=-{_quoted(path)}" for path in dict.fromkeys(written)]
     binds = [f"{kind}={_CAPABILITY}" for kind in ("CapabilityBoundingSet", "AmbientCapabilities")]
@@ -48,7 +48,7 @@ def drop_ins(settings: Settings) -> dict[Path, str]:
 
 
 def read_paths(settings: Settings) -> Iterator[tuple[str, Path]]:
-    """Yield the name and path of each setting whose file the service reads."""
+    """Yield the name and the path of each setting that names a file for the service to read."""
     for name in ("tls_certificate", "tls_key", "eap_certificate", "eap_key", "eap_ca", "dictionaries"):
         path = getattr(settings, name)
         if path is not None:
@@ -56,7 +56,7 @@ def read_paths(settings: Settings) -> Iterator[tuple[str, Path]]:
 
 
 def written_paths(settings: Settings) -> Iterator[tuple[str, Path]]:
-    """Yield the name and directory of each setting with a directory in which the service writes."""
+    """Yield the name and the directory of each setting that names a directory for the service to write to."""
     yield "data_dir", settings.data_dir
     yield "database", settings.database_path.parent
     for outlet in settings.event_outlets:
@@ -75,7 +75,7 @@ def _ports(settings: Settings) -> Iterator[tuple[str, int]]:
 
 
 def _drop_in(service: Sequence[str], unit: Sequence[str] = ()) -> str:
-    """Return a drop-in with lines of [Unit] and [Service]; empty without lines."""
+    """Return a drop-in with these lines in [Unit] and [Service]. Return an empty text if there are no lines."""
     if not service and not unit:
         return ""
     sections = [line for head, lines in (("[Unit]", unit), ("[Service]", service)) if lines for line in (head, *lines)]

@@ -1,11 +1,11 @@
 """Decentralized identity: issuers and holders with DIDs, schemas, credentials that can be revoked, and wallets.
 
-crypto         the formats, sans-io: keys, DIDs, tokens, proofs
+crypto         the formats of keys, DIDs, tokens and proofs, without input and output
 dids           issuers and holders, and the keys that the service stores
 credentials    credentials, their schemas and status lists
 wallets        the wallets of holders, and the credentials of endpoint users
-presentations  requests for a credential, and their answers; the wallet as second factor
+presentations  requests for a credential and the answers to them; the wallet as second factor
 holder         `sallyport wallet`: a wallet that uses only the HTTP API of the service
 public         documents that are published without a token
-area           all services of this package
+area           creates all services of this package
 """

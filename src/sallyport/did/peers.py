@@ -7,7 +7,8 @@ from sallyport.store.model import Tx
 
 
 class Sessions(Protocol):
-    """The sessions of users. They end when the transaction is committed, if their domain disconnects on revocation."""
+    """The sessions of users. `revoke` ends them when the transaction is committed, if their domain disconnects on
+    revocation."""
 
     def revoke(self, tx: Tx, domain_id: int, names: Sequence[str], reason: str) -> None:
         """End the sessions of users of a domain. reason: text for an admin."""
@@ -27,13 +28,13 @@ class Tokens(Protocol):
 
 
 class Guesses(Protocol):
-    """Counts of failures by source, which expire with time."""
+    """The number of failed attempts of each source. Failures expire with time."""
 
     def too_many(self, source: str, now: int) -> bool:
-        """Return whether this source has to wait. now: microseconds."""
+        """Return whether this source must wait before its next attempt. now: the time in microseconds."""
 
     def fail(self, source: str, now: int) -> None:
-        """Count one more failure of a source. now: microseconds."""
+        """Count one more failed attempt of a source. now: the time in microseconds."""
 
 
 class Person(Protocol):
@@ -69,18 +70,18 @@ class AccessTarget(Protocol):
 
     @property
     def session_s(self) -> int | None:
-        """Return the maximum session of its users, in seconds, or None."""
+        """Return the maximum length of a session of its users in seconds, or None."""
 
     def admits(self, tx: Tx, method: str, names: Sequence[str]) -> bool:
-        """Return whether one of the named users may authenticate at the target by the method; without names, whether
-        any user may."""
+        """Return whether one of the named users may authenticate at the target by the method. Without names, return
+        whether any user may."""
 
 
 class AccessTargets(Protocol):
     """The instances and groups of tenants."""
 
     def find(self, tx: Tx, tenant_id: int, domain_id: int, name: str, *, group: bool = False) -> AccessTarget | None:
-        """Return the tenant's instance or group with that name or id, or None. One in the given domain takes
+        """Return the tenant's instance or group with that name or id, or None. A target in the given domain takes
         precedence."""
 
     def members(self, tx: Tx, group_id: int) -> Sequence[Person]:

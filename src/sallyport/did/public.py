@@ -1,6 +1,6 @@
 """Public documents: the service's own did:web, schemas and status lists. A token is needed only to resolve other DIDs.
 
-These routes are not API operations: verifiers that know nothing of this service request the documents by GET.
+These routes are not API operations: verifiers that do not know this service request the documents with GET.
 """
 
 from collections.abc import Awaitable, Callable
@@ -28,7 +28,7 @@ TOKEN_KIND: Final = "application/jwt"  # noqa: S105  a content type
 
 
 def routes(issuing: DidArea, gate: Gate) -> list[BaseRoute]:
-    """Return the routes of the published documents, and of the resolution of DIDs."""
+    """Return the routes that serve the published documents, and the route that resolves DIDs."""
 
     async def document(request: Request) -> Response:
         content = await issuing.dids.published(str(request.path_params["name"]))
@@ -79,9 +79,9 @@ def _with_error_responses(
 
 
 def _did(request: Request) -> str:
-    """Return the DID that a client has sent. In a did:web, the colon before a port is written `%3A`. Clients send this
-    `%3A` as it is, or percent-encoded once more (`%253A`). The decoded path cannot distinguish it from a plain
-    colon."""
+    """Return the DID that a client has sent. In a did:web, the colon before a port is written `%3A`. Some clients send
+    this `%3A` as it is, and others percent-encode it again (`%253A`). In the decoded path, `%3A` cannot be
+    distinguished from a plain colon."""
     raw = request.scope.get("raw_path", b"").decode("ascii", "replace").partition("?")[0]
     written = raw.partition(RESOLVE)[2]
     return written if written.startswith("did:") and "%25" not in written else unquote(written)

@@ -50,6 +50,6 @@ class DirectoryArea:
         self.runs = Runs(store, files, cluster, self.directories, clock)
 
     async def restored(self) -> None:
-        """Cancel the running jobs and load the principals again, since the store was replaced. Raises StoreError."""
+        """Cancel the running jobs and load the principals again, because the store was replaced. Raises StoreError."""
         self.jobs.forget()
         await self.principals.load()

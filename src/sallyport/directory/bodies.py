@@ -140,8 +140,8 @@ class DirectoryUserList(Model):
 
 
 class SaveDirectory(OfDomain):
-    """A directory in the body of saveDirectoryConfig. An absent field keeps the stored value. An empty field clears it,
-    but an empty secret keeps the stored one."""
+    """A directory in the body of saveDirectoryConfig. If a field is absent, the stored value is kept. If it is empty,
+    the stored value is cleared, except that an empty secret keeps the stored secret."""
 
     directoryName: DirectoryName
     accountName: Text | None = Field(
@@ -240,7 +240,7 @@ class ImportLdif(OfDomain):
 
 
 class ImportUsers(ScopedIfGiven):
-    """A reading in the body of importUsers. Stored settings of a directory are not used."""
+    """A reading in the body of importUsers. It does not use the stored settings of a directory."""
 
     ldapHost: HostName = Field(description="Host name or IP address of the LDAP server.")
     ldapPort: Annotated[Whole, Between(1, 65_535), BeforeValidator(_port)] = Field(
@@ -289,7 +289,7 @@ class ImportUsers(ScopedIfGiven):
 
 
 class ImportStatus(ScopedIfGiven):
-    """A query in the body of getImportStatus."""
+    """A query in the body of getImportStatus, which selects imports."""
 
     DirectoryName: Name = Field(
         validation_alias=AliasChoices("DirectoryName", "directoryName"),

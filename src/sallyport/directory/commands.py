@@ -1,4 +1,5 @@
-"""The commands of directories that the HTTP API does not have: directory.import_ldif, directory.jobs, directory.job."""
+"""The commands of directories that are not operations of the HTTP API: directory.import_ldif, directory.jobs,
+directory.job."""
 
 from collections.abc import Callable
 
@@ -12,7 +13,7 @@ from sallyport.directory.service import Directories
 from sallyport.web.scope import Text
 
 FindDomain = Callable[[str], int]
-"""Return the id of a domain, given its name or id. Raises NotFound."""
+"""A function that returns the id of a domain, given the name or the id of the domain. Raises NotFound."""
 MOST: int = 1000
 
 
@@ -23,7 +24,8 @@ class OfDomain(Arguments):
 
 
 class ImportLdif(OfDomain):
-    """An LDIF file on this machine. directory: name of the directory that the entries belong to; empty: `LDIF`."""
+    """An LDIF file on this machine. directory: the name of the directory that the entries belong to; if empty, it is
+    `LDIF`."""
 
     path: str
     directory: Text = ""

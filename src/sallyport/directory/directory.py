@@ -1,4 +1,4 @@
-"""The values of directories: a directory, its configuration, and its people and groups in lists."""
+"""The values of directories: a directory, its configuration, and the people and groups in lists."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -8,7 +8,7 @@ from urllib.parse import urlsplit
 
 
 class DirectoryKind(StrEnum):
-    """The kind of a directory: the protocol or the source that it is read from."""
+    """The kind of a directory, which says where its entries come from."""
 
     LDAP = "ldap"
     GRAPH = "graph"
@@ -47,13 +47,13 @@ class Directory:
 USER_COUNT: Final = "directory_users"
 CLOUD_USER_COUNT: Final = "directory_users/cloud"
 GROUP_COUNT: Final = "directory_groups"
-"""Names of a domain's counters (`store.counters`)."""
+"""The names of a domain's counters (`store.counters`)."""
 
 
 @dataclass(frozen=True, slots=True)
 class User:
     """A person of a directory. login: the login name in the directory. name: the login name after field mapping.
-    source: the kind of the directory. fields: JSON of the mapped fields."""
+    source: the kind of the directory. fields: the mapped fields as JSON."""
 
     id: int
     domain_id: int
@@ -72,7 +72,7 @@ class User:
 
 @dataclass(frozen=True, slots=True)
 class Group:
-    """A group of a directory. members: number of direct members. mapping: JSON."""
+    """A group of a directory. members: the number of direct members. mapping: the group's own mapping as JSON."""
 
     id: int
     domain_id: int
@@ -85,7 +85,8 @@ class Group:
 
 @dataclass(frozen=True, slots=True)
 class Configuration:
-    """New values of a directory. None keeps the stored value; an empty secret keeps the stored secret."""
+    """New values of a directory. If a value is None, the stored value is kept; an empty secret also keeps the stored
+    secret."""
 
     name: str
     kind: DirectoryKind | None = None
@@ -97,9 +98,9 @@ class Configuration:
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """A request for one reading. name: the name of the directory; empty: the directory is found by the host and port of
-    the appUrl. source: the settings of `Source.settings`, and appUrl. complete: remove the entries that the reading
-    does not find."""
+    """A request for one reading. name: the name of the directory; if empty, the directory is found by the host and port
+    of the appUrl. source: the settings of `Source.settings`, and appUrl. complete: whether to remove the entries that
+    the reading does not find."""
 
     domain_id: int
     name: str
@@ -120,7 +121,7 @@ class Preview:
 
 @dataclass(frozen=True, slots=True)
 class Mapped:
-    """The mapping of a directory or of a group. group_id: 0 for the directory."""
+    """The mapping of a directory or of a group. group_id: the id of the group; 0 for the mapping of the directory."""
 
     directory_name: str
     group_id: int

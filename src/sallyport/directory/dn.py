@@ -1,7 +1,7 @@
 """Distinguished names as text (RFC 4514).
 
-The form of RFC 4514 section 2 is parsed strictly. The forms of older programs are accepted too, as section 3 allows:
-`;` between parts, values in quotation marks, an `OID.` before a number, spaces around `,`, `=` and `+`.
+The form of RFC 4514 section 2 is parsed strictly. The forms of older programs are accepted too, as section 3 allows.
+They have `;` between parts, values in quotation marks, an `OID.` before a number, or spaces around `,`, `=` and `+`.
 """
 
 from __future__ import annotations
@@ -19,7 +19,8 @@ LONGEST: Final = 8192
 Pair = tuple[str, str]
 """An attribute type in lower case, and its unescaped value."""
 
-# Short names by OID (RFC 4514 section 3) and by the long names in Active Directory and older certificates.
+# The short names of attribute types, by their OIDs (RFC 4514 section 3) and by the long names that Active Directory and
+# older certificates use.
 _SHORT: Final = {
     "2.5.4.3": "cn", "2.5.4.4": "sn", "2.5.4.6": "c", "2.5.4.7": "l", "2.5.4.8": "st", "2.5.4.9": "street",
     "2.5.4.10": "o", "2.5.4.11": "ou", "0.9.2342.19200300.100.1.25": "dc", "0.9.2342.19200300.100.1.1": "uid",
@@ -31,7 +32,7 @@ _TYPE: Final = re.compile(r" *(?:[oO][iI][dD]\.)?([A-Za-z][A-Za-z0-9-]*|[0-9]+(?
 _HEX: Final = re.compile(r"#((?:[0-9A-Fa-f]{2})+)")
 _QUOTED: Final = re.compile(r'"((?:[^"\\]|\\.)*)"', re.DOTALL)
 _PLAIN: Final = re.compile(r'((?:[^,;+"\\<>\0]|\\.)*)', re.DOTALL)
-# Most names have this form, which is parsed ten times as fast: nothing escaped, ASCII only, single spaces.
+# Most names have this form: ASCII without escapes and with single spaces. Parsing it is ten times as fast.
 _WORD: Final = (
     r"[!$-*.-:?-\[\]-~-]+"  # printable ASCII except space and the characters that may need an escape: "#+,;<=>\
 )
@@ -47,8 +48,8 @@ _SPECIAL: Final = re.compile(r'[,;+"\\<>=]')
 
 
 def parsed(dn: str) -> list[list[Pair]]:
-    """Return the relative distinguished names (RDNs) of a name, the entry's own first. The empty name of the root has
-    none.
+    """Return the relative distinguished names (RDNs) of a name, starting with the entry's own RDN. The empty name of
+    the root has no RDN.
 
     Each RDN is a list of pairs, usually one. Invalid: the text is not a distinguished name.
     """
@@ -69,9 +70,9 @@ def parsed(dn: str) -> list[list[Pair]]:
 
 
 def normalized(dn: str) -> str:
-    """Return the normalized form of a name, which is equal for all spellings: types in lower case, values case-folded,
-    insignificant spaces removed (RFC 4518 section 2.6), the pairs of an RDN sorted, one form of escapes. Invalid: the
-    text is not a distinguished name."""
+    """Return the normalized form of a name, which is the same for all spellings of the name. It has types in lower
+    case, case-folded values, no insignificant spaces (RFC 4518 section 2.6), sorted pairs in an RDN, and one form of
+    escapes. Invalid: the text is not a distinguished name."""
     if len(dn) <= LONGEST and _SIMPLE.fullmatch(dn):
         parts = (part.partition("=") for part in dn.lower().replace(", ", ",").split(","))
         return ",".join([f"{_SHORT.get(kind, kind)}={value}" for kind, _, value in parts])
@@ -84,7 +85,8 @@ def written(names: Sequence[Sequence[Pair]]) -> str:
 
 
 def lies_below(dn: str, above: str) -> bool:
-    """Return whether an entry is below the entry with the normalized name `above`. False if dn is not a name."""
+    """Return whether an entry is below the entry with the normalized name `above`. Return False if dn is not a
+    distinguished name."""
     try:
         return normalized(dn).endswith(f",{above}")
     except Invalid:
@@ -98,7 +100,8 @@ def moved(dn: str, above: str, to: str) -> str:
 
 
 def pairs_of(dn: str) -> Iterator[Pair]:
-    """Yield all pairs of a name, the entry's own first. Text that is not a distinguished name has none."""
+    """Yield all pairs of a name, starting with the pairs of the entry's own RDN. Yield nothing for a text that is not a
+    distinguished name."""
     try:
         names = parsed(dn)
     except Invalid:
@@ -134,7 +137,8 @@ def _value(found: re.Match[str]) -> str:
 
 
 def _octets(digits: str) -> str:
-    """Return the text of a value in hexadecimal: the BER encoding of a string of at most 127 octets. Raises Invalid."""
+    """Return the text of a value in hexadecimal form. The digits are the BER encoding of a string of at most 127
+    octets. Raises Invalid."""
     octets = bytes.fromhex(digits)
     if len(octets) < 2 or octets[0] not in _STRINGS or octets[1] != len(octets) - 2 or octets[1] > 0x7F:
         raise Invalid("not a distinguished name: a value in hexadecimal that is no text")

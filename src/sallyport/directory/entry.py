@@ -1,4 +1,4 @@
-"""The entries of directories, from any source, and their interpretation.
+"""The entries of directories from any source, and how they are interpreted.
 
     Raw  --understand-->  Person | Group | Unit
 
@@ -63,7 +63,7 @@ STATUS_ATTRIBUTES: Final = frozenset(
         "pwdaccountlockedtime", "nsaccountlock", "shadowexpire",
     }
 )  # fmt: skip
-"""Attributes of an account's status. They are always stored, since a later change of the entry needs them."""
+"""Attributes of an account's status. They are always stored, because a later change of the entry needs them."""
 # Attributes for names, for display and for default field mappings.
 _SHOWN: Final = frozenset(
     {
@@ -76,7 +76,8 @@ _NOT_STORED: Final = frozenset({"member", "uniquemember", "memberuid", "memberof
 
 @dataclass(frozen=True, slots=True)
 class Raw:
-    """An uninterpreted entry of a directory or an LDIF file. attributes: values by `attribute_key`."""
+    """An entry of a directory or an LDIF file that is not interpreted yet. attributes: the values by
+    `attribute_key`."""
 
     dn: str
     attributes: Mapping[str, tuple[bytes, ...]]
@@ -97,9 +98,9 @@ class Person:
 
     external_id: an identifier that survives renaming: entryUUID or objectGUID (both as canonical text), or the id in a
     cloud directory; otherwise "dn:" and the normalized name. name: the login name. aliases: other login names, but no
-    mail addresses, since people can set their own in many directories. member_of: names of groups. attributes: text
-    values by attribute name in lower case; never a password. primary_group: the `key` of a group, if neither the
-    account nor the group names the membership; empty if the group is in member_of.
+    mail addresses, because in many directories people can set their own mail address. member_of: names of groups.
+    attributes: text values by attribute name in lower case; never a password. primary_group: the `key` of a group, if
+    neither the account nor the group names the membership; empty if the group is in member_of.
     """
 
     external_id: str
@@ -114,8 +115,8 @@ class Person:
 
 @dataclass(frozen=True, slots=True)
 class Group:
-    """A group. members: names of entries, or "uid:" and a login name (memberUid). key: the value of
-    `Person.primary_group` in accounts whose primary group it is."""
+    """A group. members: names of entries, or "uid:" followed by a login name (memberUid). key: the value that
+    `Person.primary_group` has in accounts with this primary group."""
 
     external_id: str
     dn: str
@@ -137,8 +138,8 @@ class Unit:
 class Unchanged:
     """An entry that exists and has not changed since the last reading.
 
-    dn, status: the present values, if known; only a Person has a status. Both can change without a change of the entry:
-    renaming a unit renames all entries below it, and an account expires with time.
+    dn, status: the present values, if known; only a Person has a status. Both can change while the entry does not:
+    renaming a unit renames all entries below it, and an account may expire.
     """
 
     external_id: str
@@ -148,7 +149,8 @@ class Unchanged:
 
 @dataclass(frozen=True, slots=True)
 class Gone:
-    """An entry that was removed. external_id identifies it, or dn if only its name is known."""
+    """An entry that was removed. external_id identifies the entry; if only the name of the entry is known, dn
+    identifies it."""
 
     external_id: str = ""
     dn: str = ""
@@ -156,7 +158,7 @@ class Gone:
 
 @dataclass(frozen=True, slots=True)
 class Problem:
-    """An entry that exists and cannot be used. message: text for an admin, without values of the entry."""
+    """An entry that exists and cannot be used. message: a text for an admin, which has no values of the entry."""
 
     dn: str
     message: str
@@ -170,8 +172,9 @@ Entry = Person | Group | Unit | Unchanged | Gone | Problem
 class Batch:
     """A part of a reading, at most 500 entries.
 
-    complete: set on the last batch if the reading had every entry; all other stored entries are removed. A reading of
-    changes reports removed entries as Gone. cursor: set on the last batch; the next reading of changes starts there.
+    complete: set on the last batch if the reading had every entry; the stored entries that it did not have are then
+    removed. A reading of changes reports removed entries as Gone. cursor: set on the last batch; the next reading of
+    changes starts at this position.
     """
 
     entries: Sequence[Entry]
@@ -183,10 +186,8 @@ class Batch:
 
 
 def understand(raw: Raw, *, now: int, mapped: Collection[str] = ()) -> Person | Group | Unit | None:
-    """Return the person, group or unit of an entry; None for another kind of entry.
-
-    now: microseconds. mapped: the attributes of mappings, by `attribute_key`. Invalid: the entry cannot be used.
-    """
+    """Return the person, group or unit that an entry describes. Return None for any other kind of entry. now: the time
+    in microseconds. mapped: the attributes of mappings, by `attribute_key`. Invalid: the entry cannot be used."""
     kinds = {value.lower() for value in _texts(raw, "objectclass")}
     if kinds & _PEOPLE and not kinds & _NOT_PEOPLE and not _number(raw, "useraccountcontrol") & _NOT_USERS:
         return _person(raw, now, mapped)
@@ -245,8 +246,8 @@ def identity(raw: Raw) -> str:
 
 
 def _named(raw: Raw, attributes: Iterable[str]) -> str:
-    """Return the first attribute value that is a valid name. If the attribute has several values, return the one in the
-    distinguished name. Invalid: there is no valid name."""
+    """Return the value of the first attribute that has a valid name as its value. If this attribute has several values,
+    return the value that is in the distinguished name, or else the first one. Invalid: there is no valid name."""
     for attribute in attributes:
         values = [value for value in _texts(raw, attribute) if is_name(value)]
         if len(values) > 1:
@@ -276,7 +277,8 @@ def _primary_group(raw: Raw) -> str:
 
 
 def _sid(raw: Raw) -> str:
-    """Return the security identifier as text (MS-DTYP section 2.4.2). Empty: missing or malformed."""
+    """Return the security identifier as text (MS-DTYP section 2.4.2). Return an empty text if it is missing or
+    malformed."""
     octets = next(iter(raw.attributes.get("objectsid", ())), b"")
     if len(octets) < 8 or octets[0] != 1 or len(octets) != 8 + 4 * octets[1]:
         return ""
@@ -306,7 +308,7 @@ def _has_expired(raw: Raw, now: int) -> bool:
 
 
 def _is_locked_out(raw: Raw) -> bool:
-    """Return whether an account is locked. lockoutTime stays set after the lock has ended, so the computed flag takes
+    """Return whether an account is locked. lockoutTime is not cleared when the lock ends, so the computed flag takes
     precedence."""
     computed = "msds-user-account-control-computed"
     if computed in raw.attributes:
@@ -331,14 +333,16 @@ def _number(raw: Raw, attribute: str) -> int:
 
 
 def attribute_key(description: str) -> str:
-    """Return an attribute description in one form: name in lower case, options sorted (RFC 4512 section 2.5)."""
+    """Return the normalized form of an attribute description: its name in lower case, and its options sorted (RFC 4512
+    section 2.5)."""
     name, *options = description.lower().split(";")
     return ";".join((name, *sorted(options)))
 
 
 def mappable(values: Iterable[tuple[str, Iterable[str]]], mapped: Collection[str] = ()) -> dict[str, tuple[str, ...]]:
-    """Return the text values to store for field mappings, without secrets and within the limits of one person.
-    Attributes of mappings, names, display and status take precedence. values: by `attribute_key`."""
+    """Return the text values to store for field mappings, without secrets and within the limits of one person. If there
+    are too many, attributes for mappings, names, display and status take precedence. values: the values by
+    `attribute_key`."""
 
     def place(value: tuple[str, Iterable[str]]) -> tuple[bool, str]:
         name = value[0]
@@ -358,8 +362,8 @@ def mappable(values: Iterable[tuple[str, Iterable[str]]], mapped: Collection[str
 
 @lru_cache(4096)
 def _is_kept_unmapped(name: str) -> bool:
-    """Return whether an unmapped attribute is stored. It must have no options, must not be a membership, and its name
-    must not suggest a secret."""
+    """Return whether an unmapped attribute is stored. It must have no options and must not state a membership, and its
+    name must not suggest a secret."""
     if name in STATUS_ATTRIBUTES:
         return True
     return ";" not in name and name not in _NOT_STORED and len(name) <= LONGEST_NAME and not _LIKE_SECRET.search(name)
@@ -370,7 +374,8 @@ def _is_text(value: str) -> bool:
 
 
 def with_primary_group(person: Person, groups: Mapping[str, str]) -> Person:
-    """Return a person with the primary group added to member_of, if it is known. groups: names by `key`."""
+    """Return a person with the primary group added to member_of, if this group is known. groups: the names of groups by
+    `key`."""
     name = groups.get(person.primary_group)
     if name is None:
         return person

@@ -1,10 +1,8 @@
-"""LDIF (RFC 2849) sans-io: octets in, records out.
-
-A file is split at its empty lines into records. A record is unfolded and split as a whole: the work for each line is
-small, and line numbers are computed only for errors. The parser is lenient in three points: any record may have a
-`changetype`, a record in a file of changes may lack it, and text may be UTF-8 without base64. Everything else is parsed
-strictly. A URL in a value is never fetched.
-"""
+"""A parser of LDIF (RFC 2849) without input and output: it takes octets and yields records. A file is split at its
+empty lines into records. A record is unfolded and split as a whole, so that little work is done for each line. Line
+numbers are computed only for errors. The parser is lenient in three points: any record may have a `changetype`, a
+record in a file of changes may have no `changetype`, and text may be UTF-8 without base64. Everything else is parsed
+strictly. A URL in a value is never fetched."""
 
 import re
 from base64 import b64decode
@@ -21,18 +19,18 @@ from sallyport.directory.entry import Raw, attribute_key
 LONGEST_LINE: Final = 4 << 20
 """Maximum size of one unfolded line, in octets."""
 LARGEST_RECORD: Final = 16 << 20
-"""Maximum size of a record, in octets: a group with every account of a large company fits."""
+"""Maximum size of a record, in octets. It is enough for a group with every account of a large company."""
 MOST_LINES: Final = 500_000
-"""Maximum number of lines in a record. Each takes some hundred octets of memory."""
+"""Maximum number of lines in a record. Each line takes some hundred octets of memory."""
 MOST_STEPS: Final = 1000
-"""Maximum number of parts in one modification. Each compares all values of an attribute."""
+"""Maximum number of parts in one modification. Each part compares all values of an attribute."""
 _NAME: Final = re.compile(rb"(?:[A-Za-z][A-Za-z0-9-]*|[0-9]+(?:\.[0-9]+)+)(?:;[A-Za-z0-9=*_-]+)*")
 _EMPTY_LINES: Final = re.compile(rb"\n+")
 _MOST_NAMES: Final = 4096
 
 
 class LdifError(Invalid):
-    """A file that is not LDIF. line: number of the faulty line, from 1."""
+    """The error for a file that is not LDIF. line: the number of the faulty line, counted from 1."""
 
     def __init__(self, line: int, what: str) -> None:
         super().__init__(f"line {line}: {what}")
@@ -49,7 +47,7 @@ class Step(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Content:
-    """The content of an entry, or the addition of one. line: number of the line with its name."""
+    """The content of an entry, or the addition of an entry. line: the number of the line that has the entry's name."""
 
     line: int
     raw: Raw
@@ -65,7 +63,7 @@ class Deletion:
 
 @dataclass(frozen=True, slots=True)
 class Modification:
-    """The change of an entry's attributes. steps: triples of operation, attribute in lower case, and values."""
+    """A change of an entry's attributes. steps: triples of an operation, an attribute in lower case, and values."""
 
     line: int
     dn: str
@@ -74,7 +72,7 @@ class Modification:
 
 @dataclass(frozen=True, slots=True)
 class Renaming:
-    """The renaming of an entry. superior: the name of the new parent; None: the parent stays."""
+    """The renaming of an entry. superior: the name of the new parent, or None if the parent does not change."""
 
     line: int
     dn: str
@@ -118,7 +116,7 @@ class LdifParser:
         yield from self._take(len(self._pending))
 
     def _take(self, end: int) -> Iterator[Record]:
-        """Yield the record in the first `end` pending octets. Empty lines alone are not a record."""
+        """Yield the record in the first `end` pending octets. Yield nothing if they are only empty lines."""
         octets = bytes(self._pending[:end])
         if self._line == 1:
             octets = octets.removeprefix(BOM_UTF8)
@@ -171,7 +169,7 @@ class LdifParser:
 
 
 class _Flaw(Exception):
-    """An error in a line of a record. place: index of the unfolded line."""
+    """An error in a line of a record. place: the index of the unfolded line in the record."""
 
     def __init__(self, place: int, what: str) -> None:
         super().__init__(what)
@@ -217,7 +215,7 @@ def _text(line: _Line) -> str:
 
 
 def _understood(lines: Sequence[_Line], at: int) -> Record:
-    """Return the record that the lines form. at: number of the line with its name."""
+    """Return the record that the lines form. at: the number of the line that has the record's name."""
     if lines[0][1] != "dn":
         _fail(lines[0][0], "a record begins with `dn:`")
     dn, rest = _text(lines[0]), lines[1:]

@@ -1,4 +1,4 @@
-"""Field mappings: which attributes of a directory become which field of a person.
+"""Field mappings. They define which attributes of a directory become which field of a person.
 
 A directory has one mapping. A group may have its own mapping for its people, which takes precedence. For a person in
 several such groups, the group with the lowest id takes precedence. Fields without a mapping have defaults: DEFAULTS,
@@ -31,8 +31,8 @@ ATTRIBUTE: Final = re.compile(
 MOST_TAKEN: Final = 10
 """Maximum number of attributes of one field."""
 MOST_MAPPED: Final = 200
-"""Maximum number of attributes in all mappings of a directory and its groups. With the attributes that the service
-always reads, an entry stays within the limit of 256 (`reading/answers.py`)."""
+"""Maximum number of attributes in all mappings of a directory and its groups. Together with the attributes that the
+service always reads, an entry has at most 256 attributes, which is the limit in `reading/answers.py`."""
 LONGEST: Final = 255
 """Maximum length of a username, an address and a display name, in characters. Other fields may be ten times as long."""
 _SHOWN: Final = ("displayname", "cn", "gecos", "name")
@@ -56,7 +56,7 @@ class FieldMapping:
         object.__setattr__(self, "digest", digest_of(sorted(self.attributes.items())))
 
     def over(self, other: "FieldMapping") -> "FieldMapping":
-        """Return this mapping, with the fields of the other mapping that this mapping lacks."""
+        """Return this mapping, extended by the fields that only the other mapping has."""
         return FieldMapping({**other.attributes, **self.attributes})
 
 
@@ -77,8 +77,8 @@ def attributes_in(attributes: str) -> list[str]:
 
 
 def fields_of(attributes: Attributes, mapping: FieldMapping) -> Fields:
-    """Return the fields of a person. The username, the address and the display name have the first value of their
-    attributes; the other fields have all values. attributes: values by `entry.attribute_key`."""
+    """Return the fields of a person. The username, the address and the display name get only the first value of their
+    attributes; the other fields get all values. attributes: the values by `entry.attribute_key`."""
     chosen = {field: attributes_in(taken) for field, taken in {**DEFAULTS, **mapping.attributes}.items()}
     username = _first(attributes, chosen.get("username", ())).strip()
     others = {
@@ -100,7 +100,7 @@ def _first(attributes: Attributes, names: Iterable[str]) -> str:
 
 
 def _values(attributes: Attributes, names: Iterable[str]) -> Iterator[str]:
-    """Yield the values of attributes. A membership gives the name of the group."""
+    """Yield the values of attributes. For a membership, yield the name of the group."""
     for name in names:
         for value in attributes.get(name, ()):
             yield next(pairs_of(value), ("", value))[1] if name == _MEMBERSHIP else value

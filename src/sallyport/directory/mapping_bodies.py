@@ -31,7 +31,7 @@ def _field_mappings(value: object) -> object:
 
 
 def _listed(taken: object) -> list[str]:
-    """Return the attributes of one field, given as a list or as text with commas."""
+    """Return the attributes of one field, which are given as a list or as text with commas."""
     texts = taken if isinstance(taken, list) else ["" if taken is None else taken]
     if not all(isinstance(each, str | int) and not isinstance(each, bool) for each in texts):
         raise unfit(_ATTRIBUTES)

@@ -69,7 +69,7 @@ class Mappings:
         self._directories.jobs.wake()
 
     async def of_domain(self, stretch: Stretch) -> tuple[list[Mapped], int]:
-        """Return one page of a domain's mappings, of directories and of groups, and the total."""
+        """Return one page of the mappings of a domain's directories and groups, and the total."""
 
         def work(tx: Tx) -> list[Mapped]:
             found = list[Mapped]()

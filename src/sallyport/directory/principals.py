@@ -1,8 +1,8 @@
 """The groups and units of a principal, for logins.
 
-Two sets are kept in memory. One has the domains with people of directories: logins of other domains need no lookup.
-The other has the principals of these domains that have logged in lately. An import that changes a domain invalidates
-the domain's entries.
+Two sets are kept in memory. The first set has the domains that have people of directories. Logins of other domains need
+no lookup. The second set has the principals of these domains that have logged in lately. An import that changes a
+domain invalidates the domain's entries.
 """
 
 from collections import Counter
@@ -28,9 +28,9 @@ INVALIDATE_S: Final = 1.0
 class Membership:
     """The memberships of a principal.
 
-    groups, ous: folded names, including nested groups; None: unknown, since several people have the name, or there are
-    too many groups. name: the login name of the principal; empty: unknown. names: all names by which a login finds the
-    principal, folded and without realm.
+    groups, ous: folded names, including nested groups; None if they are unknown, because several people have the name
+    or there are too many groups. name: the login name of the principal; empty if it is unknown. names: all names by
+    which a login finds the principal, folded and without realm.
     """
 
     groups: frozenset[str] | None
@@ -51,11 +51,12 @@ class Principals:
         self._store = store
         self._inhabited: frozenset[int] = frozenset()
         self._known = BoundedMap[tuple[int, int, str], Membership](max_cached)
-        self._versions = Counter[int]()  # by domain; cached entries of an older version are not found
+        self._versions = Counter[int]()  # by domain; cached entries with an older version are not used
         self._changes = 0
 
     def cached(self, domain_id: int, name: str) -> Membership | None:
-        """Return the cached membership of a name without realm. None: `find` must be called. Never waits."""
+        """Return the cached membership of a name without realm, without waiting. Return None if `find` must be
+        called."""
         if domain_id not in self._inhabited:
             return NOBODY
         return self._known.get((domain_id, self._versions[domain_id], fold(name)))
@@ -65,7 +66,7 @@ class Principals:
         return domain_id in self._inhabited
 
     async def find(self, domain_id: int, name: str, realms: tuple[str, ...]) -> Membership:
-        """Return the membership of a name from the store, and cache it. realms: the realms of the domain, since a
+        """Return the membership of a name from the store, and cache it. realms: the realms of the domain, because a
         directory may have the name with a realm. Raises StoreError."""
         changes = self._changes
 
@@ -84,7 +85,8 @@ class Principals:
         self._inhabited |= {domain_id}
 
     def changed_elsewhere(self, domain_id: int) -> None:
-        """Invalidate the entries of a domain that another node has changed; 0: of all domains."""
+        """Invalidate the cached entries of a domain that another node has changed. For the id 0, invalidate those of
+        all domains."""
         if domain_id:
             self.changed(domain_id)
         else:
@@ -96,14 +98,15 @@ class Principals:
         self._inhabited = await self._store.read(repo.inhabited)
 
     def forget(self) -> None:
-        """Clear the cache, since another process changed the store."""
+        """Clear the cache, because another process has changed the store."""
         self._changes += 1
         self._known.clear()
 
 
 class Invalidations:
-    """The rate limit of an import's invalidations. After an invalidation, logins of the domain read the store again.
-    The first change is passed on at once, the following ones once a second, and the last one by `flush`."""
+    """A rate limit for the invalidations of an import, because logins of the domain read the store again after each
+    invalidation. The first change is passed on at once, the following changes once a second, and the last change by
+    `flush`."""
 
     def __init__(self, invalidate: Callable[[int], None]) -> None:
         self._invalidate = invalidate
@@ -119,7 +122,8 @@ class Invalidations:
             self._pass_on(domain_id)
 
     def flush(self, domain_id: int) -> None:
-        """Pass on a pending change. Call it when the import of the domain has ended or is waiting."""
+        """Pass on a pending change. Call this method when the import of the domain has ended or is waiting for the
+        store."""
         self._due.pop(domain_id, None)
         self._pass_on(domain_id)
 

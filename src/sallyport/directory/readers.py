@@ -73,8 +73,8 @@ def checks(http: Callable[[int], HttpFactory], clock: Clock) -> Mapping[str, Che
 
 
 def ldap_source(source: Source) -> LdapSource:
-    """Return the settings of an LDAP directory. appUrl: one URL or several. bindDN: the accountName unless set. Raises
-    ReadError."""
+    """Return the settings of an LDAP directory. appUrl: one URL or several. bindDN: if it is not set, the accountName
+    is used. Raises ReadError."""
     settings = source.settings
     start_tls = settings.get("startTls") == "true"
     urls = [_fit(_URL, url, "appUrl") for url in source.app_url.replace(",", " ").split()]
@@ -97,8 +97,8 @@ def ldap_source(source: Source) -> LdapSource:
 
 
 def graph_source(source: Source) -> GraphSource:
-    """Return the settings of an Entra ID tenant. clientId: the accountName unless set. appUrl: set for a national
-    cloud. Raises ReadError."""
+    """Return the settings of an Entra ID tenant. clientId: if it is not set, the accountName is used. appUrl: set only
+    for a national cloud. Raises ReadError."""
     origin = _origin(source.app_url or GRAPH)
     host = origin.removeprefix("http://").rpartition(":")[0]
     login = origin if is_loopback(host) else _LOGINS.get(origin)
@@ -111,8 +111,8 @@ def graph_source(source: Source) -> GraphSource:
 
 
 def okta_source(source: Source) -> OktaSource:
-    """Return the settings of an Okta organization. The secret is the private key of the application clientId; without a
-    clientId, it is an API token. Raises ReadError."""
+    """Return the settings of an Okta organization. The secret is the private key of the application with the clientId.
+    Without a clientId, the secret is an API token. Raises ReadError."""
     if source.secret is None:
         raise ReadError("the directory needs an apiToken, or clientId and clientSecret")
     return OktaSource(_origin(source.app_url), source.settings.get("clientId", ""), source.secret, _mapped(source))

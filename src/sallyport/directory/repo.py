@@ -25,7 +25,7 @@ _SELECT: Final = (
 
 
 def identity(directory_id: int) -> str:
-    """Return the identity under which a directory's secret is sealed."""
+    """Return the associated data with which a directory's secret is sealed."""
     return f"directories/{directory_id}/secret"
 
 
@@ -41,7 +41,7 @@ def named(tx: Tx, domain_id: int, name: str) -> Directory | None:
 
 def called(tx: Tx, domain_id: int, name: str) -> list[Directory] | None:
     """Return the domain's directory of that name. If there is none, and the name is the domain's directoryName, return
-    all its directories; otherwise None. Names are case-insensitive."""
+    all directories of the domain; otherwise return None. Names are case-insensitive."""
     directory = named(tx, domain_id, name)
     if directory is not None:
         return [directory]
@@ -100,13 +100,13 @@ def delete(tx: Tx, directory_id: int) -> list[str]:
 def note(
     tx: Tx, action: str, directory: Directory, at: int, changes: Mapping[str, JSON] | None = None, *, part: str = ""
 ) -> None:
-    """Record an action on a directory in the audit trail. part: text after the directory's name."""
+    """Record an action on a directory in the audit trail. part: a text that follows the directory's name."""
     target = f"directory {directory.id} {directory.name}{part}"
     audit.record_in(tx, action, directory.domain_id, target, changes, at=at)
 
 
 def check_key(tx: Tx, vault: Vault) -> None:
-    """Open a stored secret, if there is one, to check the vault's key. Raises SecretError."""
+    """Decrypt a stored secret, if there is one, to check that the vault has the right key. Raises SecretError."""
     found = tx.one(Directory, f"{_SELECT} where secret is not null limit 1")
     if found is not None and found.secret is not None:
         vault.open(found.secret, identity(found.id))
@@ -166,7 +166,7 @@ def next_due(tx: Tx) -> int | None:
 
 
 def advance_schedule(tx: Tx, schedule: Schedule, next_at: int, runs: int) -> bool:
-    """Set the next time of a schedule. Return False if another node has set it first."""
+    """Set the next time of a schedule. Return False if another node has already set it."""
     sql = "update directory_schedules set next_at = :next, runs = :runs where directory_id = :id and next_at = :seen"
     return tx.execute(sql, id=schedule.directory_id, next=next_at, runs=runs, seen=schedule.next_at) > 0
 
@@ -178,8 +178,8 @@ _RUNS: Final = "select id, domain_id, directory_id, file, sequence, octets, node
 
 @dataclass(frozen=True, slots=True)
 class RunRow:
-    """An open run. sequence: number of the last batch that was stored. octets: size of the file. node_id: the node that
-    has the file."""
+    """An open run. sequence: the number of the last batch that was stored. octets: the size of the file. node_id: the
+    node that has the file."""
 
     id: int
     domain_id: int
@@ -217,7 +217,8 @@ def add_run(tx: Tx, domain_id: int, directory_id: int, file: str, node_id: int, 
 
 
 def batch_taken(tx: Tx, run: RunRow, octets: int, at: int) -> bool:
-    """Count a batch that was stored. Return False if another request counted it first, or if the domain is removed."""
+    """Count a batch that was stored. Return False if another request has already counted it, or if the domain was
+    removed."""
     sql = (
         "update directory_runs set sequence = sequence + 1, octets = :octets, updated_at = :at "
         f"where id = :id and sequence = :sequence and {PRESENT}"

@@ -108,7 +108,7 @@ class PersonEntry(Body):
 
 
 class GroupEntry(Body):
-    """A group. With `continued`: more members of the preceding group."""
+    """A group. If `continued` is set, the entry has more members of the preceding group."""
 
     kind: Literal["group"] = Field(description=_KIND)
     externalId: ExternalId

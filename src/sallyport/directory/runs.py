@@ -1,5 +1,5 @@
-"""The runs of directory agents. Batches are collected in a file until the run is finished; then an import applies
-them. A run belongs to the node that has its file: at another node it is not found, and the agent begins a new one."""
+"""The runs of directory agents. Batches are collected in a file until the run is finished; then an import applies them.
+A run belongs to the node that has its file. Another node does not find the run, so the agent begins a new one there."""
 
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
@@ -83,7 +83,7 @@ class Runs:
         return begun
 
     async def take(self, domain_id: int, run_id: int, sequence: int, entries: Sequence[AnyEntry]) -> int:
-        """Store a batch. Return the number of the next one. Conflict: the run is too large. Raises NotFound,
+        """Store a batch. Return the number of the next batch. Conflict: the run is too large. Raises NotFound,
         OutOfOrder, StoreFull."""
         async with self._reserved(domain_id, run_id):
             run = await self._run(domain_id, run_id)
@@ -103,8 +103,8 @@ class Runs:
             return sequence + 1
 
     async def finish(self, domain_id: int, run_id: int, sequence: int, cursor: str, *, complete: bool) -> int:
-        """Queue the import of a run. Return the job's id, also when called again. Raises NotFound, OutOfOrder,
-        Conflict."""
+        """Queue the import of a run. Return the job's id; a repeated call returns the same id. Raises NotFound,
+        OutOfOrder, Conflict."""
         async with self._reserved(domain_id, run_id):
             done = await self._store.read(lambda tx: repo.job_of_run(tx, domain_id, run_id))
             if done is not None:
@@ -137,8 +137,8 @@ class Runs:
 
     @asynccontextmanager
     async def _reserved(self, domain_id: int, run_id: int) -> AsyncIterator[None]:
-        """Reserve a run for the block. It is not checked yet whether the run belongs to the domain. Conflict: another
-        request of the run is not answered yet."""
+        """Reserve a run within the block, before it is known whether the run belongs to the domain. Conflict: another
+        request for the run is not answered yet."""
         run = domain_id, run_id
         if run in self._busy:
             raise Conflict("another request of this run is not answered yet")

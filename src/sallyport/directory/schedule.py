@@ -1,4 +1,4 @@
-"""The time of a directory's next reading: after a number of minutes, or at a time of the day.
+"""Compute the time of a directory's next reading, which is after a number of minutes or at a time of the day.
 
 A random delay is added, so that many directories with one schedule, or many services with one directory, do not start
 at once.
@@ -17,13 +17,13 @@ from sallyport.base.clock import SECOND
 MINUTE: Final = 60 * SECOND
 MOST_JITTER: Final = 5 * MINUTE
 _DAYS: Final = 3
-"""Number of days to search for the next time. Daylight saving may skip a time on one of them."""
+"""Number of days to search for the next time. A change to daylight saving time may skip a time on one of these days."""
 
 
 @dataclass(frozen=True, slots=True)
 class Timing:
     """The times of readings. every_minutes: 0 if `times` are set. times: minutes after midnight in `zone`. full_every:
-    every n-th reading is complete; 0: only the first."""
+    if it is n, every n-th reading is complete; if it is 0, only the first reading is complete."""
 
     every_minutes: int = 0
     times: Sequence[int] = ()
@@ -31,7 +31,7 @@ class Timing:
     full_every: int = 0
 
     def following(self, now: int, chance: float) -> int:
-        """Return the time of the next reading after `now`, in microseconds. chance: random number in 0..1, which
+        """Return the time of the next reading after `now`, in microseconds. chance: a random number from 0 to 1, which
         determines the delay."""
         if self.every_minutes:
             wait = self.every_minutes * MINUTE
@@ -50,7 +50,8 @@ class Timing:
         return min(moment for moment in moments if moment > now)
 
     def is_full(self, runs: int) -> bool:
-        """Return whether the next reading is complete. runs: number of readings since the last complete one."""
+        """Return whether the next reading must be complete. runs: the number of readings after the last complete
+        one."""
         return self.full_every > 0 and runs + 1 >= self.full_every
 
 

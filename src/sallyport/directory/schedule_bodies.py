@@ -36,7 +36,7 @@ def _times(values: list[str]) -> list[str]:
 
 @cache
 def _zones() -> set[str]:
-    return available_timezones()  # reads the files of all zones: cached
+    return available_timezones()  # cached, because it reads the files of all zones
 
 
 def _zone(value: str) -> str:
@@ -84,12 +84,13 @@ class SetSchedule(OfDomain):
         return self
 
     def timing(self) -> Timing | None:
-        """Return the schedule; None to delete it. Invalid: both everyMinutes and timesOfDay are given."""
+        """Return the schedule, or None if the schedule must be deleted. Invalid: both everyMinutes and timesOfDay are
+        given."""
         return timing(self.everyMinutes, self.timesOfDay, self.timeZone, self.fullEvery)
 
 
 def timing(every: int, times: Sequence[str], zone: str, full_every: int) -> Timing | None:
-    """Return a schedule; None if neither minutes nor times are given. Invalid: both are given."""
+    """Return a schedule, or None if neither minutes nor times are given. Invalid: both are given."""
     if every and times:
         raise Invalid.about("give everyMinutes or timesOfDay, not both", "everyMinutes", "timesOfDay")
     if not every and not times:

@@ -1,4 +1,4 @@
-"""The rules of schedules, and the queueing of readings that are due.
+"""Set schedules, and queue the readings that are due.
 
 A due reading is skipped while the previous one is still running. If readings were missed while the service did not run,
 one reading follows soon after the start.
@@ -26,7 +26,7 @@ from sallyport.store import audit
 from sallyport.store.model import Store, Tx
 
 LOOK_S: Final = 30.0
-"""Longest time between two checks, in seconds. Another node may have set a schedule in the meantime."""
+"""Maximum time between two checks, in seconds. Another node may set a schedule between two checks."""
 AT_ONCE: Final = 20
 
 log = structlog.get_logger()
@@ -41,7 +41,7 @@ class Shown:
 
 
 class Schedules:
-    """All schedules; `run` queues the readings that are due. chance: returns a random number in 0..1."""
+    """All schedules; `run` queues the readings that are due. chance: returns a random number from 0 to 1."""
 
     def __init__(self, store: Store, service: Directories, clock: Clock, chance: Callable[[], float] = random) -> None:
         self._store = store
@@ -51,8 +51,8 @@ class Schedules:
         self._set = trio.Event()
 
     async def set(self, domain_id: int, name: str, timing: Timing | None) -> int:
-        """Set a directory's schedule; None deletes it. Return the time of the next reading in microseconds, or 0.
-        Invalid: the service does not read the directory. Raises NotFound."""
+        """Set the schedule of a directory; if `timing` is None, delete it. Return the time of the next reading in
+        microseconds, or 0 if there is none. Invalid: the service does not read the directory. Raises NotFound."""
 
         def work(tx: Tx) -> int:
             directory = repo.named(tx, domain_id, name)

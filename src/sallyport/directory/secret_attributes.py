@@ -1,8 +1,6 @@
-"""Attributes of directories that hold secrets: passwords, their hashes, keys and seeds. None may become a field.
-
-They are listed by name and by OID: RFC 4519, MS-ADSC and MS-ADTS, the schemas of Samba, MIT and Heimdal Kerberos,
-FreeIPA and OATH.
-"""
+"""Attributes of directories that hold secrets: passwords, their hashes, keys and seeds. None of them may become a
+field. They are listed by name and by OID: RFC 4519, MS-ADSC and MS-ADTS, the schemas of Samba, MIT and Heimdal
+Kerberos, FreeIPA and OATH."""
 
 import re
 from functools import lru_cache

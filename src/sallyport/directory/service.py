@@ -1,4 +1,5 @@
-"""The rules of directories: their configuration, their people and groups, and requests for imports and removals."""
+"""The rules for the configuration of directories, for lists of their people and groups, and for requests of imports and
+removals."""
 
 import json
 from collections.abc import Mapping, Sequence
@@ -81,7 +82,7 @@ class Directories:
         return await self._store.search(work)
 
     async def groups_of(self, users: Sequence[User]) -> list[list[str]]:
-        """Return the names of the groups that each person is a direct member of."""
+        """Return, for each person, the names of the groups that the person is a direct member of."""
         return await self._store.search(lambda tx: [entries.names_of_own_groups(tx, user) for user in users])
 
     async def names(self, domain_id: int) -> dict[int, str]:
@@ -121,7 +122,7 @@ class Directories:
         return after
 
     async def source(self, domain_id: int, configuration: Configuration) -> Source:
-        """Return the source of a directory with new values, as if they were saved. Invalid, Conflict: see `save`.
+        """Return the source of a directory as it would be if the new values were saved. Invalid, Conflict: see `save`.
         Raises SecretError."""
         flaw = await trio.to_thread.run_sync(key_flaw, configuration.secret or b"")
 
@@ -163,7 +164,7 @@ class Directories:
         return await self._asked(work)
 
     async def import_users(self, wanted: Sequence[Reading]) -> list[int]:
-        """Queue readings. If an entry fails, nothing is changed. Return the ids of the jobs."""
+        """Queue readings. If one of them fails, nothing is changed. Return the ids of the jobs."""
 
         def work(tx: Tx) -> list[int]:
             found = list[int]()
@@ -197,9 +198,9 @@ class Directories:
         """Queue the removal of directories, and return the ids of the jobs. If an entry fails, nothing is changed.
         wanted: domain ids and names.
 
-        The secret is deleted at once, people and groups later in the background. Until then, no other job of the
-        directory may be queued. If a removal is queued already, its id is returned. Conflict: too many jobs wait.
-        Raises NotFound.
+        The secret is deleted at once; people and groups are deleted later in the background. Until then, no other job
+        of the directory may be queued. If a removal is queued already, its id is returned. Conflict: too many jobs
+        wait. Raises NotFound.
         """
         return await self._asked(lambda tx: [self._remove(tx, domain_id, name) for domain_id, name in wanted])
 
@@ -229,8 +230,9 @@ class Directories:
         return job_id
 
     def _read_from(self, tx: Tx, domain_id: int, name: str, app_url: str) -> Directory:
-        """Return the LDAP directory of that name; without a name, the one whose appUrl has the same host and port.
-        Create it if it does not exist. Conflict: for example, the directory is not read by LDAP."""
+        """Return the LDAP directory of that name. Without a name, return the directory whose appUrl has the same host
+        and port. Create the directory if it does not exist. Conflict: for example, the directory is not read by
+        LDAP."""
         ((host, port),) = hosts_of(app_url)
         if not name:
             for each in repo.of_domain(tx, domain_id):
@@ -264,15 +266,15 @@ class Directories:
         return directory
 
     def check_key(self, tx: Tx) -> None:
-        """Open a sealed secret of a store that will replace this one, to check the vault's master key. Raises
-        SecretError."""
+        """Decrypt a sealed secret of a store that will replace this one, to check that the vault has the right master
+        key. Raises SecretError."""
         repo.check_key(tx, self._vault)
 
 
 def _columns(tx: Tx, known: Directory | None, configuration: Configuration, flaw: str) -> dict[str, Value]:
-    """Return the columns that a configuration sets, without the secret. flaw: the result of `key_flaw` for the
-    secret. Conflict: a directory with people would become another kind. Invalid: the secret is needed again, or is
-    not usable."""
+    """Return the columns that a configuration sets, without the secret. flaw: the result of `key_flaw` for the secret.
+    Conflict: the kind of a directory with people would change. Invalid: the secret must be given again, or is not
+    usable."""
     kind = configuration.kind or _kind_of(known, configuration.app_url or "")
     if known is not None and (known.kind in CLOUD) != (kind in CLOUD) and entries.has_people(tx, known.id):
         raise Conflict("the directory has people: it cannot become another kind of directory; add another directory")

@@ -66,7 +66,7 @@ _OPTIONS = (
 
 
 class _Options(TypedDict):
-    """The options of `add` and `set`; None: the option is absent."""
+    """The options of `add` and `set`. An option that was not given is None."""
 
     kind: str | None
     urls: tuple[str, ...]
@@ -141,7 +141,8 @@ def check(line: CommandLine, *, name: str, domain: str) -> None:
 
 
 def _save(line: CommandLine, domain: str, body: Row, *, check: bool) -> None:
-    """Save settings, after a trial if `check`. StartError: the directory is not usable, and nothing is saved."""
+    """Save settings; if `check` is set, try them first. StartError: the directory is not usable; then nothing is
+    saved."""
     try:
         if check:
             tried = line.run("/api/v1/directory/check", body, domain=domain)

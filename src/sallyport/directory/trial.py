@@ -20,16 +20,16 @@ PER_MINUTE: Final = 5
 
 @dataclass(frozen=True, slots=True)
 class TrialResult:
-    """The result of a trial. message: text for an admin; the reason if the directory is not usable."""
+    """The result of a trial. message: a text for an admin; if the directory is not usable, it is the reason."""
 
     usable: bool
     message: str
 
 
 class Trials:
-    """The trials of directories. checks: the check of each kind of directory. advice: returns, for a domain's id, how
-    to allow the hosts to which `egress` has lately denied connections of the domain's tenant. Only callers of the
-    installation get the advice."""
+    """The trials of directories. checks: the check of each kind of directory. advice: returns a text for a domain's id
+    that says how to allow the hosts to which `egress` has lately denied connections of the domain's tenant. Only
+    callers of the installation get this text."""
 
     def __init__(
         self, directories: Directories, checks: Mapping[str, Check], advice: Callable[[int], list[str]], clock: Clock
@@ -40,7 +40,7 @@ class Trials:
         self._admitted = PerMinute[int](PER_MINUTE, "trials", clock)
 
     def admit(self, domain_id: int) -> None:
-        """Count a trial. TooMany: the domain has reached the limit of trials a minute."""
+        """Count a trial. TooMany: the domain has reached the limit of trials in a minute."""
         self._admitted.admit(domain_id)
 
     async def run(self, domain_id: int, configuration: Configuration) -> TrialResult:

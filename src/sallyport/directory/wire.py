@@ -1,4 +1,4 @@
-"""Entries in JSON: in the batches of a directory agent, and in the file that gathers a reading.
+"""The JSON form of entries, in the batches of a directory agent and in the file that collects a reading.
 
     POST /api/v1/agent/directory/begin   {domainId, directoryName, runId?}
         -> {runId, sequence, cursor}     number of the next batch; cursor of the last run that was applied
@@ -9,12 +9,12 @@
 
 Nothing is applied before `finish`. Then an import applies all batches, as it applies a file.
 
-If an answer is lost, the agent sends the batch again: a batch that is already stored is a success, and the answer has
-the number of the next one. A number that is too high is answered with 409 and the expected `sequence`. An unknown run
-is answered with 404; the agent then begins another one. `begin` with the runId of an open run continues that run. Any
-other `begin` discards the directory's open run.
+If an answer is lost, the agent sends the batch again. Sending a batch that is already stored is a success, and the
+answer has the number of the next batch. A number that is too high is answered with 409 and the expected `sequence`. An
+unknown run is answered with 404, and the agent then begins another one. `begin` with the runId of an open run continues
+that run. Any other `begin` discards the directory's open run.
 
-This module is pure, since the agent has neither store nor web.
+This module needs neither the store nor the web server, because the agent has neither of them.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from sallyport.directory.entry import Entry, Gone, Group, Person, Problem, Statu
 
 MOST_ENTRIES: Final = 500
 MOST_OCTETS: Final = 192 << 10
-"""Maximum size of the entries of one batch as JSON, in octets. The service parses them in 2 ms."""
+"""Maximum size of the entries of one batch as JSON, in octets. The service parses entries of this size in 2 ms."""
 MOST_MEMBERS: Final = 500
 """Maximum number of members in one entry. The other members follow in entries of the same group with `continued`."""
 _KINDS: Final[Mapping[str, type[Entry]]] = {
@@ -58,7 +58,7 @@ def batches(entries: Iterable[Entry]) -> Iterator[list[Wire]]:
 
 
 def to_wire(entry: Entry) -> Iterator[Wire]:
-    """Yield the JSON objects of an entry. A large group has several."""
+    """Yield the JSON objects of an entry. A large group has several JSON objects."""
     if not isinstance(entry, Group):
         yield _object(entry)
         return
@@ -67,7 +67,7 @@ def to_wire(entry: Entry) -> Iterator[Wire]:
 
 
 def from_wire(wire: Wire) -> tuple[Entry, bool]:
-    """Return an entry, and whether it continues the preceding group."""
+    """Return the entry in a JSON object, and whether it continues the preceding group."""
     kind = _KINDS[str(wire["kind"])]
     fields = {name: wire[_FIELDS.get(name, name)] for name in kind.__dataclass_fields__}
     for name in ("aliases", "member_of", "members"):

@@ -14,7 +14,7 @@ from sallyport.web.paging import ShortPaged, TotalCount
 from sallyport.web.scope import DomainId, Flag, InDomain, Name, PlainText, Scoped, Text, Whole
 
 MAX_REVERT_MINUTES: Final = 10_080
-"""A week."""
+"""Maximum number of minutes: a week."""
 
 
 def _mode(value: object) -> object:
@@ -56,14 +56,14 @@ def _issuer(value: str) -> str:
 
 
 Realm = Annotated[Name, AfterValidator(_realm)]
-"""A further realm: a User-Name with it belongs to the domain."""
+"""A further realm. A User-Name with this realm belongs to the domain."""
 Realms = Annotated[list[str], Field(description="Realms that also choose this domain: REALM of user@REALM.")]
 IssuerName = Annotated[
     PlainText,
     AfterValidator(_issuer),
     Field(json_schema_extra={"maxLength": LONGEST_ISSUER, "pattern": "^[^:]*$"}),
 ]
-"""The issuer that authenticator apps show. It must not contain a colon, which would end the issuer in the otpauth
+"""The issuer that authenticator apps show. It must not contain a colon, because a colon ends the issuer in the otpauth
 URI."""
 Issuer = Annotated[str, Field(description="Issuer that authenticator apps show; empty: the name of the domain.")]
 RevertAfter = Annotated[Whole, Between(1, MAX_REVERT_MINUTES)]
@@ -207,7 +207,7 @@ class UpdateDomainEnforcement(Scoped):
     @model_validator(mode="before")
     @classmethod
     def _has_a_mode(cls, values: object) -> object:
-        """Refuse a mode that is null, even with `confirm`."""
+        """Refuse a mode that is null, even if `confirm` is set."""
         if isinstance(values, dict) and "enforcementMode" in values and values["enforcementMode"] is None:
             raise invalid_field("enforcementMode", "monitor or enforce")
         return values
@@ -252,7 +252,7 @@ class DeviceImpact(Model):
 
 
 class Tally(Model):
-    """Number of users or devices by outcome."""
+    """The number of users or devices for each outcome."""
 
     accept: int = Field(default=0, description="Accepted.")
     challenge: int = Field(default=0, description="Challenged.")
@@ -261,7 +261,7 @@ class Tally(Model):
 
 
 class Counts(Model):
-    """Numbers of all users and devices, listed or not."""
+    """The numbers of all users and devices, including those that are not listed."""
 
     users: Tally = Field(description="Users by outcome.")
     devices: Tally = Field(description="Devices by outcome.")
@@ -271,7 +271,7 @@ class Counts(Model):
 
 
 class Summary(Model):
-    """An impact without names."""
+    """The impact of enforcing, without names of users and devices."""
 
     counts: Counts = Field(description="Numbers of users and devices.")
     logins: int = Field(description="Logins that were evaluated.")
@@ -292,7 +292,7 @@ class Impact(Summary):
 
 
 class Survey(Model):
-    """The progress of the look-up of enrolments."""
+    """The progress of looking up enrolments."""
 
     users: int = Field(description="Users of recent logins who need a second factor.")
     left: int = Field(description="Users whose enrolment is not known yet; 0: all are known.")

@@ -1,4 +1,4 @@
-"""`domain mode NAME enforce --require-clean`: the check of enrolments before the switch."""
+"""The check of enrolments before a switch by `domain mode NAME enforce --require-clean`."""
 
 import sys
 
@@ -25,7 +25,7 @@ def survey(line: CommandLine, domain: str) -> None:
         line.note(BEGINS)
     try:
         checked = line.run("/ad/CheckMFAProvider", domain=domain)
-    except NotFound:  # no provider: the switch reports it
+    except NotFound:  # if there is no provider, the switch reports it
         return
     if not checked["works"]:
         raise Conflict(f"the MFA provider does not work: {checked['problem']}; the mode of {domain} is not changed")
@@ -46,7 +46,7 @@ def survey(line: CommandLine, domain: str) -> None:
 
 
 def tell_refusal(line: CommandLine, domain: str) -> None:
-    """Print on standard error the users and devices that enforcement would deny, and the next step."""
+    """Print the users and devices that enforcement would deny, and the next step, on standard error."""
     impact = line.run("/ad/PreviewEnforcement", domain=domain)
     users = [each for each in entries(impact["users"]) if each["outcome"] in ("reject", "unknown")]
     devices = [each for each in entries(impact["devices"]) if each["outcome"] == "reject"]
@@ -58,6 +58,6 @@ def tell_refusal(line: CommandLine, domain: str) -> None:
 
 
 def _ask(line: CommandLine, domain: str, *, again: bool) -> tuple[int, int]:
-    """Return the number of users, and of those whose enrolment is not known yet."""
+    """Return the number of users, and the number of users whose enrolment is not known yet."""
     told: Row = line.run("/ad/CheckEnrolments", {"again": again}, domain=domain)
     return int(str(told["users"])), int(str(told["left"]))

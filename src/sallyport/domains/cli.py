@@ -210,7 +210,7 @@ def preview(line: CommandLine, *, name: str, days: int, form: Form | None) -> No
 
 
 def _switch_clean(line: CommandLine, name: str, body: Row) -> None:
-    """Enforce a domain if no login would be denied; otherwise print the reasons."""
+    """Enforce a domain if this would deny no login; otherwise print the reasons why it would."""
     survey(line, name)
     try:
         _switch(line, name, body)
@@ -256,7 +256,7 @@ def _object(value: JSON) -> Row:
 
 
 def _which(words: tuple[str, ...], everything: bool) -> tuple[str | None, str]:
-    """Return the domain's name (None for all) and the mode."""
+    """Return the name of the domain (None for all domains) and the mode."""
     if len(words) != (1 if everything else 2):
         raise click.UsageError(
             "DOMAIN and MODE are missing or too many: give both, as in `domain mode corp enforce`, or --all monitor"

@@ -11,13 +11,13 @@ from sallyport.domains.service import Domains
 
 
 class BreakGlass(Arguments):
-    """Body of domain.break_glass. fallback: the fallback of every domain; None: unchanged."""
+    """Body of domain.break_glass. fallback: the new fallback of every domain; if None, the fallback is not changed."""
 
     fallback: AnyFallback | None = None
 
 
 def commands(service: Domains, removal: Removal) -> dict[str, Command]:
-    """The commands of this area by name."""
+    """Return the commands of domains by name."""
 
     async def break_glass(wanted: BreakGlass) -> JSON:
         return switched(await service.break_glass(wanted.fallback))
@@ -32,7 +32,7 @@ def commands(service: Domains, removal: Removal) -> dict[str, Command]:
         table = service.table.by_id
         domains = [
             table[domain_id] for domain_id in domain_ids if domain_id in table
-        ]  # the others were removed meanwhile
+        ]  # other domains were removed in the meantime
         warnings = [text for domain in domains for text in service.warnings(domain.id)]
         return {
             "domains": [entry(domain, service) for domain in domains],

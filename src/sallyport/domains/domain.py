@@ -18,14 +18,15 @@ class Mode(StrEnum):
 
 
 class Fallback(StrEnum):
-    """Outcome of a login in enforce mode if no second factor is available."""
+    """The outcome of a login in enforce mode if no second factor is available."""
 
     DENY = "deny"
     ALLOW = "allow"
 
 
 class FirstFactor(StrEnum):
-    """The system that checks the passwords of a domain's logins. none: the RADIUS client has checked them."""
+    """The system that checks the passwords of a domain's logins. `none` means that the RADIUS client has checked
+    them."""
 
     LOCAL = "local"
     LDAP = "ldap"
@@ -34,7 +35,8 @@ class FirstFactor(StrEnum):
 
 
 class Effect(StrEnum):
-    """Outcome of the logins of a user or a device. unknown: the outcome depends on an enrolment that is not known."""
+    """Outcome of the logins of a user or a device. `unknown` means that the outcome depends on an enrolment that is not
+    known."""
 
     ACCEPT = "accept"
     CHALLENGE = "challenge"
@@ -43,9 +45,9 @@ class Effect(StrEnum):
 
 
 MAX_REALMS: Final = 64
-"""Maximum number of a domain's realms in addition to its name."""
+"""Maximum number of realms that a domain has in addition to its name."""
 LONGEST_ISSUER: Final = 64
-"""Maximum octets of an issuer name in UTF-8, so that it fits into a QR code."""
+"""Maximum size of an issuer name in octets of UTF-8. It is limited so that the name fits into a QR code."""
 LOCAL: Final = FirstFactor.LOCAL
 MONITOR: Final = Mode.MONITOR
 
@@ -54,9 +56,10 @@ MONITOR: Final = Mode.MONITOR
 class Domain:
     """A domain as the login path sees it.
 
-    reverts_at: time in microseconds at which the mode is reverted; None: the mode stays. revert_set_at: time at which
-    reverts_at was set. disconnect_on_revoke: live sessions end when a user loses access. issuer_name: shown in
-    authenticator apps; empty: the domain's name. factor: the first factor as text, for events.
+    reverts_at: the time in microseconds at which the mode is reverted; if None, the mode is not reverted.
+    revert_set_at: the time at which reverts_at was set. disconnect_on_revoke: whether live sessions end when their user
+    loses access. issuer_name: the issuer that authenticator apps show; if empty, they show the domain's name. factor:
+    the first factor as text, for events.
     """
 
     id: int
@@ -101,12 +104,12 @@ class DomainTable:
                 self._by_realm.setdefault((domain.tenant_id, fold(realm)), domain)
 
     def present(self, domain_id: int) -> Domain:
-        """Return a domain. NotFound: there is no domain with this id, or it was removed meanwhile."""
+        """Return a domain. NotFound: there is no domain with this id, or it was removed in the meantime."""
         found = self.by_id.get(domain_id)
         if found is None:
             raise NotFound("no such domain")
         return found
 
     def by_realm(self, tenant_id: int, realm: str) -> Domain | None:
-        """Return the tenant's domain with this name or realm, ignoring case; None if there is none."""
+        """Return the tenant's domain with this name or realm, or None. The comparison is case-insensitive."""
         return self._by_realm.get((tenant_id, fold(realm)))

@@ -1,11 +1,10 @@
-"""Switching a domain between monitoring and enforcing, with the impact on logins, and reverting unconfirmed changes.
+"""Switch a domain between monitoring and enforcing, show the impact on logins, and revert unconfirmed changes.
 
-The deadline of a revert is in the store, so that a restart keeps it. While the process runs, the monotonic clock
-decides, so that a change of the wall clock neither advances nor delays a revert. After a restart only the wall clock is
-known: a change then stays for its own duration at most.
-
-Each of several nodes knows the deadlines by its own clock; the one with the lease reverts. A change that was confirmed
-meanwhile stays, whichever node reverts.
+The deadline of a revert is in the store, so that it survives a restart. While the process runs, the deadline is
+measured by the monotonic clock, so that a change of the wall clock neither advances nor delays a revert. After a
+restart only the wall clock is known, but a change then stays at most for its own duration. If there are several nodes,
+each node measures the deadlines by its own clock, and the node with the lease reverts the changes. A change that was
+confirmed in the meantime is never reverted.
 """
 
 from collections.abc import Callable, Sequence
@@ -36,12 +35,12 @@ class ImpactPreview(Protocol):
     """The computation of the effect of enforcing."""
 
     async def impact(self, domain_id: int, *, days: int = DEFAULT_DAYS, fallback: str | None = None) -> Impact:
-        """Return the impact of enforcing on the logins of the last days. fallback: used instead of the domain's own.
-        StoreError: the computation takes too long."""
+        """Return the impact of enforcing on the logins of the last days. fallback: the fallback that is used instead of
+        the domain's own. StoreError: the computation takes too long."""
 
     async def survey(self, domain_id: int, *, days: int = DEFAULT_DAYS, again: bool = False) -> Survey:
-        """Ask the provider about users whose enrolment is not known, for some seconds. again: ask about all users.
-        StoreError: the search for the users takes too long."""
+        """For some seconds, ask the provider about users whose enrolment is not known. again: whether to ask about all
+        users. StoreError: the search for the users takes too long."""
 
 
 class ProviderState(Protocol):
@@ -49,7 +48,7 @@ class ProviderState(Protocol):
 
     @property
     def problem(self) -> str:
-        """The provider's error and its remedy; empty if the provider works."""
+        """The provider's error and how to remedy it. It is empty if the provider works."""
 
 
 class ProviderChecks(Protocol):
@@ -59,15 +58,17 @@ class ProviderChecks(Protocol):
         """Return whether a domain has a provider."""
 
     async def check(self, domain_id: int) -> ProviderState:
-        """Check whether the provider of a domain works. NotFound: the domain has none."""
+        """Check whether the provider of a domain works. NotFound: the domain has no provider."""
 
 
 class ProviderFails(Conflict):
-    """A switch with requireClean was refused: the MFA provider does not work, or the domain has none."""
+    """The error for a switch with requireClean that was refused because the MFA provider does not work, or because the
+    domain has none."""
 
 
 class NotClean(Conflict):
-    """A switch with requireClean was refused: it would deny logins, or an enrolment is unknown."""
+    """The error for a switch with requireClean that was refused because it would deny logins, or because an enrolment
+    is unknown."""
 
     def __init__(self, impact: Impact) -> None:
         counts = impact.counts
@@ -86,8 +87,8 @@ class NotClean(Conflict):
 
 @dataclass(frozen=True, slots=True)
 class Switch:
-    """A requested change. mode: None confirms the present mode. accept_unknown: users whose enrolment is unknown count
-    as clean."""
+    """A requested change. mode: the new mode; None confirms the present mode. accept_unknown: whether users whose
+    enrolment is unknown count as clean."""
 
     mode: Mode | None
     fallback: Fallback | None = None
@@ -98,8 +99,8 @@ class Switch:
 
 @dataclass(frozen=True, slots=True)
 class Switched:
-    """The stored state after a switch. impact: the impact of a switch to enforce; None for another change, or if it
-    could not be computed."""
+    """The stored state after a switch. impact: the impact of a switch to enforce. It is None for any other change, or
+    if it could not be computed."""
 
     domain: Domain
     impact: Impact | None
@@ -118,7 +119,7 @@ class Enforcement:
         """Switch a domain from the next request on. ProviderFails, NotClean: a condition of require_clean is not met,
         and nothing was switched.
 
-        Without require_clean the switch applies at once, and the impact is computed after it.
+        Without require_clean, the domain is switched first, and then the impact is computed.
         """
         enforces = switch.mode is Mode.ENFORCE
         impact = None
@@ -171,7 +172,7 @@ class Reverts:
         self._due: dict[tuple[int, int], float] = {}  # by domain and deadline in the store
 
     async def run(self) -> None:
-        """Revert the mode of each domain at its time, until cancelled."""
+        """Revert the mode of each domain at the time that is set for it, until cancelled."""
         await every(LOOK_S, self._look, failure="domain_mode_revert_failed")
 
     async def _look(self) -> None:
@@ -193,7 +194,8 @@ class Reverts:
         return [key for key, deadline in self._due.items() if deadline <= now]
 
     def _left_s(self, domain: Domain) -> float:
-        """Return the seconds until a revert is due whose deadline is not on this process's monotonic clock yet."""
+        """Return the seconds until a revert is due, for a revert that has no deadline on this process's monotonic clock
+        yet."""
         reverts_at, set_at = domain.reverts_at or 0, domain.revert_set_at or 0
         return max(0, min(reverts_at - self._clock(), reverts_at - set_at)) / SECOND
 

@@ -1,4 +1,5 @@
-"""`sallyport domain first-factor` and `domain check`: the first factor of a domain, and a trial login."""
+"""The commands `sallyport domain first-factor`, which sets the first factor of a domain, and `domain check`, which
+tries a login."""
 
 import os
 import sys
@@ -181,7 +182,7 @@ def _shown(line: CommandLine, name: str) -> Row:
 
 
 def _without_pem(value: JSON) -> JSON:
-    """Return a value in which PEM texts are replaced by the subjects, fingerprints and end times of their
+    """Return a value in which each PEM text is replaced by the subject, the fingerprint and the end time of its
     certificates."""
     if isinstance(value, dict):
         return {name: _without_pem(each) for name, each in value.items()}
@@ -212,8 +213,8 @@ def _radius(servers: tuple[str, ...], secret: str | None, tls: Row | None) -> Ro
 
 
 def _tls(ours: Path | None, authority: Path | None, name: str | None) -> Row | None:
-    """Return the TLS fields; None without a client certificate. `cert issue` creates a certificate, and its key in the
-    same directory."""
+    """Return the TLS fields, or None if there is no client certificate. `cert issue` creates a certificate, and its key
+    in the same directory."""
     if ours is None:
         if authority is not None or name is not None:
             raise click.UsageError("--radius-tls-ca and --radius-tls-name need --radius-tls")

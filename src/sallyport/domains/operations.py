@@ -27,8 +27,8 @@ from sallyport.web.scope import ADMINS, OPERATORS, READERS, Caller, Gate
 
 
 async def added(service: Domains, tenant: int | Work[int], body: AddDomain) -> DomainAdded:
-    """Add a domain to a tenant. tenant: its internal id, or a function that creates it in the same transaction. Raises
-    Conflict, StoreError."""
+    """Add a domain to a tenant. tenant: the internal id of the tenant, or a function that creates the tenant in the
+    same transaction. Raises Conflict, StoreError."""
     domain_id = await service.add(
         tenant,
         body.domainName,
@@ -44,7 +44,7 @@ async def added(service: Domains, tenant: int | Work[int], body: AddDomain) -> D
 
 
 def operations(service: Domains, enforcement: Enforcement, removal: Removal, gate: Gate) -> Operations:
-    """The operations of this slice."""
+    """Declare the operations of domains."""
     domains = Operations("Domains", gate)
 
     @domains.post("/ad/GetAllDomains", roles=READERS)
@@ -167,5 +167,6 @@ def entry(domain: Domain, service: Domains) -> Row:
 
 
 def reverts_at(domain: Domain) -> str:
-    """Return the time at which a domain's mode is reverted, as ISO 8601; empty if the mode stays."""
+    """Return the time at which a domain's mode is reverted, as ISO 8601. Return an empty text if the mode is not
+    reverted."""
     return "" if domain.reverts_at is None else iso(domain.reverts_at)

@@ -1,13 +1,12 @@
-"""The removal of a domain: first a mark that hides it, then the deletion of its rows.
+"""Remove a domain: first mark it, which hides it, and then delete its rows.
 
 The first transaction marks the domain, frees its name and realms, and removes it from the lists of RADIUS clients. From
 then on no look-up finds it. A task deletes its rows in slices (`store.erasure`), and continues after a restart.
 
 Work in progress at the removal, such as a login that waits for a second factor or a report of an agent, may still write
-rows. These rows refer to the row of the domain, which therefore stays for GRACE_S. The deletion is repeated until then.
-Without a running service no work is in progress, and the domain's row is deleted at once.
-
-Live sessions stay, and the network devices end them; their records are deleted.
+rows. These rows refer to the row of the domain, so this row is kept for GRACE_S, and the deletion is repeated until
+then. If the service does not run, no work is in progress, and the domain's row is deleted at once. Live sessions
+continue until the network devices end them, but their records are deleted.
 """
 
 from collections.abc import Callable, Sequence
@@ -31,10 +30,10 @@ from sallyport.store.snapshot import Configuration
 
 EVERY_S: Final = 60.0
 GRACE_S: Final = 600.0
-"""Seconds for which the row of a removed domain stays: longer than any login, batch of an import or request of the
-API."""
+"""Time for which the row of a removed domain is kept, in seconds. It is longer than any login, batch of an import or
+API request."""
 NAMED: Final = 5
-"""Maximum number of clients that an error message names."""
+"""Maximum number of RADIUS clients that an error message names."""
 
 log = structlog.get_logger()
 
@@ -66,8 +65,8 @@ class Removal:
         return await self._store.search(look)
 
     async def remove(self, domain_id: int) -> None:
-        """Remove a domain from the next request on. Raises NotFound. Conflict: it is the default of a RADIUS client, or
-        an import is waiting or running."""
+        """Remove a domain from the next request on. Raises NotFound. Conflict: the domain is the default of a RADIUS
+        client, or an import is waiting or running."""
         at = self._clock()
 
         def work(tx: Tx) -> Domain:
@@ -97,8 +96,8 @@ class Removal:
             self._is_running = False
 
     async def finish(self) -> bool:
-        """Delete all remaining rows of removed domains, without a running service. False: the service deletes them, at
-        this or another node."""
+        """Delete all remaining rows of removed domains if the service does not run. Return False if a running service,
+        at this or another node, deletes them."""
         if self._is_running or await self._has_nodes():
             return False
         await self.erase(grace_s=0)
@@ -111,7 +110,7 @@ class Removal:
         """Delete the rows of removed domains, and the rows of domains themselves if they were removed `grace_s` or
         longer ago.
 
-        StoreError: rows that were deleted before the error stay deleted.
+        StoreError: the rows that were already deleted are not restored.
         """
         for domain_id, removed_at in await self._store.read(repo.removed):
             is_last = self._clock() - removed_at >= grace_s * SECOND
@@ -133,7 +132,7 @@ def _same(domain_id: int, _tx: Tx) -> int:
 
 
 def _keep(_tx: Tx, _domain_id: int) -> None:
-    """Keep the domain's row, for work that is still in progress."""
+    """Keep the domain's row, because work in progress may still refer to it."""
 
 
 def _removable(tx: Tx, domain_id: int) -> Domain:

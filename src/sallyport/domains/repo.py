@@ -96,8 +96,8 @@ def add(
 
 
 def _refuse_taken(tx: Tx, tenant_id: int, domain_id: int, name: str, entry: str, realms: Sequence[str]) -> None:
-    """Raise Conflict if the name or a realm belongs to another domain of the tenant. entry: format of the message's
-    words for a realm, given its number."""
+    """Raise Conflict if the name or a realm belongs to another domain of the tenant. entry: a format string that makes
+    the message's name of a realm from the number of the realm."""
     table = load(tx)
     for place, realm in enumerate((name, *realms)):
         other = table.by_realm(tenant_id, realm)
@@ -108,8 +108,8 @@ def _refuse_taken(tx: Tx, tenant_id: int, domain_id: int, name: str, entry: str,
 
 @dataclass(frozen=True, slots=True)
 class Update:
-    """A change of a domain's settings. A setting that is None stays unchanged. name: the former name becomes a
-    realm."""
+    """A change of a domain's settings. A setting that is None is not changed. name: the new name; the former name
+    becomes a realm."""
 
     name: str | None = None
     directory_name: str | None = None
@@ -160,11 +160,9 @@ def _or(new: T | None, old: T) -> T:
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """A change by an admin. A setting that is None stays unchanged.
-
-    reverts_at: the time in microseconds at which the change is reverted. None: the change is permanent, and it also
-    confirms an earlier change that waits for its confirmation.
-    """
+    """A change by an admin. A setting that is None is not changed. reverts_at: the time in microseconds at which the
+    change is reverted. If it is None, the change is permanent, and it also confirms an earlier change that is not
+    confirmed yet."""
 
     mode: Mode | None
     fallback: Fallback | None = None
@@ -172,10 +170,9 @@ class Change:
 
 
 def set_mode(tx: Tx, domain_ids: Sequence[int], change: Change, at: int) -> None:
-    """Set the mode of some domains, and delete their stored state from before break-glass.
-
-    A second unconfirmed change reverts to the state before the first change: a repeated request must not confirm it.
-    """
+    """Set the mode of some domains, and delete the state that was stored for them before break-glass. A second
+    unconfirmed change reverts to the state before the first change, because a repeated request must not confirm the
+    first change."""
     waiting = "reverts_at = null, revert_set_at = null, revert_mode = null, revert_fallback = null"
     if change.reverts_at is not None:
         waiting = (
@@ -212,8 +209,8 @@ class State:
 
 
 def states(tx: Tx) -> dict[int, State]:
-    """Return the state of every domain. restore_mode, restore_fallback: None if they are equal to the present mode and
-    fallback."""
+    """Return the state of every domain. restore_mode and restore_fallback are None if they are equal to the present
+    mode and fallback."""
     rows = tx.all(
         State,
         "select id, tenant_id, name, enforcement_mode, fallback_action, reverts_at, "
@@ -231,10 +228,8 @@ def set_first_factor(tx: Tx, domain_id: int, factor: FirstFactor) -> None:
 
 
 def revert(tx: Tx, domain_id: int, reverts_at: int) -> bool:
-    """Revert an unconfirmed change; False if it was confirmed or changed again.
-
-    During break-glass the domain stays in monitor mode, and the state to restore after break-glass is reverted instead.
-    """
+    """Revert an unconfirmed change. Return False if the change was confirmed, or the mode was changed again. During
+    break-glass the domain stays in monitor mode, and the state to restore after break-glass is reverted instead."""
     changed = tx.execute(
         "update domains set "
         "enforcement_mode = case when glass_mode is null then revert_mode else enforcement_mode end, "
@@ -250,7 +245,8 @@ def revert(tx: Tx, domain_id: int, reverts_at: int) -> bool:
 
 
 def break_glass(tx: Tx, fallback: Fallback | None) -> int:
-    """Monitor every domain and store its state, unless it is stored already. Return the number of domains."""
+    """Switch every domain to monitor. Store its former state, unless a state is already stored. Return the number of
+    domains."""
     tx.execute(
         "update domains set glass_mode = enforcement_mode, glass_fallback = fallback_action "
         "where glass_mode is null and removed_at is null"
@@ -263,7 +259,7 @@ def break_glass(tx: Tx, fallback: Fallback | None) -> int:
 
 
 def restore(tx: Tx) -> list[int]:
-    """Restore the state before break-glass, except for domains whose mode was set since. Return the restored
+    """Restore the state before break-glass, except for domains whose mode was set after it. Return the restored
     domains."""
     remembered = tx.all(_id, "select id from domains where glass_mode is not null order by id")
     tx.execute(
@@ -294,13 +290,13 @@ def has_open_imports(tx: Tx, domain_id: int) -> bool:
 
 
 def mark_removed(tx: Tx, domain_id: int, at: int) -> None:
-    """Mark a domain as removed, free its name and realms, and delete its part of the configuration."""
+    """Mark a domain as removed, free its name and its realms, and delete its configuration."""
     tx.execute(
         "update domains set removed_at = :at, name_key = :key, realms = '', status = 'removed', reverts_at = null, "
         "revert_set_at = null, revert_mode = null, revert_fallback = null, glass_mode = null, glass_fallback = null "
         "where id = :id",
         at=at,
-        key=f"\n{domain_id}",  # a line end, since no name contains one
+        key=f"\n{domain_id}",  # a line end, because no name contains one
         id=domain_id,
     )
     for table in ("mfa_providers", "first_factors", "directory_schedules", "radius_client_domains"):
@@ -308,13 +304,13 @@ def mark_removed(tx: Tx, domain_id: int, at: int) -> None:
 
 
 def removed(tx: Tx) -> list[tuple[int, int]]:
-    """Return the removed domains that still have a row, each with the time of its removal."""
+    """Return the removed domains that still have a row, with the time at which each was removed."""
     rows = tx.rows("select id, removed_at from domains where removed_at is not null order by id")
     return [(int(str(domain_id)), int(str(at))) for domain_id, at in rows]
 
 
 def delete(tx: Tx, domain_id: int) -> None:
-    """Delete the row of a removed domain. No other row may refer to it any more."""
+    """Delete the row of a removed domain. No other row may still refer to it."""
     tx.execute("delete from domains where id = :id and removed_at is not null", id=domain_id)
 
 

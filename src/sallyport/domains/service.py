@@ -25,10 +25,8 @@ log = structlog.get_logger()
 
 
 class Domains:
-    """The domains of all tenants. Reads never wait. A change applies when its call returns.
-
-    has_provider: whether a domain has an MFA provider. snapshot: the domains at present, for the login path.
-    """
+    """The domains of all tenants. Reads never wait. A change is in effect when its call returns. has_provider: a
+    function that returns whether a domain has an MFA provider. snapshot: the present domains, for the login path."""
 
     def __init__(
         self,
@@ -50,7 +48,7 @@ class Domains:
         return self.snapshot.value
 
     def tenant_of(self, domain_id: int) -> int | None:
-        """Return the id of the tenant that a domain belongs to; None if there is no such domain."""
+        """Return the id of the tenant that a domain belongs to, or None if there is no such domain."""
         domain = self.table.by_id.get(domain_id)
         return None if domain is None else domain.tenant_id
 
@@ -63,8 +61,8 @@ class Domains:
         return _one(self.of_tenant(tenant_id), name_or_id)
 
     def anywhere(self, name_or_id: str) -> Domain:
-        """Return the domain of the installation with this id or name. NotFound: there is none, or several tenants have
-        a domain of this name."""
+        """Return the domain of the installation with this id or name. NotFound: there is no such domain, or several
+        tenants have a domain of this name."""
         return _one(self.table.by_id.values(), name_or_id)
 
     async def add(
@@ -82,7 +80,7 @@ class Domains:
     ) -> int:
         """Return the new domain's id. Conflict: the name or a realm is taken in this tenant.
 
-        tenant: its internal id, or a function that finds or creates it in the same transaction.
+        tenant: the internal id of the tenant, or a function that finds or creates the tenant in the same transaction.
         """
         at = self._clock()
 
@@ -131,11 +129,9 @@ class Domains:
         *,
         revert_after_minutes: int | None = None,
     ) -> None:
-        """Switch domains from the next request on. mode, fallback: None means unchanged.
-
-        revert_after_minutes: time after which the change is reverted unless it is confirmed. None: the change stays,
-        and an earlier unconfirmed change is confirmed.
-        """
+        """Switch domains from the next request on. mode, fallback: the new values; a value that is None is not changed.
+        revert_after_minutes: the time after which the change is reverted unless it is confirmed. If it is None, the
+        change is permanent, and an earlier unconfirmed change is confirmed."""
         at = self._clock()
         reverts_at = None if revert_after_minutes is None else at + revert_after_minutes * MINUTE
         change = Change(mode, fallback, reverts_at)
@@ -154,9 +150,9 @@ class Domains:
             )
 
     async def update(self, domain_id: int, change: Update) -> Domain:
-        """Change settings of a domain, from the next request on, and return it. A renamed domain keeps its former name
-        as a realm. Raises NotFound. Conflict: a name or realm belongs to another domain, or there would be too many
-        realms."""
+        """Change settings of a domain from the next request on, and return the domain. A renamed domain keeps its
+        former name as a realm. Raises NotFound. Conflict: a name or realm belongs to another domain, or there would be
+        too many realms."""
         at = self._clock()
 
         def work(tx: Tx) -> Domain:
@@ -177,7 +173,7 @@ class Domains:
         return await self._configuration.change(work)
 
     async def revert(self, domain_id: int, reverts_at: int) -> bool:
-        """Revert an unconfirmed change. Return False if it was confirmed or changed again."""
+        """Revert an unconfirmed change. Return False if the change was confirmed, or the mode was changed again."""
         if not await self._switch("domain.revert", lambda tx: repo.revert(tx, domain_id, reverts_at)):
             return False
         domain = self.table.by_id.get(domain_id)
@@ -190,21 +186,21 @@ class Domains:
         return True
 
     async def break_glass(self, fallback: Fallback | None = None) -> list[int]:
-        """Monitor every domain of the installation from the next request on. Return their ids. The former state is kept
-        until it is restored or an admin sets the mode."""
+        """Switch every domain of the installation to monitor from the next request on, and return the ids of the
+        domains. The former state of a domain is kept until it is restored or an admin sets the mode."""
         count = await self._switch("domain.break_glass", lambda tx: repo.break_glass(tx, fallback))
         log.warning("break_glass_activated", domains=count)
         return list(self.table.by_id)
 
     async def restore(self) -> list[int]:
-        """Restore the state before break-glass, except for domains whose mode an admin has set since. Return the
-        restored domains; empty if break-glass is inactive."""
+        """Restore the state before break-glass, except for domains whose mode an admin has set after it. Return the
+        restored domains, which are none if break-glass is inactive."""
         restored = await self._switch("domain.restore", repo.restore)
         log.warning("break_glass_restored", domains=len(restored))
         return restored
 
     async def _switch(self, action: str, work: Work[T]) -> T:
-        """Change the modes of domains, with an entry in the audit trail for each changed domain."""
+        """Change the modes of domains, and write an entry to the audit trail for each changed domain."""
         at = self._clock()
 
         def recorded(tx: Tx) -> T:
@@ -232,7 +228,8 @@ class Domains:
         return [NO_PROVIDER.format(domain.fallback)] if alone else []
 
     def shown(self) -> list[tuple[str, str]]:
-        """Return (label, mode) of the domains that have a label of their own in metrics; the others share `other`."""
+        """Return the label and the mode of each domain that has its own label in metrics. The other domains share the
+        label `other`."""
         return [(domain.label, domain.mode.value) for domain in islice(tuple(self.table.by_id.values()), MAX_NAMES)]
 
     def _modes(self) -> dict[tuple[str, ...], float]:
@@ -250,8 +247,8 @@ class Domains:
 
 
 def _one(domains: Collection[Domain], name_or_id: str) -> Domain:
-    """Return the domain with this id, or else with this name. The id goes first: a domain whose name is a number must
-    not hide the domain with that id."""
+    """Return the domain with this id, or else with this name. The id takes precedence, because a domain whose name is a
+    number must not hide the domain with that id."""
     found = [each for each in domains if each.label == name_or_id]
     found = found or [each for each in domains if fold(each.name) == fold(name_or_id)]
     if len(found) > 1:

@@ -11,7 +11,7 @@ from sallyport.web.scope import OPERATORS, Caller, Gate
 
 
 def operations(service: DynamicAuthorization, gate: Gate) -> Operations:
-    """The operations of this slice."""
+    """Declare the operations of dynamic authorization."""
     sessions = Operations("Network devices", gate)
 
     @sessions.post("/network_device/DisconnectSession", roles=OPERATORS)

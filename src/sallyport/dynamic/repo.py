@@ -1,4 +1,5 @@
-"""The SQL of dynamic authorization: sessions with the attributes that identify them to the NAS, and revocations."""
+"""The SQL of dynamic authorization. It reads sessions with the attributes that identify them to the NAS, and stores
+revocations."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -9,8 +10,9 @@ from sallyport.store.model import Tx, Value, without_case
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """A session and its device. newest: 0 if a later session has the same Acct-Session-Id. ip_address: the source of
-    its packets; client_ip: the NAS-IP-Address or NAS-IPv6-Address in the packets, else the source."""
+    """A session and its device. newest: 0 if a later session has the same Acct-Session-Id. ip_address: the source
+    address of the device's packets. client_ip: the NAS-IP-Address or NAS-IPv6-Address in the packets; without these, it
+    is the source address."""
 
     id: int
     domain_id: int
@@ -39,15 +41,16 @@ def one(tx: Tx, session_id: int) -> Target | None:
 
 
 def of_user(tx: Tx, domain_id: int, names: Sequence[str], *, after: int = 0, limit: int) -> list[Target]:
-    """Return live sessions at the devices of a domain, ordered by id: those whose user has one of these names, ignoring
-    case."""
+    """Return live sessions at the devices of a domain whose user has one of these names, ordered by id. Names are
+    case-insensitive."""
     columns: dict[str, list[str]] = {}
     parameters: dict[str, Value] = {"d": domain_id, "after": after, "limit": limit}
     for number, name in enumerate(names):
         column, parameters[f"n{number}"] = without_case("s.user_name", name)
         columns.setdefault(column, []).append(f":n{number}")
     found = " or ".join(f"{column} in ({', '.join(given)})" for column, given in columns.items())
-    # For ASCII names the index on users is faster than the index on states; `coalesce` prevents the use of the latter.
+    # For ASCII names the index on users is faster than the index on states. `coalesce` prevents the use of
+    # the index on states.
     state = "coalesce(s.state, '')" if all(map(str.isascii, names)) else "s.state"
     return tx.all(
         Target,
@@ -61,10 +64,9 @@ _PLAIN_STATION = "replace(replace(replace(replace(lower(s.station), '-', ''), ':
 
 
 def of_station(tx: Tx, domain_id: int, station: str, mac: str | None, *, limit: int) -> list[Target]:
-    """Return live sessions at the devices of a domain, ordered by id: those with this station, ignoring case.
-
-    mac: the 12 hex digits of a MAC address, which match any notation; None if the station is not a MAC address.
-    """
+    """Return live sessions of a station at the devices of a domain, ordered by id. The station is compared
+    case-insensitively. mac: the 12 hex digits of a MAC address, which match any notation; None if the station is not a
+    MAC address."""
     column, text = without_case("s.station", station)
     return tx.all(
         Target,
@@ -80,7 +82,7 @@ def of_station(tx: Tx, domain_id: int, station: str, mac: str | None, *, limit: 
 
 @dataclass(frozen=True, slots=True)
 class Revocation:
-    """A user of a domain whose access was revoked. reason: text for the audit trail."""
+    """A user of a domain whose access was revoked. reason: the text for the audit trail."""
 
     id: int
     domain_id: int

@@ -1,14 +1,14 @@
-"""Ending the live sessions of users whose access is revoked, in domains with `disconnectOnRevoke`.
+"""End the live sessions of users whose access is revoked, in domains with `disconnectOnRevoke`.
 
 The transaction that revokes the access stores the revocation, and the sessions end right after it. A crash between the
 two loses nothing. A second search some seconds later finds sessions of logins that were accepted just before, and whose
-accounting had not started. A NAS that does not answer within the RFC's timers is reported and not asked again. A domain
-in monitor mode blocks no user by its rules, so a lost group ends no session there.
+accounting had not started. A NAS that does not answer within the RFC's timers is reported, and gets no further request.
+A domain in monitor mode blocks no user by its rules, so a lost group ends no session there.
 
-Of several nodes, the one with the lease ends the sessions, and any node continues with the stored revocations. If the
-leader dies before all sessions of a user are done, the next one asks for those that are still live; a NAS that has
-ended one says so. The ids of revocations are in the order of their commits: only transactions of `Store.write` store
-them, and of those one runs at a time.
+If there are several nodes, the node with the lease ends the sessions. If it stops before all sessions of a user have
+been ended, the next leader continues with the stored revocations, and sends requests for the sessions that are still
+live. A NAS that has already ended a session reports this. The ids of revocations are in the order of their commits,
+because only transactions of `Store.write` store revocations, and only one of these runs at a time.
 """
 
 from collections import Counter
@@ -44,7 +44,7 @@ log = structlog.get_logger()
 
 
 class Revocations:
-    """The revocations of all domains. `run` must run: it ends the sessions."""
+    """The revocations of all domains. `run` ends the sessions, so it must be running."""
 
     def __init__(
         self,
@@ -71,14 +71,14 @@ class Revocations:
     # --- in the transaction of a change -------------------------------------------------------------------------
 
     def revoke(self, tx: Tx, domain_id: int, names: Sequence[str], reason: str) -> None:
-        """Store that users of a domain have lost their access. reason: text for the audit trail."""
+        """Store that users of a domain have lost their access. reason: the text for the audit trail."""
         domain = self._domains.table.by_id.get(domain_id)
         if domain is not None and domain.disconnect_on_revoke:
             repo.add_revocations(tx, domain_id, names, reason, self._clock())
 
     async def revoke_certified(self, names: Sequence[tuple[str, int | None]]) -> None:
-        """End the sessions of logins with client certificates that were revoked. names: a tuple for each certificate:
-        its name, and the tenant that it was issued for (None: all tenants). Raises StoreError."""
+        """End the sessions of logins with client certificates that were revoked. names: for each certificate, its name
+        and the tenant that it was issued for. If the tenant is None, sessions in all tenants end. Raises StoreError."""
         table = self._domains.table
         bearing = {each for name, tenant_id in names for each in bearers(name, table, tenant_id)}
 
@@ -89,8 +89,8 @@ class Revocations:
         await self._store.write(work)
 
     def group_matters(self, domain_id: int, group: str) -> bool:
-        """Return whether the loss of a group revokes access: an enabled login rule names the group, and the domain
-        enforces its rules and has `disconnectOnRevoke`."""
+        """Return whether a user who loses this group loses access. This is so if an enabled login rule names the group,
+        and the domain enforces its rules and has `disconnectOnRevoke`."""
         domain = self._domains.table.by_id.get(domain_id)
         if domain is None or not domain.disconnect_on_revoke or domain.mode is Mode.MONITOR:
             return False
@@ -100,13 +100,13 @@ class Revocations:
     # --- after it -----------------------------------------------------------------------------------------------
 
     def forget(self) -> None:
-        """Start all stored revocations again, since the store was replaced."""
+        """Start all stored revocations again, because the store was replaced."""
         self._begun.clear()
         self._seen = -1
 
     async def run(self) -> None:
-        """End the sessions of revoked users, until cancelled. One node does it for all."""
-        self.forget()  # another node may have ended some meanwhile
+        """End the sessions of revoked users, until cancelled. One node does this for all nodes."""
+        self.forget()  # another node may have ended some sessions in the meantime
         async with trio.open_nursery() as nursery:
             await every(LOOK_S, partial(self._look, nursery), failure="revocations_not_read")
 
@@ -116,7 +116,7 @@ class Revocations:
             self._seen = changes
 
     async def _begin(self, nursery: trio.Nursery) -> bool:
-        """Start the waiting revocations, up to a limit for each tenant. Return whether all were started. Raises
+        """Start the waiting revocations, up to a limit for each tenant. Return whether all of them were started. Raises
         StoreError. With this limit, a tenant with many revocations and silent devices does not delay other tenants."""
         is_all = True
         for domain_id in await self._store.read(repo.revoked_domains):
@@ -142,7 +142,7 @@ class Revocations:
             await self._retry_disconnect(revocation, after=last)
 
     async def _retry_disconnect(self, revocation: Revocation, *, after: int = 0) -> int:
-        """Run `_disconnect` until the store accepts it. Raises LeaseLost."""
+        """Run `_disconnect`, and repeat it as long as it raises StoreError. Raises LeaseLost."""
         while True:
             try:
                 return await self._disconnect(revocation, after)
@@ -154,7 +154,7 @@ class Revocations:
 
     async def _disconnect(self, revocation: Revocation, after: int) -> int:
         """End the user's sessions with ids above `after` at all devices of the tenant, and delete the revocation.
-        Return the highest id. StoreError: the revocation stays, and is repeated."""
+        Return the highest id. StoreError: the revocation is kept, and must be repeated."""
         domain = self._domains.table.by_id.get(revocation.domain_id)
         last = after
         if domain is not None:
@@ -168,7 +168,7 @@ class Revocations:
         return last
 
     async def _disconnect_at(self, domain_id: int, names: Sequence[str], reason: str, after: int) -> int:
-        """End the sessions at the devices of a domain whose user has one of these names. Return the highest session
+        """End the sessions of users with these names at the devices of a domain. Return the highest session
         id."""
         last = after
         while targets := await self._store.search(

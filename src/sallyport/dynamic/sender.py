@@ -1,4 +1,4 @@
-"""One request to a NAS and its answer, over UDP, with the retransmission timers of RFC 5080 section 2.2.1.
+"""Send a request to a NAS over UDP and receive its answer, with the retransmission timers of RFC 5080 section 2.2.1.
 
 Each request has its own socket, so that identifiers never run out. Only a few requests to one NAS run at a time. If one
 of them gets no answer, the requests that are waiting are not sent: otherwise a silent NAS would delay a hundred
@@ -28,7 +28,8 @@ AT_ONCE: Final = 4  # to one NAS
 
 
 class RequestOutcome(StrEnum):
-    """The result of a request. timeout: no answer; the NAS may have acted. unreachable: it was not sent."""
+    """The result of a request. `timeout` means that there was no answer, although the NAS may have acted. `unreachable`
+    means that the request was not sent."""
 
     ACK = "ack"
     NAK = "nak"
@@ -39,8 +40,8 @@ class RequestOutcome(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """The answer to a request. error_cause: RFC 5176 section 3.5. problem: the reason why there is no answer, in words.
-    latency_s: time from the first transmission to the answer."""
+    """The answer to a request. error_cause: RFC 5176 section 3.5. problem: a text with the reason why there is no
+    answer. latency_s: the time from the first transmission to the answer."""
 
     outcome: RequestOutcome
     error_cause: int | None = None
@@ -58,8 +59,8 @@ class Nas:
 
 
 class _Queue:
-    """The requests to one NAS. callers: number of requests that run or wait. silent_at: time of the last timeout; -inf
-    if a later request did not time out."""
+    """The requests to one NAS. callers: the number of requests that run or wait. silent_at: the time of the last
+    timeout, or -inf if a later request did not time out."""
 
     __slots__ = ("callers", "limiter", "silent_at")
 
@@ -79,8 +80,8 @@ class Sender:
         self._queues: dict[tuple[str, int], _Queue] = {}
 
     async def ask(self, nas: Nas, kind: Kind, attributes: bytes) -> Answer:
-        """Send a request, and retransmit it until it is answered or times out. attributes: up to radius.dynamic.ROOM
-        octets."""
+        """Send a request, and retransmit it until it is answered or times out. attributes: the encoded attributes, at
+        most radius.dynamic.ROOM octets."""
         try:
             self._egress.check(nas.address, [nas.address])
         except ProviderError as error:
@@ -130,7 +131,7 @@ class Sender:
                     reply = decode(await udp.recv(MAX_LENGTH + 1), packet, secret)
                 except ConnectionRefusedError:  # the NAS may be restarting
                     problem = "no program listens there"
-                except PacketError as error:  # perhaps forged; the authentic answer may still arrive
+                except PacketError as error:  # this answer may be forged, and the authentic answer may still arrive
                     problem = f"the answer is not authentic: {error}; check the secret"
                 else:
                     outcome = RequestOutcome.ACK if reply.acknowledged else RequestOutcome.NAK
@@ -139,8 +140,8 @@ class Sender:
 
 
 async def _send(udp: trio.socket.SocketType, packet: bytes) -> None:
-    """Send a packet. If the socket reports the error of an earlier packet, this packet was not sent, so send it
-    again."""
+    """Send a packet. If the socket reports the error of an earlier packet, it has not sent this packet, so the packet
+    is sent again."""
     for _ in range(2):
         with suppress(ConnectionRefusedError):
             await udp.send(packet)

@@ -44,8 +44,8 @@ from sallyport.store import audit
 from sallyport.store.model import Store, Tx
 
 MOST: Final = 100
-"""Sessions in one call."""
-AT_ONCE: Final = 128  # by tenant, so that silent NASes of one tenant delay no other tenant
+"""Maximum number of sessions in one call."""
+AT_ONCE: Final = 128  # by tenant, so that silent NASes of one tenant do not delay other tenants
 NO_SESSION: Final = "session not found"
 NO_CLIENT: Final = "no RADIUS client that takes requests has its address: they go there by UDP, not back over RadSec"
 OVER_TLS: Final = "sent by UDP with the client's secret, since requests do not go back over its RadSec connection"
@@ -60,7 +60,7 @@ log = structlog.get_logger()
 
 @dataclass(frozen=True, slots=True)
 class Result:
-    """The result for one session. error: the name of the Error-Cause, or why there is no answer."""
+    """The result for one session. error: the name of the Error-Cause, or the reason why there is no answer."""
 
     target: Target
     answer: Answer
@@ -69,7 +69,8 @@ class Result:
 
 @dataclass(frozen=True, slots=True)
 class Results:
-    """The results of a call. more: whether there are live sessions beyond MOST, for which no request was sent."""
+    """The results of a call. more: whether there are more than MOST live sessions, so that for some of them no request
+    was sent."""
 
     results: list[Result]
     more: bool = False
@@ -105,12 +106,12 @@ class DynamicAuthorization:
         self._turns: dict[int, trio.CapacityLimiter] = {}
 
     async def disconnect(self, session_id: int, domain_id: int | None = None) -> Results:
-        """End one session. domain_id: the session must belong to this domain; None for any domain. Raises NotFound.
-        Conflict: the session is over."""
+        """End one session. domain_id: the domain to which the session must belong; None for any domain. Raises
+        NotFound. Conflict: the session is over."""
         return Results(await self._ask(Kind.DISCONNECT, [await self._find(session_id, domain_id)]))
 
     async def disconnect_user(self, domain_id: int, user: str) -> Results:
-        """End a user's sessions at a domain's devices, whether they send the plain or the qualified user name."""
+        """End a user's sessions at a domain's devices. The devices may send the plain or the qualified user name."""
         names = [user, *qualified(user, self._domains().present(domain_id))]
         return await self._disconnect(partial(repo.of_user, domain_id=domain_id, names=names, limit=MOST + 1))
 
@@ -126,7 +127,7 @@ class DynamicAuthorization:
         return Results(await self._ask(Kind.DISCONNECT, targets[:MOST]), more=len(targets) > MOST)
 
     async def disconnect_all(self, targets: Sequence[Target], reason: str) -> None:
-        """End sessions. reason: for the audit trail."""
+        """End sessions. reason: the text for the audit trail."""
         await self._ask(Kind.DISCONNECT, targets, changes={"reason": [None, reason]})
 
     async def change(self, session_id: int, attributes: Sequence[Reply], domain_id: int | None = None) -> Results:
@@ -145,8 +146,8 @@ class DynamicAuthorization:
         return Results(await self._ask(Kind.CHANGE, [target], octets, changes))
 
     async def _find(self, session_id: int, domain_id: int | None) -> Target:
-        """Return a session that its NAS can still identify. Raises NotFound. Conflict: the device reported its end, or
-        a later session has its Acct-Session-Id."""
+        """Return a session that its NAS can still identify. Raises NotFound. Conflict: the device has reported the end
+        of the session, or a later session has the same Acct-Session-Id."""
         target = await self._store.read(lambda tx: repo.one(tx, session_id))
         if target is None or domain_id not in (None, target.domain_id) or target.domain_id not in self._domains().by_id:
             raise NotFound(NO_SESSION)
@@ -163,8 +164,8 @@ class DynamicAuthorization:
     ) -> list[Result]:
         """Send a request for each session, and record the results even if the call is cancelled.
 
-        For a session of a removed domain no request is sent. If a domain is removed during the call, its requests
-        continue.
+        No request is sent for a session of a removed domain. If a domain is removed during the call, the requests for
+        its sessions continue.
         """
         domains = self._domains().by_id
         targets = [each for each in targets if each.domain_id in domains]
@@ -197,8 +198,8 @@ class DynamicAuthorization:
         return answer
 
     def _nas(self, target: Target, tenant_id: int) -> tuple[Nas, bool] | None:
-        """Return the NAS that gets the request, and whether its logins come over TLS. Since a NAS may claim any
-        address, only a RADIUS client of the same tenant gets a request, signed with its secret."""
+        """Return the NAS that gets the request, and whether its logins come over TLS. A NAS may claim any address, so
+        only a RADIUS client of the same tenant gets a request. The request is signed with the secret of that client."""
         for address in filter(None, (target.ip_address, target.client_ip)):
             client = self._find_client(address)
             if client is not None and client.tenant_id == tenant_id and client.coa_port:
@@ -212,7 +213,7 @@ class DynamicAuthorization:
     async def _record(
         self, kind: Kind, results: Sequence[Result], changes: dict[str, JSON], domains: Mapping[int, Domain]
     ) -> None:
-        """Record results in the metrics, in the log, and in the audit trail (in one transaction). Raises StoreError."""
+        """Record results in the metrics, in the log and, in one transaction, in the audit trail. Raises StoreError."""
         name, at = kind.name.lower(), self._clock()
         for each in results:
             self._metrics.requests.cell(name, each.answer.outcome).count += 1
@@ -238,7 +239,7 @@ class DynamicAuthorization:
 
 
 def identify(target: Target) -> bytes:
-    """Return the attributes of a session and of its NAS, in octets (RFC 5176 section 3).
+    """Return the encoded attributes that identify a session and its NAS (RFC 5176 section 3).
 
     Only a few attributes are sent: a NAS refuses a request with an attribute that it does not support (such as NAS-Port
     with hostapd) or with a value that differs from its own. An Acct-Session-Id is always sent. A session without a
@@ -255,8 +256,9 @@ def identify(target: Target) -> bytes:
 
 
 def _nas_names(target: Target) -> list[tuple[int, bytes]]:
-    """Return the attributes that identify the NAS. If the stored address equals the source of the packets, the NAS may
-    not have sent NAS-IP-Address. It has then sent NAS-Identifier (RFC 2866 section 4.1), which is used alone."""
+    """Return the attributes that identify the NAS. If the stored address is equal to the source address of the packets,
+    the NAS may not have sent a NAS-IP-Address. It has then sent a NAS-Identifier (RFC 2866 section 4.1), and only this
+    attribute is used."""
     name = target.nas_identifier.encode()
     if name and target.client_ip == target.ip_address:
         return [(NAS_IDENTIFIER, name)]
@@ -266,7 +268,7 @@ def _nas_names(target: Target) -> list[tuple[int, bytes]]:
 
 
 def qualified(user: str, domain: Domain) -> Sequence[str]:
-    r"""Return the qualified names of a domain's user, `user@realm` and `REALM\user`, which devices of all domains of
-    the tenant may send."""
+    r"""Return the qualified names of a domain's user, such as `user@realm` and `REALM\user`. Devices of all domains of
+    the tenant may send these names."""
     realms = (domain.name, *domain.realms)
     return [*(f"{user}@{realm}" for realm in realms), *(f"{realm}\\{user}" for realm in realms)]

@@ -27,7 +27,8 @@ class OneName(Arguments):
 
 
 class ExportUsers(Arguments):
-    """Arguments of user.export. after: number of users to skip, since the command line reads the users page by page."""
+    """Arguments of user.export. after: the number of users to skip, because the command line reads the users page by
+    page."""
 
     domain: str
     after: int = Field(default=0, ge=0)

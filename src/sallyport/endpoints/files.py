@@ -1,4 +1,4 @@
-"""Code that is common to the commands of endpoints: options, look-ups of ids by name, and import files.
+"""Code that the commands of endpoints share: options, look-ups of ids by name, and import files.
 
 A file is CSV with a header line, or a JSON array of objects.
 
@@ -103,8 +103,8 @@ def import_rows(
 ) -> None:
     """Show the plan of an import, and execute it unless a row is refused.
 
-    skip_refused: import the other rows if some are refused. dry_run: only show the plan. Each transaction imports up to
-    BATCH rows; a batch is added whole or not at all.
+    skip_refused: whether to import the other rows if some are refused. dry_run: whether to only show the plan. Each
+    transaction imports up to BATCH rows. If a transaction fails, no row of the transaction is imported.
     """
     fresh, steps = _each_once(rows)
     steps += _run(line, command, domain, fresh, apply=False)

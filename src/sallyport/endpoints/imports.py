@@ -1,5 +1,5 @@
-"""The import of instances and users from the rows of a file. Each row is planned first; then all plans are executed in
-one transaction.
+"""This module imports instances and users from the rows of a file. Each row is planned first; then all plans are
+executed in one transaction.
 
 A row changes the instance or user with its name, or adds a new one. An absent value keeps the old value. Assignments
 are added to the existing assignments.
@@ -55,8 +55,8 @@ class Outcome(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Planned:
-    """The plan for a row. changes: the names of the fields that differ. do: executes the plan in a transaction; None:
-    there is nothing to do. reason: why the row is refused."""
+    """The plan for a row. changes: the names of the fields that differ. do: the function that executes the plan in a
+    transaction; None if there is nothing to do. reason: the reason why the row is refused."""
 
     outcome: Outcome
     name: str
@@ -79,7 +79,7 @@ Plan = Callable[[Tx, Mapping[str, object]], Planned]
 
 
 class ImportRows(Arguments):
-    """Rows to import into a domain. apply: execute the plans; otherwise only return them."""
+    """Rows to import into a domain. apply: whether to execute the plans; otherwise they are only returned."""
 
     domain: str
     rows: list[dict[str, object]] = Field(max_length=MAX_ROWS)
@@ -87,10 +87,10 @@ class ImportRows(Arguments):
 
 
 async def carry_out(store: Store, plan: Plan, rows: Sequence[Mapping[str, object]], *, apply: bool) -> list[Planned]:
-    """Plan each row; return the plans in the order of the rows.
+    """Plan each row, and return the plans in the order of the rows.
 
-    apply: also execute the plans in one transaction. Conflict: a row is refused while `apply` is set; then nothing is
-    changed.
+    apply: whether to also execute the plans, in one transaction. Conflict: a row is refused while `apply` is set; then
+    nothing is changed.
     """
 
     def work(tx: Tx) -> list[Planned]:
@@ -160,8 +160,8 @@ class _Assignments:
     groups: Sequence[int]
 
     def demands(self, tx: Tx) -> Demands:
-        """Return the policies that a user's password must meet: those of the instances, of the groups, and of the
-        groups' instances."""
+        """Return the policies that a user's password must meet. These are the policies of the instances, of the groups,
+        and of the groups' instances."""
         machines = [*self.instances, *(each for group in self.groups for each in _instances_of(tx, group))]
         return Demands(machines, membership.policies_of(tx, self.groups))
 
@@ -189,7 +189,7 @@ async def import_users(
 
 
 class _UserImport:
-    """The import of users. names: user names of the rows planned so far, for `Users.changing`."""
+    """The import of users. names: the user names of the rows that were planned so far, for `Users.changing`."""
 
     def __init__(self, users: Users, domain_id: int) -> None:
         self._users = users

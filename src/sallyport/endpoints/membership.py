@@ -35,8 +35,8 @@ class Action(StrEnum):
 class Link:
     """A table of assignments, each of which assigns a user or group (held) to an instance or group (holder).
 
-    holder, held: names of the table's two columns. holders, holds: names of the tables to which `holder` and `held`
-    refer. total: name of the column in the table `holders` that counts the assignments of a holder.
+    holder, held: the names of the table's two columns. holders, holds: the names of the tables to which `holder` and
+    `held` refer. total: the name of the column in the table `holders` that counts the assignments of a holder.
     """
 
     table: str
@@ -48,7 +48,7 @@ class Link:
 
 
 Pair = tuple[int, int]
-"""An assignment: (id of the holder, id of the held)."""
+"""An assignment: (id of the holder, id of the assigned user or group)."""
 USERS_OF_INSTANCE = Link("endpoint_instance_users", "instance_id", "user_id", INSTANCES, USERS, "total_users")
 GROUPS_OF_INSTANCE = Link("endpoint_instance_groups", "instance_id", "group_id", INSTANCES, GROUPS, "total_groups")
 USERS_OF_GROUP = Link("endpoint_group_users", "group_id", "user_id", GROUPS, USERS, "users_count")
@@ -117,7 +117,8 @@ def instances_of(tx: Tx, user_id: int) -> list[int]:
 class Demands:
     """The password policies that a password must meet.
 
-    instance_ids: instances; all their policies apply. policy_ids: policies from the credential policies of groups.
+    instance_ids: the instances whose policies apply. policy_ids: the policies that the credential policies of groups
+    name.
     """
 
     instance_ids: Sequence[int]
@@ -125,8 +126,8 @@ class Demands:
 
 
 def demands_on(tx: Tx, user_id: int) -> Demands:
-    """Return the policies that a user's password must meet. The policies of inactive groups are included, since a group
-    may become active later."""
+    """Return the policies that a user's password must meet. The policies of inactive groups are included, because a
+    group may become active later."""
     return Demands(instances_of(tx, user_id), policies_of(tx, holders_of(tx, USERS_OF_GROUP, user_id)))
 
 
@@ -161,9 +162,10 @@ def _slice(tx: Tx, link: Link, column: str, ids: Sequence[int], only: str = "tru
 
 
 def _changed(tx: Tx, link: Link, sql: str, sign: int, **parameters: str) -> list[Pair]:
-    """Run SQL that adds or deletes assignments; return the changed assignments.
+    """Run SQL that adds or deletes assignments, and return the changed assignments.
 
-    Also update the totals of the holders, and the counter of assigned users. sign: 1 if the SQL adds, -1 if it deletes.
+    Also update the totals of the holders and the counter of assigned users. sign: 1 if the SQL adds assignments, -1 if
+    it deletes them.
     """
     changed = tx.rows(f"{sql} returning {link.holder}, {link.held}", **parameters)
     rows = [(int(holder or 0), int(held or 0)) for holder, held in changed]

@@ -1,4 +1,5 @@
-"""The page behind the link of an enrolment: the QR code of the new seed, and a field for the first code.
+"""The page to which the link of an enrolment leads. It shows the QR code of the new seed, and a field for the first
+code.
 
 The page shows only the names of user and domain and the new seed. The link can be opened several times. After a correct
 code or the fifth wrong code, the link is answered like an unknown link.

@@ -39,7 +39,7 @@ class SealedSeed:
 
 @dataclass(frozen=True, slots=True)
 class Pending:
-    """A stored pending enrolment. seed: the sealed seed."""
+    """A pending enrolment in the store. seed: the sealed seed."""
 
     user_id: int
     domain_id: int
@@ -116,8 +116,8 @@ def _group(*, name: str, ttl: str) -> tuple[str, str]:
 
 
 def check_key(tx: Tx, vault: Vault) -> None:
-    """Check that the vault can open one password and one seed, if there are any. SecretError: the store was sealed with
-    another master key."""
+    """Check that the vault can open one of the passwords and one of the seeds, if there are any. SecretError: the store
+    was sealed with another master key."""
     sql = "select id, name, password, motp from endpoint_users where password is not null order by id limit 1"
     row = tx.one(_Sealed, sql)
     if row is not None and row.password is not None:
@@ -139,7 +139,7 @@ def set_password(tx: Tx, vault: Vault, user_id: int, password: bytes, at: int) -
 
 
 def secrets(tx: Tx, vault: Vault, user_id: int) -> tuple[bytes | None, str | None]:
-    """Return (password, confirmed seed in base32) of a user; None for a missing secret. Raises SecretError."""
+    """Return (password, confirmed seed in base32) of a user. A missing secret is None. Raises SecretError."""
     row = tx.one(_Sealed, "select id, name, password, motp from endpoint_users where id = :id", id=user_id)
     if row is None:
         return None, None
@@ -174,7 +174,7 @@ def spend(tx: Tx, seed: SealedSeed, step: int) -> bool:
 
 
 def set_seed(tx: Tx, vault: Vault, user_id: int, seed: str, step: int, at: int) -> None:
-    """Store a user's seed, which replaces the old one. step: codes up to this time step are not accepted any more."""
+    """Store a user's seed, which replaces the old seed. step: the time step up to which codes are not accepted."""
     tx.execute(
         "update endpoint_users set motp = :motp, motp_step = :step, updated_at = :at where id = :id",
         motp=vault.seal(seed.encode(), _motp(user_id)),
@@ -200,7 +200,8 @@ def clear_all(tx: Tx, user_ids: Sequence[int]) -> int:
 
 
 def begin_enrolment(tx: Tx, vault: Vault, user_id: int, seed: str, *, link_hash: str, at: int, expires_at: int) -> None:
-    """Store a pending enrolment, which replaces the user's earlier one. Delete the expired enrolments of all users."""
+    """Store a pending enrolment, which replaces an earlier pending enrolment of the user. Delete the expired enrolments
+    of all users."""
     tx.execute("delete from totp_enrolments where expires_at <= :at or user_id = :id", at=at, id=user_id)
     tx.execute(
         "insert into totp_enrolments (user_id, seed, link_hash, wrong_codes, expires_at) "
@@ -235,7 +236,7 @@ def count_wrong_code(tx: Tx, user_id: int) -> None:
 def void_codes(tx: Tx, step: int) -> None:
     """Refuse all codes up to a time step from now on, and delete all pending enrolments.
 
-    This is necessary after a restore, since codes may have been used after the backup was made.
+    This is necessary after a restore, because codes may have been used after the backup was made.
     """
     tx.execute("delete from totp_enrolments")
     tx.execute("update endpoint_users set motp_step = :step where motp is not null and motp_step < :step", step=step)

@@ -33,7 +33,8 @@ MISSING: Final = Missing.MISSING
 
 
 class Revocations(Protocol):
-    """The revocation of access. It ends the sessions of users after the transaction in which they lose access."""
+    """An interface for the loss of access. After the transaction in which users lose access, the implementation ends
+    their sessions."""
 
     def revoke(self, tx: Tx, domain_id: int, names: Sequence[str], reason: str) -> None:
         """Record that users of a domain lose their access. reason: readable text."""
@@ -43,7 +44,7 @@ class Revocations(Protocol):
 
 
 class NoRevocations:
-    """Null implementation of `Revocations`: sessions last until they end by themselves."""
+    """An implementation of `Revocations` that does nothing. Sessions last until they end by themselves."""
 
     def revoke(self, tx: Tx, domain_id: int, names: Sequence[str], reason: str) -> None:
         """Do nothing."""
@@ -56,10 +57,11 @@ class NoRevocations:
 class EndpointUsers:
     """The cache of the users of all domains.
 
-    changed: called with the domain id and the name of each changed user, or with None as name after many changes in the
-    domain. max_cached: maximum number of cached users, and of cached names without a user; each tenant has a share.
-    deleted: slice that is called with user ids before the users are deleted. renamed: slice that is called with user
-    ids before other users can get the names. revocations: receives each user that loses access.
+    changed: a function that is called with the domain id and the name of each changed user, or with None as name after
+    many changes in the domain. max_cached: the maximum number of cached users, and also of cached names without a user;
+    each tenant has a share. deleted: a slice that is called with user ids before the users are deleted. renamed: a
+    slice that is called with user ids before other users can get the names of these users. revocations: receives each
+    user that loses access.
     """
 
     def __init__(
@@ -93,7 +95,8 @@ class EndpointUsers:
         self._changes = 0
 
     def cached(self, domain_id: int, name: str) -> User | Missing | None:
-        """Return a user, or None if the domain has no such user, or MISSING if this is not known. Never waits."""
+        """Return a user without waiting. Return None if the domain has no such user, and MISSING if it is not known
+        whether the domain has one."""
         key = (domain_id, name_key(name))
         user = self._users.get(key)
         if user is None and key not in self._absent:

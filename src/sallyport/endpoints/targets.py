@@ -24,8 +24,8 @@ _GROUP = (
 @dataclass(frozen=True, slots=True)
 class AccessTarget:
     """An instance or a group. methods: the accepted authentication methods, separated by commas; empty for all.
-    is_active: False for a group that does not give its users access. session_s: session limit in seconds from the
-    credential policy; None: no limit."""
+    is_active: False for a group that does not give its users access. session_s: the session limit in seconds from the
+    credential policy; None for no limit."""
 
     id: int
     domain_id: int
@@ -36,12 +36,12 @@ class AccessTarget:
     session_s: int | None
 
     def admits(self, tx: Tx, method: str, names: Sequence[str]) -> bool:
-        """Return whether a user may use an authentication method for this target. names: names of the user; empty: any
-        user.
+        """Return whether a user may use an authentication method for this target. names: the names of the user; if
+        empty, the result is for any user.
 
         A user with several assignments to an instance may use each method that the instance and at least one of the
-        assignments allow. For a user without an assignment only the methods of the instance count, since the user's
-        account on the machine may be created by others.
+        assignments allow. For a user without an assignment only the methods of the instance count, because others may
+        create the user's account on the machine.
         """
         if not allows(self.methods, method):
             return False
@@ -61,7 +61,7 @@ class AccessTargets:
         """Return the tenant's instance or group with this name (case-insensitive) or id, or None.
 
         If several match, instances are preferred to groups, then names to ids, then targets of the domain to those of
-        other domains. group: search only groups.
+        other domains. group: whether to search only groups.
         """
         kinds = (_GROUP,) if group else (_INSTANCE, _GROUP)
         number = int(name) if name.isascii() and name.isdecimal() and len(name) < 19 else 0

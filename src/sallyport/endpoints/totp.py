@@ -47,7 +47,7 @@ NOTHING_WAITS = "no enrolment waits for a code: start one first"
 _CODE = re.compile(r"[0-9]{6}", re.ASCII)
 
 IssuerOf = Callable[[int], str]
-"""A function that returns the issuer of a domain, which authenticator apps display. The domain must exist."""
+"""A function that returns the issuer of a domain. Authenticator apps display the issuer. The domain must exist."""
 LinkTo = Callable[[str], str]
 """A function that returns the URL of an enrolment's page, given the secret part of the link."""
 
@@ -106,7 +106,8 @@ class OneTimeSeeds:
         return await self._store.write(work)
 
     async def enrol(self, domain_id: int, which: UserKey) -> tuple[Enrolment, str]:
-        """Begin an enrolment with a new seed; return (enrolment, secret part of its link). Raises NotFound."""
+        """Begin an enrolment with a new seed, and return (enrolment, secret part of the enrolment's link). Raises
+        NotFound."""
         seed = b32encode(secrets.token_bytes(SEED_OCTETS)).decode()
         link = secrets.token_urlsafe(LINK_OCTETS)
         at = self._clock()
@@ -150,7 +151,7 @@ class OneTimeSeeds:
         return await self._change(work, touched)
 
     async def behind(self, link: str) -> Enrolment | None:
-        """Return the enrolment of a link; None if the link is unknown, used or expired. Raises StoreError,
+        """Return the enrolment of a link, or None if the link is unknown, used or expired. Raises StoreError,
         SecretError."""
         at = self._clock()
         found = await self._store.read(lambda tx: repo.pending_by_link(tx, token_hash(link), at))
@@ -211,7 +212,7 @@ class OneTimeSeeds:
 
 
 class QrImages:
-    """A renderer of QR codes. It renders one image at a time in a worker thread, so that logins do not wait: an image
+    """A renderer of QR codes. It renders one image at a time in a worker thread, so that logins do not wait. An image
     takes 10 to 60 ms."""
 
     def __init__(self) -> None:
@@ -241,7 +242,8 @@ def qr_blocks(text: str) -> str:
 def matching_step(seed: str, digits: str, at: int) -> int | None:
     """Return the time step to which a code belongs, or None if the code is wrong (RFC 6238 section 5.2).
 
-    seed: base32. at: time in microseconds. The step of this time is tried first, then the previous step, then the next.
+    seed: the seed in base32. at: the time in microseconds. The time step that contains this time is tried first, then
+    the previous step, then the next.
     """
     present, codes = at // (STEP_S * SECOND), HOTP(seed)
     for step in (present, present - 1, present + 1):
@@ -262,7 +264,7 @@ def _cut(text: str, octets: int) -> str:
 
 
 def _digits(code: str) -> str:
-    """Return the six digits of a code. Blanks are removed, since apps display the code in two groups. Raises
+    """Return the six digits of a code. Blanks are removed, because apps display the code in two groups. Raises
     Invalid."""
     digits = "".join(code.split())
     if not _CODE.fullmatch(digits):

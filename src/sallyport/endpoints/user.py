@@ -9,7 +9,7 @@ MAX_NAME = 253
 MAX_PASSWORD = 128
 NO_USER = "user not found"
 USER_NAME = f"1 to {MAX_NAME} octets, all of them printable, without blanks at the ends"
-"""The rule for user names, for error messages."""
+"""The rule for user names, in the words of an error message."""
 
 UserKey = int | str
 """The id or the name of a user within a domain."""
@@ -21,10 +21,10 @@ name_key = fold
 class User:
     """A user as a login uses it.
 
-    passwords: the accepted encodings of the password: as stored, and in Latin-1, which some devices send; empty if the
-    user has no password. has_totp: whether the user has a confirmed one-time-password seed. groups: the case-folded
-    names of the user's active groups. session_s: session limit in seconds, or None. stamp: text that differs after each
-    change of the password.
+    passwords: the accepted encodings of the password. These are the stored octets, and the password in Latin-1, which
+    some devices send. It is empty if the user has no password. has_totp: whether the user has a confirmed
+    one-time-password seed. groups: the case-folded names of the user's active groups. session_s: the session limit in
+    seconds, or None. stamp: a text that differs after each change of the password.
     """
 
     __slots__ = ("_nt_key", "groups", "has_totp", "id", "name", "passwords", "session_s", "stamp")
@@ -51,7 +51,8 @@ class User:
 
     @property
     def nt_key(self) -> NtKey | None:
-        """The key with which MS-CHAP verifies the password, computed at the first use; None without a password."""
+        """The key with which MS-CHAP verifies the password, or None if there is no password. It is computed at the
+        first use."""
         if self._nt_key is None and self.passwords:
             self._nt_key = NtKey(nt_hash(self.passwords[0]))  # the UTF-8 form, since MS-CHAP hashes characters
         return self._nt_key
@@ -68,10 +69,10 @@ class UserRef:
 
 @dataclass(frozen=True, slots=True)
 class Enrolment:
-    """A pending enrolment: a seed that is valid after its first correct code.
+    """A pending enrolment, with a seed that becomes valid with its first correct code.
 
-    seed: base32. otpauth: the URI for an authenticator app. tries_left: number of further wrong codes after which the
-    enrolment ends. expires_at: microseconds, UTC.
+    seed: the seed in base32. otpauth: the URI for an authenticator app. tries_left: number of further wrong codes after
+    which the enrolment ends. expires_at: microseconds, UTC.
     """
 
     user: UserRef
@@ -83,7 +84,7 @@ class Enrolment:
 
 @dataclass(frozen=True, slots=True)
 class CodeCheck:
-    """The result of the check of a code. tries_left: number of further wrong codes after which the enrolment ends; 0:
+    """The result of checking a code. tries_left: the number of further wrong codes after which the enrolment ends; 0 if
     it has ended."""
 
     right: bool
@@ -91,7 +92,7 @@ class CodeCheck:
 
 
 def is_user_name(name: str) -> bool:
-    """Return whether a name meets the rule USER_NAME: it fits into a RADIUS attribute and is readable for people."""
+    """Return whether a name meets the rule USER_NAME: it fits into a RADIUS attribute, and people can read it."""
     return 1 <= len(name.encode(errors="surrogatepass")) <= MAX_NAME and name.isprintable() and name == name.strip()
 
 

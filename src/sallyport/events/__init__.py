@@ -1,4 +1,4 @@
-"""The events of logins: the log of logins, the outlets, and retention.
+"""The events of logins. An event records a login and its decision.
 
 `login.journal` writes an event with each decision. `repo` and `service` read events by page and by cursor, for the API,
 the command line and the export. `retention` deletes events that are too old or take too much space. `outlets` sends

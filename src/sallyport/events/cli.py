@@ -116,7 +116,7 @@ def _stretch(since: str | None, until: str | None) -> Row:
 
 
 def _events(page: Callable[[Row], Row]) -> Iterator[Row]:
-    """Yield the events of all pages. page: returns the page at a place, such as a cursor."""
+    """Yield the events of all pages. page: a function that returns the page at a given place, such as a cursor."""
     place: Row = {}
     while True:
         answer = page(place)
@@ -128,7 +128,8 @@ def _events(page: Callable[[Row], Row]) -> Iterator[Row]:
 
 @contextmanager
 def _written(path: Path) -> Iterator[TextIO | None]:
-    """Yield the file to write; None for standard output. A new file gets its name, with mode 0600, when it is complete.
+    """Yield the file to write, or None for standard output. A new file gets its name, with mode 0600, when it is
+    complete.
 
     An existing pipe or device is written directly. Raises StartError.
     """

@@ -1,4 +1,4 @@
-"""The command of events: event.export, which returns them oldest first."""
+"""The command for events, `event.export`. It returns them oldest first."""
 
 from collections.abc import Callable
 
@@ -13,11 +13,11 @@ from sallyport.events.repo import FOREVER, Stretch
 from sallyport.events.service import Events, parse_cursor
 
 PAGE = 200
-"""Maximum events in an answer, which blocks the event loop for 2 ms."""
+"""Maximum number of events in an answer. Such an answer blocks the event loop for 2 ms."""
 
 
 class ExportEvents(Arguments):
-    """Arguments of event.export. domain: name or domainId. since, until: range of times; `until` is exclusive.
+    """Arguments of event.export. domain: name or domainId. since, until: the range of times; `until` is exclusive.
 
     cursor: the cursor in the previous answer. last_id: the `last_id` in the first answer, so that all pages belong to
     the same set of events.
@@ -32,7 +32,8 @@ class ExportEvents(Arguments):
 
 
 def commands(service: Events, domain: Callable[[str], Domain]) -> dict[str, Command]:
-    """Return the commands of events by name. domain: returns the domain of a name or domainId (NotFound)."""
+    """Return the commands for events by their names. domain: returns the domain with a name or domainId, and raises
+    NotFound."""
 
     async def export(wanted: ExportEvents) -> JSON:
         of = domain(wanted.domain)

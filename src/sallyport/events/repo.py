@@ -41,8 +41,9 @@ class EventRow:
 class EventQuery:
     """A selection of a domain's events, and a page of it.
 
-    since, until: range of times; `until` is exclusive. search: part of a user, device, station or address. device_id:
-    0 for all devices. before: (at, id) of the last event on the previous page.
+    since, until: the range of times; `until` is exclusive. search: a part of the name of a user or device, of a station
+    or of an address. device_id: the id of a device; 0 for all devices. before: (at, id) of the last event on the
+    previous page.
     """
 
     domain_id: int
@@ -85,7 +86,7 @@ def newest(tx: Tx, query: EventQuery) -> list[EventRow]:
 
 
 def matching(tx: Tx, query: EventQuery) -> int:
-    """Return the number of all matches; for all events of a domain it is the stored counter."""
+    """Return the number of all matches. For all events of a domain, it is the stored counter."""
     if not query.search and not query.device_id and not query.since and query.until == FOREVER:
         return counters.total(tx, query.domain_id, COUNTER)
     where, parameters = _filter(query)
@@ -185,10 +186,9 @@ _SAMPLE = 20
 
 @dataclass(slots=True)
 class TableUsage:
-    """The estimated size of a domain's rows in a table. organization, tenant: their numbers, 0 for domain 0 without a
-    tenant.
-
-    row_octets: mean size of the newest rows. first_at: time of the oldest row.
+    """The estimated size of a domain's rows in a table. organization, tenant: the numbers of the organization and the
+    tenant; 0 for domain 0, which has no tenant. row_octets: the mean size of the newest rows. first_at: the time of the
+    oldest row.
     """
 
     table: RetainedTable
@@ -201,7 +201,7 @@ class TableUsage:
 
     @property
     def octets(self) -> float:
-        """Space of the rows and their index, in octets."""
+        """Space that the rows and their index need, in octets."""
         return self.rows * self.row_octets
 
 
@@ -237,14 +237,14 @@ def _usage(tx: Tx, table: RetainedTable) -> Iterator[TableUsage]:
 
 
 def first_at(tx: Tx, table: RetainedTable, domain_id: int) -> int:
-    """Return the time of a domain's oldest row; FOREVER if there is none."""
+    """Return the time of a domain's oldest row. Return FOREVER if it has no rows."""
     oldest = f"select {table.began} from {table.name} where domain_id = :d order by {table.began} limit 1"
     at = tx.value(int, oldest, d=domain_id)
     return FOREVER if at is None else at
 
 
 def domains_with_older(tx: Tx, table: RetainedTable, at: int) -> list[int]:
-    """Return the domains that have rows from before a time. Each is found by the index, without reading all rows."""
+    """Return the domains that have rows older than a time. They are found by the index, without reading all rows."""
     each = f"select min(domain_id) from {table.name}"
     return tx.all(
         _id,
@@ -261,20 +261,20 @@ def _id(*, id: int) -> int:
 
 @dataclass(frozen=True, slots=True)
 class _DeletedRow:
-    """The name of the counter that a deleted row belongs to."""
+    """The domain of a deleted row, and the name of the counter to which the row belongs."""
 
     domain_id: int
     total: str
 
 
 def delete_older(tx: Tx, table: RetainedTable, domain_id: int, at: int, limit: int) -> int:
-    """Delete a domain's oldest rows from before a time, at most `limit`; return their number."""
+    """Delete the oldest rows of a domain that are older than a time, at most `limit` rows. Return their number."""
     oldest = f"select id from {table.name} where domain_id = :d and {table.ended} < :at order by {table.ended}, id"
     return _delete(tx, table, f"id in ({oldest} limit :limit)", d=domain_id, at=at, limit=limit)
 
 
 def delete_first(tx: Tx, table: RetainedTable, domain_id: int, limit: int) -> int:
-    """Delete a domain's oldest rows, at most `limit`; return their number."""
+    """Delete the oldest rows of a domain, at most `limit` rows. Return their number."""
     oldest = f"select id from {table.name} where domain_id = :d order by {table.began}, id limit :limit"
     return _delete(tx, table, f"id in ({oldest})", d=domain_id, limit=limit)
 

@@ -34,14 +34,15 @@ log = structlog.get_logger()
 
 DAY = 86_400 * SECOND
 EVERY_S = 60.0
-CHUNK = 500  # rows in a transaction: 0.4 ms of work, and one or two milliseconds for the sync to disk
+CHUNK = 500  # rows in a transaction; they need 0.4 ms of work, and one or two milliseconds for the sync to disk
 PAUSE_S = 0.1
 PAUSE_FACTOR = 9.0  # the purge uses the writer for at most a tenth of the time, even on a slow disk
-CALM = 0.9  # share of the limit below which the next excess is logged as a new warning
+CALM = 0.9  # if the size falls below this share of the limit, the next excess is logged as a new warning
 
 
 class Retention:
-    """The purge of expired rows. days: the retention time in days. limit: the maximum octets of all rows together."""
+    """The purge of expired rows. days: the retention time in days. limit: the maximum size of all rows together, in
+    octets."""
 
     def __init__(
         self,
@@ -66,7 +67,7 @@ class Retention:
         await every(self._every_s, self.purge, failure="event_purge_failed")
 
     async def purge(self) -> None:
-        """Delete all expired rows, in chunks. After a StoreError the chunks before it stay deleted."""
+        """Delete all expired rows in chunks. If it raises StoreError, the earlier chunks stay deleted."""
         before = self._clock() - self._days * DAY
         for table in TABLES:
             for domain_id in await self._store.search(partial(repo.domains_with_older, table=table, at=before)):
@@ -78,7 +79,7 @@ class Retention:
     async def _purge_excess(self) -> None:
         """Delete the oldest rows of the largest tenant until the rest fits into the limit.
 
-        The sizes are read once, so rows that arrive meanwhile are left to the next purge.
+        The sizes are read only once. Therefore rows that arrive meanwhile are left to the next purge.
         """
         tenants = defaultdict[tuple[int, int], list[TableUsage]](list)
         for part in await self._store.search(repo.table_usage):

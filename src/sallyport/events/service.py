@@ -11,7 +11,7 @@ from sallyport.store.model import Store
 
 
 class Events:
-    """The service for reading events. cluster: knows the names of the nodes."""
+    """The service that reads events. cluster: knows the names of the nodes."""
 
     def __init__(self, store: Store, cluster: Cluster | None = None) -> None:
         self._store = store
@@ -42,7 +42,7 @@ class Events:
 
 
 def _one_more(query: EventQuery) -> EventQuery:
-    """Return the query with one more row, which shows whether there is another page."""
+    """Return the query with one additional row. This row shows whether there is another page."""
     return replace(query, limit=query.limit + 1)
 
 
@@ -52,12 +52,12 @@ def _cut(rows: list[EventRow], limit: int) -> tuple[list[EventRow], str]:
 
 
 def cursor_after(rows: Sequence[EventRow]) -> str:
-    """Return the cursor after these rows; empty if there are none."""
+    """Return the cursor for the page after these rows. It is empty if there are no rows."""
     return f"{rows[-1].at}.{rows[-1].id}" if rows else ""
 
 
 def parse_cursor(cursor: str) -> tuple[int, int] | None:
-    """Return the (time, id) of a cursor; None for empty text. Raises Invalid."""
+    """Return the time and the id in a cursor. Return None for empty text. Raises Invalid."""
     if not cursor:
         return None
     at, _, event_id = cursor.partition(".")

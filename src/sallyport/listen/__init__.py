@@ -8,6 +8,5 @@ pacing     starts tasks for logins that must wait, in turns; delays rejects
 waiting    the limit of pending requests, shared fairly between clients and tenants
 counts     the metrics of an exchange
 senders    a bounded table of unknown and unproven senders
-causes     the cause and the remedy if a sender gets no answer
-control    the socket of the command line
+causes the causes why a sender gets no answer, with their remedies control    the socket of the command line
 """

@@ -3,9 +3,9 @@
     {"path": "/ad/PreviewEnforcement", "body": {"days": 7}, "domain": "corp"}
     {"result": {...}}    or    {"error": "no domain corp", "status": 404}
 
-The socket is in the data directory with mode 0600. The peer must be the service's own user or root (SO_PEERCRED), since
-these users can open the store anyway. The length of messages is limited. A peer that sends nothing or does not read is
-disconnected.
+The socket is in the data directory with mode 0600. The peer must be the service's own user or root (SO_PEERCRED),
+because these users can open the store anyway. The length of messages is limited. A peer that sends nothing or does not
+read is disconnected.
 """
 
 import json
@@ -33,20 +33,20 @@ MAX_VALUES = 500_000
 """Maximum number of commas and opening brackets in a message. An import of 50,000 clients has 400,000. Without the
 limit, five million empty objects blocked the event loop for 5 s."""
 LARGE = 64 << 10
-"""Minimum length in octets of a message that is parsed in a thread."""
+"""Minimum length in octets of a message that is parsed in a thread instead of the event loop."""
 SILENCE_S = 60.0
 MOST_WAITING = 128
 """Maximum number of connections that wait to be accepted; a further connection fails at once."""
 
 Run: TypeAlias = Callable[[Mapping[str, object], str], Awaitable[bytes]]
-"""A function that runs a request for a user of this machine, and returns the result in JSON. It raises
+"""A function that runs a request for a user of this machine. It returns the result in JSON, and raises
 SallyportError."""
 
 log = structlog.get_logger()
 
 
 async def serve_control(path: Path, run: Run, *, task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED) -> None:
-    """Make a socket and answer requests until cancelled. StartError: the socket cannot be made."""
+    """Make a socket and answer requests until cancelled. Raises StartError if the socket cannot be made."""
     sock = listen(path)
     try:
         await serve_socket(sock, run, task_status=task_status)
@@ -57,7 +57,7 @@ async def serve_control(path: Path, run: Run, *, task_status: trio.TaskStatus[No
 async def serve_socket(
     sock: socket.socket, run: Run, *, task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED
 ) -> None:
-    """Answer requests at a listening socket until cancelled, and close it."""
+    """Answer requests at a listening socket until cancelled. Then close the socket."""
     with closing(sock):
         listener = trio.SocketListener(trio.socket.from_stdlib_socket(sock))
         async with trio.open_nursery() as nursery:
@@ -70,13 +70,15 @@ async def serve_socket(
 
 
 def listen(path: Path) -> socket.socket:
-    """Return a listening, non-blocking Unix socket with mode 0600. StartError: it cannot be made."""
+    """Return a listening, non-blocking Unix socket with mode 0600. Raises StartError if it cannot be made."""
     sock = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM | socket.SOCK_NONBLOCK)
     mask = os.umask(0o177)
     try:
         path.unlink(
             missing_ok=True
-        )  # left by a killed process; the lock of the data directory proves that no other process is running
+            # a killed process may have left a socket; this process has the lock of the data directory, so no other
+            # process is running
+        )
         _bind(sock, path)
     except OSError as error:
         sock.close()
@@ -127,8 +129,8 @@ def _peer(stream: trio.SocketStream) -> int:
 
 
 async def _line(stream: trio.SocketStream, pending: bytearray) -> bytes | None:
-    """Return the next line; None at the end of the stream. A line that is too long is truncated to more than
-    MAX_MESSAGE octets."""
+    """Return the next line, or None at the end of the stream. A line that is too long is truncated, but the result is
+    longer than MAX_MESSAGE octets."""
     while (end := pending.find(b"\n")) < 0:
         received = await stream.receive_some()
         if not received:
@@ -142,7 +144,7 @@ async def _line(stream: trio.SocketStream, pending: bytearray) -> bytes | None:
 
 
 def _excess(line: bytes) -> str:
-    """Return the reason why a message is too large; empty if it is not."""
+    """Return the reason why a message is too large. The result is empty if it is not too large."""
     if len(line) > MAX_MESSAGE:
         return f"a message has at most {MAX_MESSAGE >> 20} MiB"
     values = sum(map(line.count, (b",", b"[", b"{")))
@@ -180,7 +182,7 @@ def _error(message: str, status: int, fields: Sequence[FieldError] = ()) -> byte
 
 
 def in_one_line(error: Refused) -> str:
-    """Return an error in one line: its message, then the message of each wrong field."""
+    """Return an error in one line. The line contains its message, and then the message of each wrong field."""
     text = str(error)
     fields = error.fields if isinstance(error, Invalid) else ()
     return "; ".join([text, *(f"{each.field}: {each.message}" for each in fields if each.message != text)])

@@ -1,4 +1,4 @@
-"""The metrics of one exchange. The cells of labels are looked up once."""
+"""The metrics of one exchange. The counter of each combination of labels is looked up only once."""
 
 from enum import Enum
 
@@ -25,7 +25,7 @@ class Kind(Enum):
 
 class Counts:
     """The counters of one exchange. requests, responses: the counters by packet code. label: the label of the listener;
-    empty: the label of its kind."""
+    if empty, the label of its kind is used."""
 
     def __init__(self, kind: Kind, label: str, radius: RadiusMetrics, logins: LoginMetrics) -> None:
         self._label = label = label or kind.value
@@ -64,5 +64,5 @@ class Counts:
             of_answer = self._answers[code] = name, self.responses[code], self._radius.seconds.of(name)
         name, of_type, durations = of_answer
         of_type.count += 1
-        self._radius.clients.cell(client, name).count += 1  # not cached: the names of clients change
+        self._radius.clients.cell(client, name).count += 1  # not cached, because the names of clients can change
         durations.observe(seconds)

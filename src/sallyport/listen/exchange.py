@@ -1,6 +1,6 @@
-"""The processing of a datagram up to its answer: find the RADIUS client, verify the packet, detect duplicates, decide,
-and answer after the decision is on disk. Each socket has its own exchange, since identifiers are unique only for each
-socket (RFC 5080 section 2.2.2).
+"""This module processes a datagram up to its answer. It finds the RADIUS client, verifies the packet, detects
+duplicates, decides, and answers after the decision is on disk. Each socket has its own exchange, because identifiers
+are unique only for each socket (RFC 5080 section 2.2.2).
 
 All code here runs on the event loop by plain calls. Only a login that must wait gets a task. All exchanges share one
 limit of pending requests.
@@ -77,8 +77,8 @@ class Services:
 
 
 class Exchange:
-    """The requests and answers of one socket. number: identifies the socket in stored answers. label: the label in
-    metrics; empty: the label of the kind. delayed: the rejects that are delayed."""
+    """The requests and answers of one socket. number: the number that identifies the socket in stored answers. label:
+    the label in metrics; if empty, the label of the kind is used. delayed: the rejects that are delayed."""
 
     def __init__(
         self,
@@ -103,7 +103,7 @@ class Exchange:
         self._send = send
         self._duplicates = Duplicates(duplicate_window_s)
         self.in_flight = 0
-        self.handed_over = 0  # logins at a first factor that needs no task for each login
+        self.handed_over = 0  # logins that are checked by a first factor without a task
         self.delayed = Delayed(reject_delay_s, self._reply)
         self._undecided = Undecided(nursery, self._decide_later)
         self._round_budget = RoundBudget()
@@ -125,7 +125,7 @@ class Exchange:
     # --- in ---------------------------------------------------------------------------------------------------
 
     def refuse(self, datagram: bytes, source: Source, at: int) -> None:
-        """Count a datagram that is dropped unread, since its tenant has reached its share of the queue."""
+        """Count a datagram that is dropped unread, because its tenant has reached its share of the queue."""
         self._discard("overload", source, at, self._find_client(source), datagram)
 
     def receive(self, datagrams: Iterable[Datagram]) -> None:
@@ -145,7 +145,7 @@ class Exchange:
             try:
                 self._answer(login)
             except Exception as error:
-                self._counts.requests[ACCESS_REQUEST].count -= 1  # counted as a discard instead
+                self._counts.requests[ACCESS_REQUEST].count -= 1  # it is counted as a discard instead
                 self._fail(login, error)
 
     def _open(self, datagram: bytes, source: Source, at: int, now: float) -> _Opened | None:
@@ -162,7 +162,7 @@ class Exchange:
     def _refuse(self, error: Exception, client: Client, source: Source, at: int, datagram: bytes) -> None:
         reason = error.reason if isinstance(error, PacketError) else "internal_error"
         self._discard(reason, source, at, client, datagram)
-        if isinstance(error, StoreError):  # the store has logged the cause
+        if isinstance(error, StoreError):  # the store has already logged the cause
             log.error("radius_request_failed", client=client.name, error=str(error))
         elif not isinstance(error, PacketError):
             log.error("radius_request_failed", client=client.name, exc_info=error)
@@ -171,7 +171,7 @@ class Exchange:
         self, reason: str, source: Source, at: int, client: Client | None = None, datagram: bytes = b""
     ) -> None:
         self._counts.discarded(reason, "" if client is None else client.name)
-        if reason == OTHER_NODE:  # its device gets an answer
+        if reason == OTHER_NODE:  # the device of the entry gets an answer
             return
         self._services.senders.refused(source[0], reason, at, client, datagram)
 
@@ -209,14 +209,14 @@ class Exchange:
             else:
                 self._account(AccountingRecord(request, client, source, at, self, known))
         except BaseException:
-            self._counts.requests[request.code].count -= 1  # counted as a discard instead
+            self._counts.requests[request.code].count -= 1  # it is counted as a discard instead
             self._done(request, client)
             self._duplicates.forget(known)
             raise
 
     def _answer_status(self, request: Request, client: Client, source: Source) -> None:
         """Answer Status-Server (RFC 5997), without an event or duplicate detection. While the store fails, logins get
-        no answer. Then Status-Server gets none either, so that a proxy fails over."""
+        no answer. Then Status-Server gets no answer either, so that a proxy fails over to another server."""
         if not self._services.ready():
             raise PacketError("the store does not take writes", "internal_error")
         self._counts.requests[STATUS_SERVER].count += 1
@@ -258,7 +258,8 @@ class Exchange:
             decision = await self._pipeline.check(login)
             if decision is None:
                 if login.request.signed or login.proven:
-                    self._pipeline.note(login)  # not after the wait, as it would re-add a device deleted meanwhile
+                    # it is not counted after the wait, because this would re-add a device that was deleted meanwhile
+                    self._pipeline.note(login)
                 else:
                     show_unproven(login)
                 began = self._clock()
@@ -309,17 +310,18 @@ class Exchange:
         return self.committed(login, self._clock())
 
     def _decided(self, login: Login, decision: Decision) -> None:
-        """Set the login's decision, and learn from an authentic request whether the client signs, since the next
-        request is checked against this."""
+        """Set the login's decision. Learn from an authentic request whether the client signs its requests, because the
+        next request is checked against this."""
         login.decision, request, client = decision, login.request, login.client
-        # A correct PAP password proves that the sender has the shared secret, since it was encrypted with it. CHAP does
-        # not use the secret.
+        # A correct PAP password proves that the sender has the shared secret, because it was encrypted with it. CHAP
+        # does not use the secret.
         authentic = request.signed or (login.proven and login.method == Method.PAP)
         if authentic and (client.learns_signature or client.learns_limit):
             self._learn(request, client)
 
     def _answer(self, login: Login) -> None:
-        """Encode the answer for a decision, and add the login to the journal. PacketError: the answer is too long."""
+        """Encode the answer for a decision, and add the login to the journal. Raises PacketError if the answer is too
+        long."""
         decision = login.decision
         code = _REPLIES[decision.applied]
         attributes = refusal(login, decision.reason) if code == ACCESS_REJECT else login.attributes
@@ -335,7 +337,7 @@ class Exchange:
         self._journal.add(login)
 
     def _note(self, login: Login) -> None:
-        """Count a login in the inventory, or if its sender is not proven, in the table of senders."""
+        """Count a login in the inventory. If its sender is not proven, count it in the table of senders instead."""
         request = login.request
         if request.signed or login.proven:
             self._pipeline.note(login)
@@ -347,7 +349,7 @@ class Exchange:
 
     def _learn(self, request: Request, client: Client) -> None:
         """Learn from an authentic request whether its client signs; only for clients with a single address. A request
-        of `sallyport check` does not count, since it does not come from the device, which may never have signed."""
+        of `sallyport check` does not count, because it does not come from the device, which may never have signed."""
         if request.first.get(NAS_IDENTIFIER) == CHECK:
             return
         if client.learns_signature and request.signed and EAP_MESSAGE not in request.first:
@@ -371,7 +373,7 @@ class Exchange:
     # --- out --------------------------------------------------------------------------------------------------
 
     def committed(self, entry: Answered, now: int) -> None:
-        """Answer an entry that is on disk; a reject is sent after its delay. now: microseconds."""
+        """Answer an entry that is on disk. A reject is sent after its delay. now: microseconds."""
         if entry.reply[0] == ACCESS_REJECT:
             self.delayed.hold(entry, now)
         else:
@@ -385,7 +387,8 @@ class Exchange:
         self._discard("internal_error", entry.source, entry.at, entry.client, entry.request.data)
 
     def lost(self, entry: Answered) -> None:
-        """Drop a request whose login another node answers; a retransmission joins the login again."""
+        """Drop a request because another node answers its login. A retransmission of the request joins the login
+        again."""
         if isinstance(entry, Login):
             self._pipeline.abandoned(entry)
         self._drop(entry)

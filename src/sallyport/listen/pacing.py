@@ -1,5 +1,5 @@
-"""Postponed work: rejects during their delay, logins that cannot be decided at once, and rounds of EAP that exceed the
-time of a wake-up."""
+"""Work that is postponed: rejects that are delayed, logins that cannot be decided at once, and rounds of EAP for which
+a wake-up has no time left."""
 
 import math
 import time
@@ -15,8 +15,8 @@ from sallyport.radius.duplicates import Source
 
 
 class Delayed:
-    """Answers that are sent a fixed time after their decision was on disk. release: called with each answer and the
-    time at which it was ready, in microseconds."""
+    """Answers that are sent a fixed time after their decision was stored. release: called with each answer and the time
+    at which it was ready, in microseconds."""
 
     def __init__(self, seconds: float, release: Callable[[Answered, int], None]) -> None:
         self._seconds = seconds
@@ -29,14 +29,14 @@ class Delayed:
         return len(self._held)
 
     def hold(self, entry: Answered, now: int) -> None:
-        """Release an answer after its delay; at once if there is no delay. now: microseconds."""
+        """Release an answer after its delay. If there is no delay, release it at once. now: microseconds."""
         if self._seconds <= 0:
             return self._release(entry, now)
         self._held.append((trio.current_time() + self._seconds, entry, now))
         return self._some.set()
 
     async def run(self) -> None:
-        """Release each answer when it is due, until cancelled; then the remaining ones at once."""
+        """Release each answer when its delay is over, until cancelled. Then release the remaining answers at once."""
         try:
             while True:
                 self._some = trio.Event()
@@ -59,12 +59,13 @@ millisecond."""
 AT_ONCE_S: Final = 0.004
 """CPU time in seconds in which one wake-up processes rounds of EAP at once. One of ten rounds needs a signature that
 takes a millisecond. Further rounds get tasks, so that plain logins after them need not wait. CPU time is measured,
-since time in which other programs use the processor must not count."""
+because time in which other programs use the processor must not count."""
 
 
 class Undecided:
     """Logins that get a task each. A few tasks start in each pass of the event loop; tenants and sources take turns.
-    Otherwise a thousand simultaneous logins would delay the plain logins after them. decide: runs in the task."""
+    Otherwise a thousand simultaneous logins would delay the plain logins after them. decide: the function that runs in
+    the task."""
 
     def __init__(self, nursery: trio.Nursery, decide: Callable[[Login], Awaitable[None]]) -> None:
         self._nursery = nursery
@@ -73,7 +74,7 @@ class Undecided:
         self._begins = False
 
     def put(self, login: Login) -> None:
-        """Add a login, whose task starts when its turn comes."""
+        """Add a login. Its task starts when its turn comes."""
         self._waiting.put(login.client.tenant_id, login.source, login)
         if not self._begins:
             self._begins = True

@@ -6,7 +6,7 @@ login: a login that waits for a second factor continues, and the peer's retransm
 
 `Limits` bounds the resources of a peer. Connections without a verified certificate ("strangers") have a separate limit.
 If it is reached, the oldest stranger of the network with the most strangers is closed. Tenants share the connections
-like the slots for pending requests (`Room`). In each pass of the event loop only one handshake continues, since a
+like the slots for pending requests (`Room`). In each pass of the event loop only one handshake continues, because a
 handshake needs a signature of a millisecond or more.
 """
 
@@ -42,7 +42,7 @@ from sallyport.radius.packet import ACCOUNTING_REQUEST, MAX_LENGTH, MIN_LENGTH, 
 
 LABEL: Final = "radsec"
 CHUNK = 8192
-AT_ONCE = 64  # packets of one connection before the next connection has its turn
+AT_ONCE = 64  # number of packets of one connection after which the next connection has its turn
 WATCH_S = 0.5
 
 log = structlog.get_logger()
@@ -83,7 +83,7 @@ class _Connection:
 
 
 def _network(host: str) -> str:
-    """Return an IPv4 address unchanged; for an IPv6 address return its /64, since one peer may have all addresses in
+    """Return an IPv4 address unchanged; for an IPv6 address return its /64, because one peer may have all addresses in
     it."""
     return str(ipaddress.ip_network((host.partition("%")[0], 64), strict=False)) if ":" in host else host
 
@@ -124,10 +124,10 @@ class RadSec:
         self._files: Credentials
         metrics.watch_radsec(lambda: {(): float(len(self._known))})
 
-    # --- for its exchanges --------------------------------------------------------------------------------------
+    # --- methods for the exchanges ------------------------------------------------------------------------------
 
     def find_client(self, source: Source) -> Client | None:
-        """Return the RADIUS client that a connection's certificate identifies, by the present table; None if there is
+        """Return the RADIUS client that a connection's certificate identifies in the present table, or None if there is
         none."""
         connection = self._known.get(source)
         if connection is None or connection.who is None:
@@ -157,7 +157,8 @@ class RadSec:
         task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED,
     ) -> None:
         """Accept connections until `stop`, and serve them until cancelled. Errors of peers are not raised. Without
-        sockets it returns at once. StartError: there is no certificate. ConfigError: the certificate cannot be used."""
+        sockets it returns at once. Raises StartError if there is no certificate, and ConfigError if the certificate
+        cannot be used."""
         if not sockets:
             task_status.started()
             return
@@ -280,7 +281,8 @@ class RadSec:
             with connection.reading:
                 with suppress(trio.BrokenResourceError):
                     await self._receive(connection, tls, auth, acct)
-                nursery.cancel_scope.cancel()  # not when the service stops: pending requests are still answered
+                # not reached when the service stops: pending requests are still answered
+                nursery.cancel_scope.cancel()
 
     async def _receive(self, connection: _Connection, tls: TlsStream, auth: Exchange, acct: Exchange) -> None:
         """Process packets until the peer closes the connection, is too slow, or sends a malformed packet."""
@@ -308,7 +310,8 @@ class RadSec:
                 return self._refuse(connection, "unknown_client")
 
     def _pull(self, connection: _Connection) -> bytes | None:
-        """Return the next complete packet, by its Length field (RFC 6613 section 2.6.3); None if there is none yet."""
+        """Return the next complete packet, as its Length field determines it (RFC 6613 section 2.6.3). Return None if
+        there is none yet."""
         pending = connection.pending
         if len(pending) < 4 or connection.scope.cancel_called:
             return None
@@ -351,7 +354,7 @@ class RadSec:
 
 
 def decode_proven(packet: bytes, secret: SharedSecret) -> Request:
-    """Parse and verify a packet that arrived over TLS. It counts as signed, since TLS has authenticated the sender.
+    """Parse and verify a packet that arrived over TLS. It counts as signed, because TLS has authenticated the sender.
     Raises PacketError."""
     request = decode(packet, secret)
     request.signed = True

@@ -1,4 +1,4 @@
-"""Unknown and unproven senders of datagrams, counted by address in a table of bounded size.
+"""Unknown and unproven senders of datagrams. They are counted by address in a table of bounded size.
 
 The last datagram of each sender is stored, and parsed only when an admin lists the senders, so a flood costs no more
 than an entry in the table. The attributes of the datagram are not authentic: they help an admin to recognize a device,
@@ -123,7 +123,7 @@ class Senders:
             sender.is_over, sender.logged = True, ""
 
     def forget(self, host: str) -> None:
-        """Remove an address that now belongs to a RADIUS client."""
+        """Remove an address because it now belongs to a RADIUS client."""
         self._senders.pop(host)
 
     def all(self) -> list[Sender]:

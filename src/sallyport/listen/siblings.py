@@ -1,4 +1,5 @@
-"""The other workers of a service. What only their memory has is asked for over their control sockets."""
+"""The other workers of a service. Data that are only in the memory of a worker are requested over its control
+socket."""
 
 import json
 import os
@@ -12,16 +13,17 @@ from sallyport.base.wire import JSON
 
 ANSWER_S: Final = 5.0
 LARGEST: Final = 64 << 20
-"""Octets of an answer: the metrics of a worker."""
+"""Maximum length of an answer in octets. The longest answer is the metrics of a worker."""
 
 
 def socket_of(control: Path, number: int) -> Path:
-    """Return the path of a worker's own control socket. control: of the socket of all."""
+    """Return the path of a worker's own control socket. control: the path of the control socket of the service."""
     return control.with_name(f"{control.name}.{number}")
 
 
 class Siblings:
-    """The other workers. paths: the control sockets of all, by number. own: the number of this one."""
+    """The other workers. paths: the paths of the control sockets of all workers, by number. own: the number of this
+    worker."""
 
     def __init__(self, paths: Mapping[int, Path], own: int = 0) -> None:
         self._paths = {number: path for number, path in paths.items() if number != own}
@@ -31,7 +33,8 @@ class Siblings:
         return bool(self._paths)
 
     async def ask(self, command: str, **arguments: JSON) -> dict[int, JSON]:
-        """Run a command in each; return the results by number. A worker that does not answer in time is left out."""
+        """Run a command in each other worker. Return the results by the numbers of the workers. A worker that does not
+        answer in time is left out."""
         asked = json.dumps({"command": command, "arguments": arguments}).encode() + b"\n"
         results: dict[int, JSON] = {}
 
@@ -48,11 +51,11 @@ class Siblings:
 
 
 async def _exchange(path: Path, line: bytes) -> bytes:
-    """Return the line that answers a line; empty if the peer has gone."""
+    """Return the answer to a line, also as a line. The result is empty if the peer has closed the connection."""
     answer = bytearray()
     directory = os.open(path.parent, os.O_PATH | os.O_DIRECTORY)
     try:
-        # through the directory's descriptor, since a socket's address holds 107 octets only
+        # the path leads through the directory's descriptor, because a socket address holds only 107 octets
         async with await trio.open_unix_socket(f"/proc/self/fd/{directory}/{path.name}") as stream:
             await stream.send_all(line)
             while not answer.endswith(b"\n") and len(answer) < LARGEST:

@@ -1,4 +1,4 @@
-"""The TLS context of RadSec: TLS 1.2 or newer, with a client certificate (RFC 6614 section 2.3)."""
+"""The TLS context of RadSec. It requires TLS 1.2 or newer and a client certificate (RFC 6614 section 2.3)."""
 
 import ssl
 
@@ -12,7 +12,7 @@ def server_context(files: Credentials) -> ssl.SSLContext:
     """Return a server context that accepts client certificates of the authority unless they are revoked. Raises
     ConfigError.
 
-    Sessions cannot be resumed, since a certificate that was revoked meanwhile would then be accepted.
+    Sessions cannot be resumed. Otherwise a certificate that was revoked meanwhile would be accepted.
     """
     if files.ca_file is None:
         raise ConfigError("RadSec has no authority for its peers' certificates: set eap_ca, or sallyport cert init")
@@ -35,5 +35,5 @@ def server_context(files: Credentials) -> ssl.SSLContext:
 
 
 def _no_password() -> str:
-    """Return no passphrase, since OpenSSL would otherwise ask for one on the terminal."""
+    """Return no passphrase. Without this function OpenSSL would ask for one on the terminal."""
     return ""

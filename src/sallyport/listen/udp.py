@@ -1,8 +1,8 @@
 """RADIUS over UDP.
 
-A readable socket is drained by non-blocking calls, up to 64 datagrams for each wake-up, since a task or an awaited call
-for each datagram would cost more than the whole decision. All 64 are read before the first is processed; otherwise the
-code of the kernel and of the service would displace each other from the processor's caches.
+A readable socket is drained by non-blocking calls, up to 64 datagrams for each wake-up, because a task or an awaited
+call for each datagram would cost more than the whole decision. All 64 are read before the first is processed; otherwise
+the code of the kernel and of the service would displace each other from the processor's caches.
 
 Further datagrams are read into a queue, from which tenants are served in turn, and the sources of a tenant in turn. So
 a thousand logins of one tenant do not delay those of another. All senders without a RADIUS client count as one tenant.
@@ -10,7 +10,7 @@ The kernel's buffer is first in, first out. Therefore it is emptied at each wake
 the queue are dropped here.
 
 A socket on all addresses of a machine gets the destination address of each datagram from the kernel (RFC 3542 section
-6; for IPv4 Linux ip(7)). The answer is sent from this address, since a NAS drops an answer from another address.
+6; for IPv4 Linux ip(7)). The answer is sent from this address, because a NAS drops an answer from another address.
 """
 
 import os
@@ -31,7 +31,7 @@ from sallyport.radius.duplicates import Source
 
 DRAIN = 64
 AHEAD = 8192
-RECEIVE_BUFFER = 4 << 20  # with the kernel's default, bursts are lost
+RECEIVE_BUFFER = 4 << 20  # with the kernel's default size, bursts are lost
 # One octet more than the maximum length of a packet, so that a longer packet is detected instead of truncated.
 DATAGRAM = 4097
 
@@ -42,13 +42,13 @@ IPV6_PKTINFO: Final = 50
 ANCILLARY: Final = socket.CMSG_SPACE(20)
 
 Datagram = tuple[bytes, Source, int, float]
-"""The octets of a datagram, its source, and its time of arrival twice: in microseconds of the wall clock, and in
-seconds of the monotonic clock."""
+"""The octets of a datagram, its source, and its time of arrival. The time is given twice: in microseconds of the wall
+clock, and in seconds of the monotonic clock."""
 
 
 def bind(address: Address, setting: str, *, shared: bool = False) -> socket.socket:
     """Return a non-blocking UDP socket on an address. shared: other sockets of this user may have the address too.
-    StartError names the address and its setting."""
+    Raises StartError, whose message names the address and its setting."""
     family = socket.AF_INET6 if ":" in address.host else socket.AF_INET
     sock = socket.socket(family, socket.SOCK_DGRAM | socket.SOCK_NONBLOCK | socket.SOCK_CLOEXEC)
     try:
@@ -58,7 +58,7 @@ def bind(address: Address, setting: str, *, shared: bool = False) -> socket.sock
         else:
             sock.setsockopt(socket.IPPROTO_IP, IP_PKTINFO, _is_wildcard(address.host))
         sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, RECEIVE_BUFFER)
-        with suppress(OSError):  # exceeds the system's limit, if the process has the privilege
+        with suppress(OSError):  # exceeds the system's limit if the process has the privilege to do so
             sock.setsockopt(socket.SOL_SOCKET, getattr(socket, "SO_RCVBUFFORCE", 33), RECEIVE_BUFFER)
         sock.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, shared)
         sock.bind(tuple(address))
@@ -100,11 +100,11 @@ async def receive(
     refuse: Callable[[bytes, Source, int], None],
     ahead: int = AHEAD,
 ) -> None:
-    """Pass the datagrams of each wake-up to `take`, and call `taken` after it, until cancelled.
+    """Until cancelled, pass the datagrams of each wake-up to `take`, and then call `taken`.
 
-    owner: returns the tenant of a source; 0 for none. refuse: called with a datagram that is dropped. ahead: the
-    maximum number of datagrams in the queue; if it is full, datagrams of an owner that has its share are refused. A
-    source is an address with its port, since a proxy may use a port for each NAS.
+    owner: returns the tenant of a source; 0 if the source belongs to none. refuse: called with a datagram that is
+    dropped. ahead: the maximum number of datagrams in the queue; if it is full, datagrams of an owner that has its
+    share are refused. A source is an address with its port, because a proxy may use a port for each NAS.
     """
     pull = _puller(sock)
     behind: FairShares[int, Source, Datagram] = FairShares(ahead)
@@ -120,7 +120,7 @@ async def receive(
         await (trio.lowlevel.checkpoint() if was_ahead else trio.lowlevel.wait_readable(sock))
         at, now = clock(), time.monotonic()
         came: list[Datagram] = []
-        with suppress(OSError):  # no more datagrams, or an ICMP error about an earlier reply
+        with suppress(OSError):  # there are no more datagrams, or this is an ICMP error about an earlier reply
             if not was_ahead:
                 for _ in range(DRAIN):
                     octets, source = pull()

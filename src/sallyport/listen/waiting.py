@@ -29,7 +29,7 @@ class Room:
         self.limit = self.free = limit
         self._held: dict[
             int, int
-        ] = {}  # only clients that hold a slot, since a tenant may add and delete any number of clients
+        ] = {}  # only clients that hold a slot are stored, because a tenant may add and delete any number of clients
         self._held_by_tenant: dict[int, int] = {}
 
     @property
@@ -38,8 +38,8 @@ class Room:
         return len(self._held)
 
     def take(self, client_id: int, tenant_id: int) -> bool:
-        """Take a slot for a request, until `leave`. False: the client or its tenant has reached its share, or no slot
-        is free."""
+        """Take a slot for a request. It is held until `leave` is called. Return False if the client or its tenant has
+        reached its share, or if no slot is free."""
         free = self.free
         held, held_by_tenant = self._held.get(client_id, 0), self._held_by_tenant.get(tenant_id, 0)
         if held >= free or held_by_tenant >= OF_A_TENANT * free:

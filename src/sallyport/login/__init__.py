@@ -1,4 +1,4 @@
-"""The login path: from an Access-Request to its decision.
+"""The login path. It leads from an Access-Request to the decision on the login.
 
     identity       the domain and principal of a User-Name, and the groups for login rules
     first/         first factor: checks the password in this service or by another server
@@ -9,6 +9,7 @@
     journal        stores decided logins, then has their answers sent
 
 One decision function, `decision.decide`, serves live logins, monitoring and the impact preview. For each login the
-journal stores the event, the first sighting of a device, the state of a challenge, and the answer. All requests that
-arrived during a transaction share the next one. The answers are sent after its commit.
+journal stores the event, the first sighting of a device, the state of a challenge, and the answer in one transaction.
+Logins that are decided while a transaction runs are stored together in the next one. An answer is sent after its
+transaction was committed.
 """

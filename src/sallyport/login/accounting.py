@@ -1,4 +1,4 @@
-"""Accounting records in the transaction that stores them."""
+"""Store accounting records within a transaction."""
 
 from collections import Counter
 from collections.abc import Sequence
@@ -20,7 +20,8 @@ COLUMNS: Final = (
 
 
 class Accounted(Protocol):
-    """An accounting record to store. at: when it came, in microseconds. domain_id: 0 for none."""
+    """An accounting record to store. at: when it came, in microseconds. domain_id: the id of the domain; 0 if there is
+    none."""
 
     @property
     def request(self) -> Request: ...
@@ -35,8 +36,8 @@ class Accounted(Protocol):
 
 
 def write_accounting(tx: Tx, records: Sequence[Accounted]) -> Counter[int]:
-    """Write sessions, records and totals. Return the number of records of each Acct-Status-Type, without repeated
-    ones, which are not stored again."""
+    """Write sessions, records and totals. Return the number of stored records of each Acct-Status-Type. A repeated
+    record is not stored again and not counted."""
     fresh = write_records(tx, [Record(each.domain_id, each.device.id or 0, each.report) for each in records])
     kept = list(compress(records, fresh))
     tx.insert("accounting_records", COLUMNS, map(_row, kept))
@@ -45,7 +46,7 @@ def write_accounting(tx: Tx, records: Sequence[Accounted]) -> Counter[int]:
 
 
 def attributes_of(record: Accounted) -> bytes:
-    """Return the attributes as they are stored."""
+    """Return the attributes in the form in which they are stored."""
     return record.request.data[20:]
 
 

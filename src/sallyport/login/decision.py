@@ -21,7 +21,7 @@ from sallyport.radius.mschap_reply import ErrorCode, push_error
 from sallyport.radius.password import Method
 
 CHALLENGES: Final = frozenset({Reason.ASKED, Reason.ENROLMENT_UNKNOWN})
-"""The reasons for which a challenge is sent, or would be sent in enforce mode."""
+"""The reasons with which a challenge is sent. In monitor mode they mean that enforce mode would send one."""
 CANNOT_ASK: Final = frozenset(
     {
         *(Reason.NO_PROVIDER, Reason.UNREACHABLE, Reason.RATE_LIMITED, Reason.CIRCUIT_OPEN, Reason.UNREADABLE),
@@ -32,7 +32,7 @@ CANNOT_ASK: Final = frozenset(
 
 ROUND: Final = Decision(Verdict.CHALLENGE, Verdict.CHALLENGE, "", Reason.NONE, "", "")
 """A placeholder for a round of the first factor's own conversation, in which nothing is decided. The answer has the
-attributes in `login.found.challenge`, or at the end of a conversation that was refused before, those in
+attributes in `login.found.challenge`. At the end of a conversation that was refused before, it has the attributes in
 `login.found.refuse`."""
 
 EAP_FAILURE: Final = 4  # RFC 3748 section 4.2
@@ -53,8 +53,9 @@ _MAY_RETRY: Final = frozenset({Reason.WRONG_PASSWORD, Reason.UNKNOWN_USER})
 def decide(first: Reason, action: Action, second: Reason, mode: Mode, fallback: Fallback) -> Decision:
     """Return the decision on a login.
 
-    first: the result of the first factor; NONE: passed. action: the action of the login rules. second: the result of
-    the second factor; NONE: approved. It counts only if the first factor has passed and the action is mfa_required.
+    first: the result of the first factor; NONE if it has passed. action: the action of the login rules. second: the
+    result of the second factor; NONE if it was approved. It counts only if the first factor has passed and the action
+    is mfa_required.
     """
     verdict, reason = _verdict(first, action, second, fallback)
     monitored = mode is Mode.MONITOR
@@ -83,7 +84,7 @@ def _verdict(first: Reason, action: Action, second: Reason, fallback: Fallback) 
 
 
 def _outcome(verdict: Verdict, applied: Verdict, reason: Reason) -> str:
-    """Return the label value for sallyport_mfa_decisions_total; empty if the decision is not final."""
+    """Return the label value for sallyport_mfa_decisions_total. The result is empty if the decision is not final."""
     if applied is Verdict.CHALLENGE:
         return ""
     if reason in CANNOT_ASK and verdict is Verdict.ACCEPT:
@@ -96,8 +97,8 @@ def _outcome(verdict: Verdict, applied: Verdict, reason: Reason) -> str:
 
 
 def refusal(login: Login, reason: Reason) -> bytes:
-    """Return the attributes of a login's Access-Reject in octets: those from the first factor, or else those that the
-    authentication method requires. reason: the reason for the refusal."""
+    """Return the encoded attributes of a login's Access-Reject. They come from the first factor; if it has none, they
+    are those that the authentication method requires. reason: the reason for the refusal."""
     if login.found.refuse:
         return login.found.refuse
     if EAP_MESSAGE in login.request.first:

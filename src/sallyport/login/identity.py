@@ -1,4 +1,4 @@
-"""The domain and the principal of a request, their groups, and the facts for the login rules."""
+"""Find the domain and the principal of a request, their groups, and the facts for the login rules."""
 
 from dataclasses import replace
 
@@ -22,8 +22,8 @@ from sallyport.vendors import medium
 
 
 def default_domain(client: Client, domains: DomainTable) -> Domain | None:
-    """Return the domain of a RADIUS client's devices, which is also the domain of names without a realm: the client's
-    first domain, or else its tenant's first domain."""
+    """Return the domain of a RADIUS client's devices. Names without a realm belong to it as well. It is the client's
+    first domain, or if the client has none, its tenant's first domain."""
     if client.domain_ids:
         return domains.by_id.get(client.domain_ids[0])
     own = domains.by_tenant.get(client.tenant_id)
@@ -85,8 +85,8 @@ def principal(login: Login, domain: Domain, domains: DomainTable, octets: bytes,
 
 def bearers(name: str, domains: DomainTable, tenant_id: int | None) -> list[tuple[int, str]]:
     """Return the users that a certificate with this name admits, as (domain id, name without realm), like `principal`.
-    tenant_id: the tenant for which it was issued; None if no tenant is recorded: all tenants accept such a
-    certificate."""
+    tenant_id: the tenant for which it was issued; None if no tenant is recorded. All tenants accept a certificate
+    without a recorded tenant."""
     tenants = domains.by_tenant if tenant_id is None else domains.by_tenant.keys() & {tenant_id}
     user, realm = split_realm(name) if "@" in name or "\\" in name else (name, host_realm(name))
     if user == name and len(domains.by_id) == 1:
@@ -108,8 +108,8 @@ def in_full(login: Login, name: bytes) -> bytes:
 def kind(login: Login) -> Kind:
     """Return the kind of principal: user, computer or station.
 
-    A certificate belongs to a computer if its name is a DNS name, whatever the outer identity is. A certificate with
-    only a common name belongs to a computer if the outer identity is `host/NAME`.
+    If the certificate's name is a DNS name, it belongs to a computer, regardless of the outer identity. A certificate
+    with only a common name belongs to a computer if the outer identity is `host/NAME`.
     """
     if login.method == Method.MAB:
         return Kind.STATION
@@ -123,7 +123,8 @@ def _calls_itself_host(login: Login) -> bool:
 
 
 def facts_of(login: Login) -> Facts:
-    """Return the facts for the login rules. The login has passed its first factor, and has its device."""
+    """Return the facts for the login rules. Call it when the login has passed its first factor and its device is
+    set."""
     device, imported = login.device, login.imported or NOBODY
     return Facts(
         user=login.user,
@@ -144,16 +145,16 @@ def facts_of(login: Login) -> Facts:
 
 
 def both(found: frozenset[str], imported: frozenset[str] | None) -> frozenset[str] | None:
-    """Return the groups from the first factor together with those from the directories; None if the latter are unknown.
-    It avoids a new set if only one of them has groups."""
+    """Return the groups from the first factor together with those from the directories. Return None if the groups from
+    the directories are unknown. If only one of the two has groups, no new set is made."""
     if not found or imported is None:
         return imported
     return found | imported if imported else found
 
 
 def kept(tx: Tx, domain: Domain, name: str) -> Membership:
-    """Return the groups and units that a login of this name would have now, as far as they are stored. name: without
-    its realm. For a directory that is asked at each login, and not imported, the result is `UNCLEAR`."""
+    """Return the stored groups and units that a login with this name would have now. name: the name without its realm.
+    For a directory that is asked at each login, and not imported, the result is `UNCLEAR`."""
     imported = membership(tx, domain.id, name, (domain.name, *domain.realms))
     if domain.first_factor is FirstFactor.LDAP and imported is NOBODY:
         return UNCLEAR

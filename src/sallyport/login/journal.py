@@ -1,14 +1,14 @@
 """The journal stores decided logins, and only then has their answers sent.
 
 Entries that arrive while a transaction runs are collected for the next one. So a busy service writes hundreds of logins
-with one sync to disk, and an idle one writes a single login at once. Each login is stored with the first sighting of
-its device and station, and with its answer in octets, so that a retransmission after a restart gets the same answer.
+with one sync to disk, and an idle service writes a single login at once. Each login is stored with the first sighting
+of its device and station, and with its answer in octets, so that a retransmission after a restart gets the same answer.
 
 Tenants take turns in each transaction, and a transaction is short: thousands of waiting requests of one tenant delay
 those of another tenant by at most two transactions.
 
-If one entry makes a transaction fail, each of its entries is written again as a piece of work of its own: only the
-entries at fault get no answer.
+If an entry makes its transaction fail, all entries of the transaction are written again one by one. Then only the
+faulty entries get no answer.
 """
 
 from collections import Counter, defaultdict, deque
@@ -47,10 +47,12 @@ MOST: Final = 1000
 that ends all sessions of its device, counts as `LONG` further entries."""
 LONG: Final = 16
 SINGLE: Final = 60
-"""Entries that are written one by one at a time: each has a savepoint, and PostgreSQL becomes slow above 64 of them."""
+"""Maximum number of entries that are written one by one at the same time. Each has a savepoint, and PostgreSQL becomes
+slow above 64 savepoints."""
 PURGE_S = 5.0
 SKEW_US: Final = 180 * SECOND
-"""Most by which the clocks of two nodes may differ, so that no node deletes answers that another one still needs."""
+"""Maximum difference between the clocks of two nodes. It is taken into account so that no node deletes answers that
+another node still needs."""
 
 OWN_COLUMNS = ("at", "user_name", "ip_address", "client_ip", "device_id", "device_name", "station", "latency_us")
 
@@ -71,9 +73,10 @@ class KeptAnswer:
 class Journal:
     """Writes decided logins and accounting records.
 
-    on_sightings, on_accounted: called after a commit with the devices that got their row, and those beyond a limit, and
-    with the number of accounting records of each Acct-Status-Type. cluster: this node; None for a journal alone. spool:
-    takes the accounting records that the store does not take.
+    on_sightings: called after a commit with the devices that got their row, and with those beyond a limit.
+    on_accounted: called after a commit with the number of accounting records of each Acct-Status-Type. cluster: this
+    node as a member of the cluster; None if the journal is used without one. spool: keeps the accounting records that
+    the store does not accept.
     """
 
     def __init__(
@@ -96,11 +99,12 @@ class Journal:
         self._cluster = cluster
         self._entries: FairQueue[int, Answered] = FairQueue()
         self._gathers = False
-        self._writing = 0  # batches that the store has
-        self._single: deque[Answered] = deque()  # entries that are written one by one
+        self._writing = 0  # batches that were passed to the store
+        self._single: deque[Answered] = deque()  # entries that must be written one by one
 
     def add(self, entry: Answered) -> None:
-        """Add an entry to the next transaction, after which its exchange is called. `flush` must follow."""
+        """Add an entry to the next transaction. After the transaction, the entry's exchange is called. Call `flush`
+        after this method."""
         self._entries.put(entry.client.tenant_id, entry)
 
     def flush(self) -> None:
@@ -136,7 +140,7 @@ class Journal:
         return entries
 
     def flush_soon(self) -> None:
-        """Call `flush` after the tasks that can run now, so that logins which these tasks decide share a
+        """Call `flush` after the tasks that can run now. If these tasks decide logins, the logins then share a
         transaction."""
         if not self._gathers:
             self._gathers = True
@@ -151,7 +155,7 @@ class Journal:
     ) -> None:
         self._writing -= 1
         if error is not None:
-            batch.undo()  # before the next one asks which devices have their row
+            batch.undo()  # before the next transaction asks which devices already have a row
             if len(batch.entries) > 1 and _is_of_an_entry(error):
                 log.warning("journal_batch_split", entries=len(batch.entries), error=str(error))
                 self._single.extend(batch.entries)
@@ -168,7 +172,7 @@ class Journal:
         self.flush()
 
     def _refused(self, entries: list[Answered], *, is_away: bool) -> None:
-        """Drop entries that the store did not take. is_away: it takes none at present."""
+        """Drop entries that the store did not write. is_away: whether the store accepts no writes at present."""
         for entry in entries:
             if not (is_away and self._is_taken_by_spool(entry)):
                 entry.exchange.abandoned(entry)
@@ -193,7 +197,7 @@ class Journal:
                 log.exception("answer_not_sent", client=entry.client.name)
 
     async def drained(self) -> None:
-        """Return once no entry waits."""
+        """Return when no entry waits any more."""
         while self._entries or self._single or self._writing or (self._spool is not None and self._spool.is_writing):
             await trio.sleep(0.005)
 
@@ -206,7 +210,7 @@ class Journal:
         return [answer for row in rows for answer in unpack(row.packed)]
 
     async def purge(self) -> None:
-        """Delete expired answers every few seconds, until cancelled. Two nodes may do it at the same time."""
+        """Delete expired answers every few seconds, until cancelled. Two nodes may delete at the same time."""
         await every(PURGE_S, self._purge, failure="answer_purge_failed")
 
     async def _purge(self) -> None:
@@ -219,9 +223,9 @@ def _purge(tx: Tx, before: int) -> int:
 
 
 class _Batch:
-    """The content of one transaction. at: its start, in microseconds: its answers are kept from then on, however long
-    their requests have waited. node_id: the node of its events. lost: logins that another node answers. kept: all other
-    entries."""
+    """The content of one transaction. at: the start of the transaction in microseconds. The retention of its answers
+    begins then, however long their requests have waited. node_id: the node of its events. lost: the logins that another
+    node answers. kept: all other entries."""
 
     def __init__(self, entries: list[Answered], at: int, node_id: int) -> None:
         self.entries = entries
@@ -234,17 +238,17 @@ class _Batch:
         self._new_stations: list[Station] = []
 
     def write(self, tx: Tx) -> list[Registered | Refused]:
-        """Write the entries. It may run again, if the engine has undone it."""
+        """Write the entries. This method runs again if the engine has undone its transaction."""
         self.undo()
         try:
             return self._write(tx)
         except BaseException:
-            self.undo()  # before the next piece of work in this transaction
+            self.undo()  # before the next work in this transaction
             raise
 
     def _write(self, tx: Tx) -> list[Registered | Refused]:
-        """Write devices and stations first, since events name them; and totals late, since other nodes wait for
-        them."""
+        """Write devices and stations first, because events refer to them. Write totals late, because other nodes wait
+        for their rows."""
         sightings = self._sightings(tx)
         alike: defaultdict[Hashable, list[Login]] = defaultdict(list)
         records: list[AccountingRecord] = []
@@ -288,12 +292,12 @@ class _Batch:
 
 
 def _is_of_an_entry(error: BaseException) -> bool:
-    """Return whether an entry of a batch is at fault, and not the store."""
+    """Return whether an entry of the batch caused the error, and not the store itself."""
     return not isinstance(error, StoreError) or isinstance(error, Contradiction)
 
 
 def _is_first(entry: Answered) -> bool:
-    """Return whether the store does not know the entry's device or station yet."""
+    """Return whether the device or the station of the entry is not in the store yet."""
     return entry.device.id is None or (entry.behind is not None and not entry.behind.stored)
 
 
@@ -340,7 +344,7 @@ def _domain_id(login: Login) -> int:
 
 
 def _machine(login: Login) -> int | None:
-    """Return 1 for a computer whose name does not show that it is one; else None."""
+    """Return 1 for a computer if its name does not show that it is a computer. Otherwise return None."""
     return 1 if login.method == Method.EAP_TLS and kind(login) is Kind.MACHINE else None
 
 
@@ -353,9 +357,9 @@ class _Packed:
 
 
 def pack(entry: Answered) -> bytes:
-    """Return an answer in packed form: listener, port, length of host, host, length of own address, own address,
-    request authenticator, reply (which contains its length). The highest bit of the listener is set for an unsigned
-    request."""
+    """Return an answer in packed form. Its parts are: listener, port, length of host, host, length of own address, own
+    address, request authenticator, reply. The reply contains its own length. The highest bit of the listener is set for
+    an unsigned request."""
     listener = entry.exchange.number | (0 if entry.known.signed else _UNSIGNED)
     return _packed_source(listener, entry.source) + entry.request.authenticator + entry.reply
 
@@ -368,7 +372,7 @@ def _packed_source(listener: int, source: Source) -> bytes:
 
 
 def unpack(packed: bytes) -> list[KeptAnswer]:
-    """Return the answers in a row of `answers`."""
+    """Return the answers that a row of `answers` contains."""
     found, at = [], 0
 
     def pull(size: int) -> bytes:

@@ -35,7 +35,7 @@ class Verdict(StrEnum):
 
 
 class Reason(StrEnum):
-    """The reasons for the results of logins and of their steps; NONE: passed."""
+    """The reasons for the results of logins and of their steps. NONE means that the login or the step has passed."""
 
     NONE = ""
     # first factor
@@ -85,7 +85,7 @@ class Reason(StrEnum):
     TOO_MANY_PROMPTS = "too many prompts"
     TOO_MANY_CODES = "the provider takes no more codes for now"
     CHALLENGE_OVER = "the challenge is unknown, over or another's"
-    # the second factor cannot be asked, so fallbackAction decides
+    # The second factor cannot be asked, so fallbackAction decides.
     NO_PROVIDER = "no provider"
     UNREACHABLE = "provider unreachable"
     RATE_LIMITED = "the provider's rate limit is reached"
@@ -95,8 +95,8 @@ class Reason(StrEnum):
 
 
 PASSED: Final = Reason.NONE
-"""The result of a step that the login passes. Enumeration members that every login needs have a module constant, since
-before Python 3.12 the look-up of a member takes half a microsecond."""
+"""The result of a step that the login passes. The members of enumerations that every login needs are also module
+constants, because before Python 3.12 the look-up of a member takes half a microsecond."""
 
 
 _FAILURES: Final = {
@@ -159,8 +159,8 @@ NAMELESS: Final = frozenset[str]()
 
 
 class Exchange(Protocol):
-    """The exchange of one listener, which received the request and sends the answer. number: identifies it in the
-    store."""
+    """The exchange of one listener, which received the request and sends the answer. number: the number that identifies
+    the exchange in the store."""
 
     number: int
 
@@ -168,19 +168,20 @@ class Exchange(Protocol):
         """Send the answer of an entry that is on disk. now: microseconds."""
 
     def abandoned(self, entry: Answered) -> None:
-        """Drop an entry that could not be stored; it gets no answer."""
+        """Drop an entry that could not be stored. The entry gets no answer."""
 
     def lost(self, entry: Answered) -> None:
-        """Another node answers the login: the entry was not kept and gets no answer."""
+        """Handle a login that another node answers: its entry was not kept and gets no answer."""
 
 
 @dataclass(slots=True, eq=False, repr=False)
 class Answered:
     """A request and its answer, which the journal stores before it is sent.
 
-    source: the sender's socket address. at: the time of arrival in microseconds. known: its entry in the duplicate
-    detection. user: the user's name without its realm. behind: the station, if the sender is proven. reply: the answer
-    in octets. asked_us: the time that the second factor took, in microseconds. device: the network device that sent it.
+    source: the sender's socket address. at: the time of arrival in microseconds. known: the entry of the request in the
+    duplicate detection. user: the user's name without its realm. behind: the station, if the sender is proven. reply:
+    the answer in octets. asked_us: the time that the second factor took, in microseconds. device: the network device
+    that sent it.
     """
 
     request: Request
@@ -202,13 +203,14 @@ class Login(Answered):
 
     home: the domain of the RADIUS client's devices. domain: the domain of the user; None if there is none. method: the
     authentication method. factor: the factors that were checked. imported: the data about the user from the domain's
-    directories; None: not known yet. outside: whether `user` is only the outer identity of EAP, which the client
-    chooses freely. named_by: the field of the client certificate that contains the user's name; None: no certificate.
-    found: the findings of the first factor. code: the code appended to the password, or the answer to a challenge;
-    None: no code. proven: whether a correct password or code has proved the sender. noted: whether the inventory has
-    counted the login. station: the Calling-Station-Id. attributes: the attributes of the answer in octets. approved:
-    whether a second factor was asked and approved. continuation: continues a login that has waited. keep: a write in
-    the transaction of the login's event; it returns False, and writes nothing, if another node answers the login.
+    directories; None if they are not known yet. outside: whether `user` is only the outer identity of EAP, which the
+    client chooses freely. named_by: the field of the client certificate that contains the user's name; None if there is
+    no certificate. found: the findings of the first factor. code: the code appended to the password, or the answer to a
+    challenge; None if there is no code. proven: whether a correct password or code has proved the sender. noted:
+    whether the inventory has counted the login. station: the Calling-Station-Id. attributes: the attributes of the
+    answer in octets. approved: whether a second factor was asked and approved. continuation: continues a login that has
+    waited. keep: a write in the transaction of the login's event; it returns False, and writes nothing, if another node
+    answers the login.
     """
 
     home: Domain | None = None
@@ -247,7 +249,7 @@ class Login(Answered):
 
     @property
     def names(self) -> frozenset[str]:
-        """All names of the user in a directory, case-folded; empty for an endpoint user."""
+        """All names of the user in a directory, case-folded. They are empty for an endpoint user."""
         imported, domain = self.imported, self.domain
         if imported is None or domain is None or domain.first_factor is FirstFactor.LOCAL:
             return NAMELESS
@@ -262,8 +264,8 @@ class Login(Answered):
 
 @dataclass(slots=True, eq=False, repr=False)
 class AccountingRecord(Answered):
-    """One Accounting-Request (RFC 2866) and its answer. domain_id: the id of the domain; 0 for none. report: the data
-    about the session."""
+    """One Accounting-Request (RFC 2866) and its answer. domain_id: the id of the domain; 0 if there is none. report:
+    the data about the session."""
 
     domain_id: int = 0
     report: Report = field(init=False)

@@ -73,10 +73,11 @@ class Pipeline:
     def __post_init__(self) -> None:
         self.rounds = Rounds(self)
 
-    # --- a request arrives ------------------------------------------------------------------------------------
+    # --- arrival of a request ----------------------------------------------------------------------------------
 
     def begin(self, login: Login) -> Decision | None:
-        """Decide a login without waiting. None: call `check`. PacketError: the password is malformed."""
+        """Decide a login without waiting. Return None if `check` must be called. Raises PacketError if the password is
+        malformed."""
         reason = who(login, self.domains.value)
         login.method = method_of(login.request)
         domain = login.domain
@@ -106,7 +107,7 @@ class Pipeline:
 
     def hand_over(self, login: Login, decided: Callable[[Login, Callable[[], Decision | None]], None]) -> bool:
         """Ask a first factor that needs no task for each login. `decided` is called later with a function that returns
-        the result of `check`. False: call `check` instead. Raises PacketError."""
+        the result of `check`. Return False if the caller must use `check` instead. Raises PacketError."""
         domain = login.domain
         if (
             domain is None
@@ -122,14 +123,14 @@ class Pipeline:
         ):
             return False  # the inner name is not known yet
         if self.second.asks_for_codes(domain) and ends_in_code(login):
-            return False  # whether the user has codes may need a look-up
+            return False  # it may need a look-up to know whether the user has codes
         return self.first.begin(
             login, domain, _no_code, lambda first: decided(login, lambda: self._after_first(login, domain, first))
         )
 
     async def check(self, login: Login) -> Decision | None:
-        """Decide a login that `begin` did not decide. None: the second factor must be asked. ROUND: the first factor's
-        own conversation continues. Raises StoreError, SecretError, PacketError."""
+        """Decide a login that `begin` did not decide. Return None if the second factor must be asked, or ROUND if the
+        first factor's own conversation continues. Raises StoreError, SecretError, PacketError."""
         domain = login.domain
         assert domain is not None  # noqa: S101  begin found it
         if login.proven or self.names_challenge(login) is not None:
@@ -152,8 +153,9 @@ class Pipeline:
         return self._after_first(login, domain, first)
 
     def after_wait(self, login: Login, decision: Decision) -> Decision:
-        """Return the final decision on a login that has waited: a refusal if its domain was removed meanwhile. The
-        provider and the rules are removed with the domain, so `decision` may have been made without them."""
+        """Return the final decision on a login that has waited. The login is refused if its domain was removed
+        meanwhile. The provider and the rules are removed with the domain, so `decision` may have been made without
+        them."""
         domain = login.domain
         if domain is None or domain.id in self.domains.value.by_id:
             return decision
@@ -161,14 +163,14 @@ class Pipeline:
         return refuse(Reason.DOMAIN_REMOVED, domain)
 
     def abandoned(self, login: Login) -> None:
-        """Undo the effects of a decided login that could not be stored; it gets no answer."""
+        """Undo the effects of a decided login that could not be stored. The login gets no answer."""
         self.lockouts.take_back(login)
 
-    # --- who logs in ------------------------------------------------------------------------------------------
+    # --- the user or station -----------------------------------------------------------------------------------
 
     def admit_station(self, login: Login, domain: Domain) -> Decision:
-        """Admit a station by its MAC address, unless a rule blocks it. No second factor is asked, since no user is
-        present. Lock-outs neither apply nor end, since no password was tried."""
+        """Admit a station by its MAC address, unless a rule blocks it. No second factor is asked, because no user is
+        present. Lock-outs neither apply nor end, because no password was tried."""
         login.method, login.factor = Method.MAB, BY_ADDRESS
         login.proven = True
         self.note(login)
@@ -177,8 +179,8 @@ class Pipeline:
 
     @staticmethod
     def action_for_station(action: Action) -> Action:
-        """Return the action for a station that is admitted by its MAC address: mfa_required becomes allow, since there
-        is no user to prompt."""
+        """Return the action for a station that is admitted by its MAC address. The action mfa_required becomes allow,
+        because there is no user to prompt."""
         return Action.BLOCK if action is Action.BLOCK else Action.ALLOW
 
     def _is_by_station(self, login: Login, domain: Domain) -> bool:
@@ -186,7 +188,8 @@ class Pipeline:
         return login.method == Method.EAP and self.rounds.station(login, domain) is not None
 
     def recalled(self, login: Login, domain: Domain) -> bool:
-        """Set the login's present directory data from memory. False if it is not in memory: call `recall`."""
+        """Set the login's present directory data from memory. Return False if they are not in memory; then call
+        `recall`."""
         login.imported = self.principals.cached(domain.id, login.user)
         return login.imported is not None
 
@@ -197,8 +200,8 @@ class Pipeline:
             login.imported = await self.principals.find(domain.id, login.user, realms)
 
     async def user(self, domain: Domain, name: str) -> User | None:
-        """Return a user from memory, which each change updates, or else from the store. Raises StoreError,
-        SecretError."""
+        """Return a user from memory, or else from the store. Each change of a user updates the copy in memory. Raises
+        StoreError, SecretError."""
         user = self.users.cached(domain.id, name)
         return await self.users.load(domain.id, name) if user is MISSING else user
 
@@ -233,12 +236,12 @@ class Pipeline:
         return check_vouched(login) if vouched else None
 
     def _check_password(self, login: Login, domain: Domain, user: User | None) -> Reason:
-        """Check the password of an endpoint user. PacketError: the password field is malformed."""
+        """Check the password of an endpoint user. Raises PacketError if the password field is malformed."""
         first = check_password(login, user, lambda: self.second.takes_codes(domain, login.user))
         return known_as(login, user, first)
 
     def _after_first(self, login: Login, domain: Domain, first: Reason) -> Decision | None:
-        """Continue after the first factor's result. None: the second factor must be asked."""
+        """Continue after the first factor's result. Return None if the second factor must be asked."""
         if login.found.challenge is not None:
             return ROUND
         fresh = self.fresh(domain)
@@ -247,7 +250,7 @@ class Pipeline:
         return self.settle(login, fresh, self.judge(login, fresh, first))
 
     def same_factor(self, domain: Domain, stamp: str) -> Reason:
-        """Return PASSED if the configuration of the first factor has not changed since the password was checked: in
+        """Return PASSED if the configuration of the first factor has not changed since the password was checked. In
         another directory, the same name may belong to another person. stamp: the stamp of the configuration at the
         check."""
         return PASSED if stamp == self.first.stamp(domain) else Reason.FIRST_FACTOR_CHANGED
@@ -255,7 +258,7 @@ class Pipeline:
     # --- login rules ------------------------------------------------------------------------------------------
 
     def judge(self, login: Login, domain: Domain, first: Reason) -> Decision | None:
-        """Decide by the first factor's result and the login rules. None: the second factor must be asked."""
+        """Decide by the first factor's result and the login rules. Return None if the second factor must be asked."""
         if first is not PASSED:
             is_unsure = first is Reason.WRONG_PASSWORD and hides_garbage(login.request, login.client.secret)
             return refuse(Reason.WRONG_PASSWORD_OR_SECRET if is_unsure else first, domain)
@@ -301,8 +304,8 @@ class Pipeline:
     # --- second factor ----------------------------------------------------------------------------------------
 
     async def ask(self, login: Login) -> Decision | None:
-        """Wait for the second factor, then decide by the present user, rules and mode. None: a newer request of the
-        same login replaced this one. Raises StoreError, SecretError, PacketError."""
+        """Wait for the second factor, then decide by the present user, rules and mode. Return None if a newer request
+        of the same login has replaced this one. Raises StoreError, SecretError, PacketError."""
         domain = login.domain
         assert domain is not None  # noqa: S101  begin found it
         await self.recall(login, domain)
@@ -383,13 +386,13 @@ class Pipeline:
 
 
 def show_unproven(login: Login) -> None:
-    """Set a device that only the login's event contains, since the inventory contains only devices whose requests are
-    proven."""
+    """Set the login's device only for the event. It is not added to the inventory, which contains only devices whose
+    requests are proven."""
     login.device = new_device(login.request, login.source[0], 0, login.at)
     login.device.id = 0
     login.station = as_text(login.request.first.get(CALLING_STATION_ID, b""))
 
 
 def _no_code() -> bool:
-    """Return False: no code follows the password."""
+    """Return False, because no code follows the password."""
     return False

@@ -1,4 +1,4 @@
-"""Logins that no device has sent, which run the steps of the live path without any effect."""
+"""Logins that were not sent by a device. They run the steps of the live path without any effect."""
 
 from secrets import token_bytes
 
@@ -21,7 +21,7 @@ class NoExchange:
         """Do nothing."""
 
     def lost(self, entry: Answered) -> None:
-        """Nothing is waited for."""
+        """Do nothing, because no request waits."""
 
 
 def client_of(domain: Domain, name: str = "") -> Client:

@@ -1,7 +1,7 @@
-"""Accounting records that the database did not take: on local disk until it takes records again.
+"""Accounting records that the database did not accept. They are on local disk until the database accepts records again.
 
-A NAS that gets no Accounting-Response gives up after a while, and its record is lost. So the record goes to a file
-(`spool_file`), and the response leaves once the file is on disk. Later, a task stores the records in order. Each
+A NAS that gets no Accounting-Response gives up after a while, and its record is lost. So the record is written to a
+file (`spool_file`), and the response is sent when the file is on disk. Later, a task stores the records in order. Each
 transaction also stores the number of its last record, so that a crash between the transaction and the removal of the
 file stores no record twice.
 """
@@ -31,14 +31,14 @@ from sallyport.store.model import Engine, T, Tx, Work, listed
 MOST: Final = 256
 """Records of a transaction."""
 LOOK_S: Final = 0.5
-_HEAD: Final = Struct("!QqqB")  # time, domain, tenant, length of the host
+_HEAD: Final = Struct("!QqqB")  # time of arrival, domain, tenant, length of the host
 
 log = structlog.get_logger()
 
 
 @dataclass(frozen=True, slots=True)
 class _Record:
-    """A spooled record, with what it reports."""
+    """A spooled record with its report."""
 
     at: int
     domain_id: int
@@ -50,7 +50,7 @@ class _Record:
 class Spool:
     """The records of this node. `run` must run while records are added.
 
-    limit: octets of the file; 0: no record is added. on_sightings, on_accounted: see `Journal`.
+    limit: the maximum size of the file in octets; if 0, no record is added. on_sightings, on_accounted: see `Journal`.
     """
 
     def __init__(
@@ -70,13 +70,14 @@ class Spool:
         self._on_accounted = on_accounted
         self._added: list[tuple[bytes, Callable[[bool], None]]] = []
         self._added_octets = 0
-        self._using = trio.Lock()  # the holder uses the file
+        self._using = trio.Lock()  # hold this lock to use the file
         self._wake = trio.Event()
         self.is_writing = False
         metrics.watch(lambda: self._file.records, lambda: self._file.size)
 
     def add(self, record: AccountingRecord, done: Callable[[bool], None]) -> bool:
-        """Add a record; `done` is called on the event loop with whether it is on disk. False: the spool is full."""
+        """Add a record. `done` is called on the event loop with the information whether the record is on disk. Return
+        False if the spool is full."""
         payload = _pack(record)
         if self._file.size + self._added_octets + len(payload) > self._limit:
             self._metrics.records.cell("dropped").count += 1
@@ -88,7 +89,8 @@ class Spool:
         return True
 
     async def run(self, *, task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED) -> None:
-        """Write added records, and store them when the database takes writes, until cancelled. Raises OSError."""
+        """Until cancelled, write the added records to the file, and store them when the database accepts writes. Raises
+        OSError."""
         await trio.to_thread.run_sync(self._file.open)
         async with trio.open_nursery() as nursery:
             nursery.start_soon(self._write_added)
@@ -124,7 +126,7 @@ class Spool:
             await trio.sleep(LOOK_S)
 
     async def _deliver(self) -> None:
-        """Store the next records, and remove the file after the last one."""
+        """Store the next records. After the last record, remove the file."""
         async with self._using:
             frames = await trio.to_thread.run_sync(self._file.read, MOST)
         await self._store_frames(frames)
@@ -137,7 +139,8 @@ class Spool:
             await self._submitted(lambda tx: tx.execute("delete from spool_places where name = :name", name=name))
 
     async def _store_frames(self, frames: Sequence[Frame]) -> None:
-        """Store records together; one by one if one of them makes the transaction fail. Raises StoreError."""
+        """Store records in one transaction. If one of them makes the transaction fail, store them one by one. Raises
+        StoreError."""
         try:
             sightings, accounted = await self._submitted(partial(_store, name=self._file.name, frames=frames))
         except Exception as error:
@@ -154,7 +157,7 @@ class Spool:
             self._on_accounted(accounted)
 
     async def _submitted(self, work: Work[T]) -> T:
-        """Write in the lane of the journal, since records of a session follow each other."""
+        """Write in the lane of the journal, because the records of a session must keep their order."""
         finished = trio.Event()
         results: list[tuple[T | None, BaseException | None]] = []
 
@@ -176,7 +179,7 @@ def _pack(record: AccountingRecord) -> bytes:
 
 
 def _store(tx: Tx, name: str, frames: Sequence[Frame]) -> tuple[list[Registered | Refused], Counter[int]]:
-    """Store the records that are not stored yet, and the number of the last one."""
+    """Store the records that are not stored yet. Also store the number of the last one."""
     place = tx.value(int, "select sequence from spool_places where name = :name", name=name) or 0
     records, seen = _unpacked([frame.payload for frame in frames if frame.sequence > place])
     sightings = write_first_sightings(tx, seen)
@@ -192,7 +195,7 @@ def _store(tx: Tx, name: str, frames: Sequence[Frame]) -> tuple[list[Registered 
 
 
 def _unpacked(payloads: Sequence[bytes]) -> tuple[list[_Record], list[tuple[Device, Station | None]]]:
-    """Return records, and their devices with the stations behind them."""
+    """Return records, and their devices with the stations behind these devices."""
     devices: dict[Hashable, Device] = {}
     records, seen = [], list[tuple[Device, Station | None]]()
     for payload in payloads:
@@ -209,8 +212,8 @@ def _unpacked(payloads: Sequence[bytes]) -> tuple[list[_Record], list[tuple[Devi
 
 
 def _unknown(tx: Tx, records: Sequence[_Record]) -> list[_Record]:
-    """Return the records that are not stored. The journal's transaction may have been kept, if the answer to its
-    COMMIT was lost."""
+    """Return the records that are not stored yet. A transaction of the journal may have been committed although the
+    answer to its COMMIT was lost."""
     rows = tx.rows(
         "select domain_id, at, attributes from accounting_records where "
         "domain_id in (select cast(value as bigint) from json_each(:domains)) and "

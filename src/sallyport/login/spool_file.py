@@ -1,8 +1,8 @@
 """The file of spooled records: a header with a random name, then a frame for each record.
 
-A frame is the length of its payload, the CRC-32 of the sequence and the payload, the sequence, and the payload. A frame
-that a crash has cut is not part of the file: no answer left for it. A new file has a new name, so a sequence is never
-used twice with the same name.
+A frame consists of the length of its payload, the CRC-32 of the sequence number and the payload, the sequence number,
+and the payload. A frame that is incomplete after a crash is ignored, because no answer was sent for it. A new file has
+a new name, so a sequence number is never used twice with the same name.
 """
 
 import os
@@ -25,7 +25,7 @@ _LONGEST: Final = 1 << 16
 
 @dataclass(frozen=True, slots=True)
 class Frame:
-    """A record. end: the offset behind it."""
+    """A record. end: the offset of the octet after its frame."""
 
     sequence: int
     payload: bytes
@@ -35,7 +35,8 @@ class Frame:
 class SpoolFile:
     """The file at `path`, which does not exist while there are no records. One thread uses it at a time.
 
-    name: of the present file. records: the number of those that were not removed. size: octets of the file.
+    name: the name of the present file. records: the number of records in it that were not removed. size: the size of
+    the file in octets.
     """
 
     def __init__(self, path: Path) -> None:
@@ -47,12 +48,13 @@ class SpoolFile:
         self._sequence = 0
 
     def open(self) -> None:
-        """Find the records of an earlier process, and cut a frame that is not whole. Raises OSError."""
+        """Find the records of an earlier process, and remove an incomplete frame from the end of the file. Raises
+        OSError."""
         if not self._path.exists():
             return
         octets = self._path.read_bytes()
         if octets[: len(_MAGIC)] != _MAGIC or len(octets) < _BEGIN:
-            self._path.unlink()  # a crash before the first frame
+            self._path.unlink()  # the process crashed before the first frame was written
             return
         self.name = octets[len(_MAGIC) : _BEGIN].hex()
         self._taken = self.size = _BEGIN
@@ -65,7 +67,7 @@ class SpoolFile:
             self._delete()
 
     def append(self, payloads: Sequence[bytes]) -> None:
-        """Add records, and return when they are on disk. OSError: none was added."""
+        """Add records, and return when they are on disk. If it raises OSError, none was added."""
         is_new = not self.size
         head = _MAGIC + token_bytes(_NAME) if is_new else b""
         sequences = range(self._sequence + 1, self._sequence + 1 + len(payloads))
@@ -73,7 +75,7 @@ class SpoolFile:
         descriptor = os.open(self._path, os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, disk.PRIVATE)
         try:
             try:
-                os.ftruncate(descriptor, self.size)  # without the rest of a write that failed
+                os.ftruncate(descriptor, self.size)  # without the incomplete rest of a failed write
                 _write_at(descriptor, octets, self.size)
                 os.fsync(descriptor)
             finally:
@@ -102,7 +104,7 @@ class SpoolFile:
         return found
 
     def remove(self, frames: Sequence[Frame]) -> bool:
-        """Remove records that `read` has returned. Return whether no other ones are left. Raises OSError."""
+        """Remove records that `read` has returned. Return whether the spool is then empty. Raises OSError."""
         self._taken = frames[-1].end
         self.records -= len(frames)
         if self._taken < self.size:
@@ -121,7 +123,7 @@ def _framed(sequence: int, payload: bytes) -> bytes:
 
 
 def _frames(octets: bytes, at: int) -> "Sequence[Frame]":
-    """Return the whole frames from an offset on."""
+    """Return the complete frames that begin at an offset or after it."""
     found: list[Frame] = []
     while at + _FRAME.size <= len(octets):
         length, check, sequence = _FRAME.unpack_from(octets, at)

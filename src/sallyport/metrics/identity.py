@@ -14,10 +14,9 @@ _BUCKETS = (0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0, 150.0, 300.0, 600.0, 1800.0, 3
 
 
 class DirectoryMetrics:
-    """Metrics of directory imports. domain: the domain's id. kind: kind of the directory.
-
-    state: DONE, FAILED, CANCELLED. result: result of an entry (added, updated, removed, skipped, failed).
-    """
+    """Metrics of directory imports. domain: the domain's id. kind: the kind of the directory. state: the final state
+    of the import: DONE, FAILED or CANCELLED. result: the result for one entry of the directory: added, updated,
+    removed, skipped or failed."""
 
     def __init__(self, registry: CollectorRegistry) -> None:
         self._jobs = Tally(
@@ -58,7 +57,7 @@ class DirectoryMetrics:
         self._jobs.cell(str(domain_id), state).count += 1
 
     def done(self, domain_id: int, kind: str, seconds: float, entries: Mapping[str, int]) -> None:
-        """Count a successful import. entries: number of entries by result."""
+        """Count a successful import. entries: the number of entries by result."""
         self._seconds.labels(kind).observe(seconds)
         for result, number in entries.items():
             self._entries.cell(str(domain_id), result).count += number
@@ -69,7 +68,7 @@ class DirectoryMetrics:
             self._last[str(domain_id),] = at
 
     def forget(self, domain_id: int) -> None:
-        """Remove the time of a domain's last import, since the domain has no directory any more."""
+        """Remove the time of a domain's last import, because the domain has no directory any more."""
         self._last.pop((str(domain_id),), None)
 
 

@@ -18,13 +18,13 @@ disable_created_metrics()  # type: ignore[no-untyped-call]
 BUCKETS = (0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0)
 
 OPEN = frozenset({"client", "domain"})
-"""Labels whose values are not a closed set, since admins create them. Such a label comes first in a metric. A metric
-has at most a thousand of its values; further values are counted as `other`."""
+"""Labels whose values are not a closed set, because admins create them. Such a label is the first label of its metric.
+A metric has at most a thousand values of the label; further values are counted as `other`."""
 MAX_NAMES = 1000
 OTHER = "other"
 
 Values: TypeAlias = Callable[[], dict[tuple[str, ...], float]]
-"""A function that returns numbers by label values, called at a scrape."""
+"""A function that is called at a scrape and returns numbers by label values."""
 
 
 class Cell:
@@ -44,7 +44,7 @@ class Names:
         self._known: set[str] = set()
 
     def bound(self, values: tuple[str, ...]) -> tuple[str, ...]:
-        """Return label values as exported: the first may become `other`."""
+        """Return the label values that are exported; the first one may become `other`."""
         if not self._is_open or values[0] in self._known:
             return values
         if len(self._known) < MAX_NAMES:
@@ -123,7 +123,8 @@ class Durations(Collector):
 
 
 class ReadGauge(Collector):
-    """A gauge whose values are read at a scrape. The scrape runs in another thread than the changes of the values."""
+    """A gauge whose values are read at a scrape. The scrape runs in another thread than the code that changes the
+    values."""
 
     def __init__(self, registry: CollectorRegistry, name: str, help: str, labels: Sequence[str], read: Values) -> None:
         self._names = Names(labels)

@@ -74,7 +74,8 @@ class DomainMetrics:
         self._registry = registry
 
     def watch(self, modes: Values, names: Values) -> None:
-        """Set the functions that return each domain's mode (1 for the current one) and its name; called at a scrape."""
+        """Set the functions that return each domain's mode (with the value 1 for the current mode) and its name.
+        They are called at a scrape."""
         ReadGauge(
             self._registry,
             "sallyport_enforcement_mode",
@@ -109,8 +110,8 @@ class AgentMetrics:
     def watch(self, read: Callable[[], tuple[int, float]], waiting: Callable[[], int]) -> None:
         """Set the functions that are called at a scrape.
 
-        read: returns the number of active agents, and the seconds since the last message of the most silent one.
-        waiting: returns the number of waiting agents.
+        read: returns the number of active agents, and the longest time in seconds since an active agent sent its last
+        message. waiting: returns the number of waiting agents.
         """
         ReadGauge(self._registry, "sallyport_agents", "Active endpoint agents.", (), lambda: {(): float(read()[0])})
         ReadGauge(

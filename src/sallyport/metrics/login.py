@@ -33,7 +33,7 @@ class LoginMetrics:
 
 
 class MfaMetrics:
-    """Metrics of second factors. provider: name of the provider. result: result of the second factor."""
+    """Metrics of second factors. provider: the name of the provider. result: the result of the second factor."""
 
     def __init__(self, registry: CollectorRegistry) -> None:
         self._challenges = Counter(
@@ -106,7 +106,7 @@ class LockoutMetrics:
 class OutletMetrics:
     """Metrics of events sent to outlets. outlet: the outlet's URL in the settings. type: login, audit.
 
-    waiting: number of undelivered events by (outlet, type).
+    waiting: the number of events that were not delivered yet, by (outlet, type).
     """
 
     def __init__(self, registry: CollectorRegistry) -> None:
@@ -126,7 +126,7 @@ class OutletMetrics:
         )
 
     def forget(self, outlet: str) -> None:
-        """Drop the number of waiting events: another node delivers them."""
+        """Remove the number of waiting events, because another node delivers the events."""
         self.waiting = {labels: count for labels, count in self.waiting.items() if labels[0] != outlet}
 
 
@@ -144,7 +144,8 @@ class SpoolMetrics:
         self.records.expect(lambda: (("spooled",), ("delivered",), ("dropped",)))
 
     def watch(self, records: Callable[[], int], octets: Callable[[], int]) -> None:
-        """Set the functions that return the number of waiting records and their octets; called at a scrape."""
+        """Set the functions that return the number of waiting records and of their octets. They are called at a
+        scrape."""
         for name, help, read in (
             ("sallyport_accounting_spool_waiting_records", "Accounting records that wait on local disk.", records),
             ("sallyport_accounting_spool_bytes", "Size of the accounting spool.", octets),
@@ -184,7 +185,8 @@ class UpstreamMetrics:
         )
 
     def moved(self, domain: str, before: str, after: str) -> None:
-        """Record a change of a server's state. before, after: states; empty for a server that is new or was removed."""
+        """Record a change of a server's state. before, after: the states. `before` is empty for a new server, `after`
+        for a removed one."""
         for state, change in ((before, -1), (after, 1)):
             if state:
                 self.servers[domain, state] = self.servers.get((domain, state), 0) + change

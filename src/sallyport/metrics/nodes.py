@@ -1,4 +1,4 @@
-"""Metrics of the nodes that use one database, and of its replication."""
+"""Metrics of the nodes that share a database, and of the database's replication."""
 
 from collections.abc import Callable
 
@@ -31,10 +31,10 @@ class NodeMetrics:
             "Set to 1 if a commit waits for a standby server, so that a failover loses no answer.",
             registry=registry,
         )
-        self._led.set(1)  # until the first look
+        self._led.set(1)  # until the nodes are read for the first time
 
     def watch(self, leads: Callable[[], bool], silent_s: Callable[[], float]) -> None:
-        """Set the functions that tell whether this node leads, and the age of its heartbeat."""
+        """Set the functions that return whether this node leads, and the seconds since its last heartbeat."""
         self._leads.set_function(leads)
         self._silent.set_function(silent_s)
 

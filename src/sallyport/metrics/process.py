@@ -38,8 +38,8 @@ class ProcessMetrics:
         )
 
     def lag(self, seconds: float) -> None:
-        """Record the delay of an event loop wake-up. It is called four times a second; the metric is the maximum of the
-        last minute."""
+        """Record how late the event loop has woken up. It is called four times a second. The metric is the maximum
+        of the last minute."""
         self._lags.append(seconds)
 
 
@@ -61,7 +61,7 @@ class HttpMetrics:
 
 
 class CommitDurations(Collector):
-    """Metrics of the store's transactions: their duration, and the number of callers that share one."""
+    """Metrics of the store's transactions: their duration, and the number of callers that share a transaction."""
 
     def __init__(self, registry: CollectorRegistry) -> None:
         self.seconds = Buckets(BUCKETS)
@@ -100,7 +100,7 @@ class StoreMetrics:
         ).set_function(depth)
 
     def watch_files(self, database: Path) -> None:
-        """Export the sizes of the database and its log, and the free disk space, read at a scrape."""
+        """Export the sizes of the database and of its log, and the free disk space. They are read at a scrape."""
         for name, help, path in (
             ("sallyport_store_bytes", "Size of the database.", database),
             ("sallyport_store_wal_bytes", "Size of the write-ahead log of the database.", Path(f"{database}-wal")),

@@ -1,8 +1,8 @@
 """The metrics of several workers, at one address.
 
-Counters and histograms have the label `worker`: a sum of them would look like a reset when one worker restarts. A gauge
-keeps its labels, so that a query sees one service: what each worker has of its own is added up, and of what all know
-the highest value is shown, or the lowest where that one is the worst.
+Counters and histograms get the label `worker`, because their sum would look like a reset when one worker restarts. A
+gauge keeps its labels, so that a query sees a single service. The gauges in ADDED are the sum over all workers. The
+gauges in LOWEST have the lowest value of all workers, and the other gauges have the highest value.
 """
 
 import re
@@ -25,7 +25,8 @@ _SAMPLE: Final = re.compile(r"([^ {]+)(\{.*\})? (\S+)")
 
 
 def merged(texts: Mapping[int, str]) -> str:
-    """Return the metrics of all workers in Prometheus's text format. texts: those of each, by its number."""
+    """Return the metrics of all workers in Prometheus's text format. texts: the metrics of each worker in this format,
+    by the worker's number."""
     families: dict[str, list[str]] = {}
     gauges: dict[str, dict[str, float]] = {}
     for number, text in texts.items():

@@ -1,4 +1,4 @@
-"""The second factor: MFA providers with a common protocol, each in one module.
+"""The MFA providers, which ask for the second factor. They have a common protocol, and each has its own module.
 
     login --start--> provider --> approved | denied | waiting (poll) | code needed (verify) | not enrolled
 

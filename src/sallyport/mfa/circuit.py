@@ -1,4 +1,5 @@
-"""The circuit breaker of a provider: a deadline for each call, and a circuit that opens if the provider is unreachable.
+"""The circuit breaker of a provider sets a deadline for each call, and opens the circuit if the provider is
+unreachable.
 
     closed --5 failures in a row--> open --30 s--> half open: one call is made
       ^                               ^                    |           |
@@ -7,9 +8,9 @@
 
 A failure is a ProviderError, a call that exceeds its deadline, or any unexpected exception of a provider. While the
 circuit is open, calls fail at once, so that logins do not wait for an unreachable provider. If a provider answers HTTP
-429, no calls are made until its Retry-After; this is neither a failure nor a success. For a rate limit on `verify`,
-only that call fails: many providers limit the codes of each user, and an attacker that guesses codes must not block the
-provider for all users.
+429, no calls are made until its Retry-After has passed. This is neither a failure nor a success. If `verify` is
+answered with HTTP 429, only that call fails. Many providers limit the codes of each user, and an attacker that guesses
+codes must not block the provider for all users.
 """
 
 from __future__ import annotations
@@ -47,15 +48,15 @@ ResultT = TypeVar("ResultT")
 
 
 class _Late(ProviderError):
-    """A call that exceeded its deadline."""
+    """The error of a call that exceeded its deadline."""
 
 
 class Meter(Protocol):
-    """The metrics of calls. Labels are closed sets."""
+    """The metrics of calls. Each label has a fixed set of values."""
 
     def called(self, provider: str, call: str, result: str, seconds: float) -> None:
         """Count a call. call: enrolled, start, poll, verify or cancel. result: ok, error, timeout, busy (HTTP 429) or
-        refused (the call was not made, since the circuit was open or a Retry-After had not passed)."""
+        refused. A refused call was not made, because the circuit was open or a Retry-After had not passed."""
 
     def circuit(self, provider: str, *, is_open: bool) -> None:
         """Count that the circuit of a domain's provider has opened or closed."""
@@ -64,8 +65,8 @@ class Meter(Protocol):
 class Guarded:
     """One domain's provider behind its circuit.
 
-    now: monotonic seconds. Calls raise ProviderError and StoreError, nothing else. Cancelling from outside counts as
-    neither failure nor success.
+    now: the monotonic time in seconds. Calls raise only ProviderError and StoreError. If the caller cancels a call,
+    this counts as neither failure nor success.
     """
 
     def __init__(self, provider: Provider, meter: Meter, *, now: Callable[[], float] = time.monotonic) -> None:
@@ -96,15 +97,15 @@ class Guarded:
         return self._failures >= FAILURES
 
     def p95_s(self) -> float | None:
-        """Return the 95th percentile of the times from a prompt to its answer, for the last 200 answers, in seconds;
-        None without an answer."""
+        """Return the 95th percentile of the times from a prompt to its answer, for the last 200 answers, in seconds.
+        Return None if there was no answer yet."""
         return sorted(self._took)[ceil(len(self._took) * 0.95) - 1] if self._took else None
 
     async def check(self, *, deadline_s: float) -> str:
         """Check the provider, even if the circuit is open, and return the result in words. Raises ProviderError,
         StoreError.
 
-        A failure does not count for the circuit. A success closes it.
+        A failure does not count for the circuit. A success closes the circuit.
         """
         own: Callable[[], Awaitable[str]] = getattr(self.provider, "check", self._check)
         try:
@@ -136,8 +137,8 @@ class Guarded:
         return answer
 
     async def poll(self, handle: str, *, deadline_s: float) -> Answer:
-        """Provider.poll. deadline_s: at least 30, since some providers answer only when the user does. The caller
-        cancels the call when the login ends, which does not count as a failure."""
+        """Provider.poll. deadline_s: the deadline in seconds, at least 30, because some providers answer only when the
+        user answers. The caller cancels the call when the login ends, which does not count as a failure."""
         answer = await self._ask("poll", lambda: self.provider.poll(handle), _POLLED, deadline_s)
         self._go_on(answer, handle, answer.handle)
         return answer
@@ -149,7 +150,7 @@ class Guarded:
         return answer
 
     async def cancel(self, handle: str, *, deadline_s: float) -> None:
-        """Provider.cancel. Errors are not raised, since they have no consequence."""
+        """Provider.cancel. Errors are not raised, because they have no consequence."""
         self._began.pop(handle)
         try:
             await self._call("cancel", lambda: self.provider.cancel(handle), lambda result: result is None, deadline_s)
@@ -264,7 +265,7 @@ class Guarded:
 
 
 class Unavailable(StrEnum):
-    """The reasons why a domain's second factor cannot be asked."""
+    """The reasons why no provider can be asked for a domain's second factor."""
 
     NONE = "none"
     UNREADABLE = "unreadable"
@@ -276,8 +277,8 @@ NO_PROVIDER: Final = Unavailable.NONE
 
 @dataclass(frozen=True, slots=True)
 class Attached:
-    """A domain's provider, ready for calls. stamp: differs after every change of the configuration; a challenge with
-    another stamp is no longer valid. timeout_s: the time limit of a user's answer in seconds."""
+    """A domain's provider, ready for calls. stamp: a value that differs after every change of the configuration; a
+    challenge with another stamp is no longer valid. timeout_s: the time limit of a user's answer in seconds."""
 
     name: str
     stamp: str
@@ -289,8 +290,8 @@ class Providers(Protocol):
     """The providers of all domains."""
 
     def of(self, domain_id: int) -> Attached | Unavailable:
-        """Return a domain's provider, or why there is none, without waiting. A change of the configuration applies to
-        the next call."""
+        """Return a domain's provider without waiting, or the reason why there is none. A change of the configuration
+        applies to the next call."""
 
 
 async def _within(deadline_s: float, ask: Callable[[], Awaitable[ResultT]]) -> ResultT:

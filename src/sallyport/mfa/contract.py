@@ -63,7 +63,7 @@ HTTP_FAILURES: Final = frozenset(Behaviour) - {
 
 
 class Bench(Protocol):
-    """A provider and its other end.
+    """A provider and the other end of its connections.
 
     fields: the configuration in the form of the API. secrets: texts that must never be shown. failures: the failures in
     `Behaviour` that are possible with its transport. user: the name of an enrolled user.
@@ -89,7 +89,7 @@ class Bench(Protocol):
         """Number of requests that the other end has received."""
 
     def behave(self, behaviour: Behaviour) -> None:
-        """Set the behaviour of the other end; initially it is APPROVE."""
+        """Set the behaviour of the other end. The initial behaviour is APPROVE."""
 
 
 class ProviderContract:
@@ -111,7 +111,7 @@ class ProviderContract:
         assert sorted(hidden) == sorted(bench.secrets)
 
     async def test_refused_fields_are_not_repeated(self, bench: Bench) -> None:
-        """The refusal of a missing or malformed field names the field, and does not contain the value."""
+        """A missing or malformed field is refused. The error names the field, and does not contain the value."""
         for name in bench.fields:
             for wrong in (None, "", "\x00\n", ["mallory-was-here"], {"mallory-was-here": _FIELD_SAMPLE}):
                 try:
@@ -124,7 +124,7 @@ class ProviderContract:
                     raise AssertionError(f"{name} takes {wrong!r}")
 
     async def test_begins_silently(self, bench: Bench) -> None:
-        """A provider that is created and closed twice sends no request, and its repr shows no secret."""
+        """If a provider is created and then closed twice, it sends no request, and its repr shows no secret."""
         async with _made(bench) as provider:
             assert _without(bench, repr(provider))
             await provider.aclose()
@@ -139,7 +139,7 @@ class ProviderContract:
         assert bench.prompts == 0
 
     async def test_unknown_user_is_not_approved(self, bench: Bench) -> None:
-        """A login of an unknown user ends without an approval and without a prompt."""
+        """The login of an unknown user ends without an approval and without a prompt."""
         bench.behave(Behaviour.UNKNOWN_USER)
         question = _question(bench, user="nobody")
         async with _made(bench) as provider:
@@ -148,7 +148,7 @@ class ProviderContract:
         assert bench.prompts == 0
 
     async def test_approval(self, bench: Bench) -> None:
-        """The user approves, or types the right code: APPROVED, after one prompt at most."""
+        """If the user approves or types the right code, the answer is APPROVED, after at most one prompt."""
         question = _question(bench)
         async with _made(bench) as provider:
             answer = await _finish(bench, provider, question, await provider.start(question))
@@ -156,7 +156,7 @@ class ProviderContract:
         assert bench.prompts <= 1
 
     async def test_denial(self, bench: Bench) -> None:
-        """The user denies, or types a wrong code: the result is neither an approval nor a failure."""
+        """If the user denies or types a wrong code, the result is neither an approval nor a failure."""
         bench.behave(Behaviour.DENY)
         question = _question(bench)
         async with _made(bench) as provider:
@@ -181,8 +181,8 @@ class ProviderContract:
             assert bench.prompts == 2 * once
 
     async def test_another_process_continues_a_challenge(self, bench: Bench) -> None:
-        """A new instance of the provider can continue with only the handle, which fits into the store and contains no
-        secret."""
+        """A new instance of the provider can continue if it has only the handle. The handle fits into the store and
+        contains no secret."""
         bench.behave(Behaviour.WAIT)
         question = _question(bench)
         async with _made(bench) as provider:
@@ -224,15 +224,15 @@ class ProviderContract:
             ).outcome is Outcome.APPROVED
 
     async def test_code_appended_to_the_password(self, bench: Bench) -> None:
-        """A code is checked without a `start` before it and without a prompt. A provider without codes approves
-        none."""
+        """A code can be checked without a previous `start`, and no prompt is sent. A provider that takes no codes
+        approves no code."""
         async with _made(bench) as provider:
             answer = await provider.verify(_question(bench), Code(bench.right_code or "000000"), "")
         assert (answer.outcome is Outcome.APPROVED) == bool(bench.right_code)
         assert bench.prompts == 0
 
     async def test_odd_codes_are_wrong_codes(self, bench: Bench) -> None:
-        """An odd code never causes a ProviderError, since fallbackAction may then admit the user."""
+        """An unusual code never causes a ProviderError, because fallbackAction could then admit the user."""
         async with _made(bench) as provider:
             for text in _ODD_CODES:
                 answer = await provider.verify(_question(bench), Code(text), "")
@@ -242,8 +242,8 @@ class ProviderContract:
             assert answer.outcome in {Outcome.WRONG_CODE, Outcome.DENIED, Outcome.NOT_ENROLLED}
 
     async def test_failures_are_failures(self, bench: Bench) -> None:
-        """For each failure of the other end, a call that uses it raises a ProviderError without secrets, or returns no
-        definite answer. After the other end works again, the provider works too."""
+        """For each failure of the other end, a call that uses the other end raises a ProviderError without secrets, or
+        returns no definite answer. When the other end works again, the provider works too."""
         for failure in sorted(bench.failures - {Behaviour.SILENT}):
             bench.behave(Behaviour.WAIT)
             question = _question(bench, challenge_id=f"{sorted(Behaviour).index(failure):032x}")
@@ -297,7 +297,7 @@ def _question(bench: Bench, *, user: str = "", challenge_id: str = "0" * 31 + "1
 
 
 async def _finish(bench: Bench, provider: Provider, question: Question, answer: Answer) -> Answer:
-    """Take the steps of the login path from an answer to the final answer, and return the final answer."""
+    """Make the calls that the login path makes after an answer, and return the final answer."""
     if answer.outcome is Outcome.WAITING:
         return await _poll(provider, answer)
     if answer.outcome is Outcome.CODE:
@@ -313,7 +313,7 @@ async def _poll(provider: Provider, answer: Answer) -> Answer:
 
 
 def _calls(bench: Bench, provider: Provider, waiting: Answer) -> list[Callable[[], Awaitable[object]]]:
-    """Return a call of each method. `start` gets a new challenge, since a repeated one would send no request."""
+    """Return a call of each method. `start` gets a new challenge, because a repeated one would send no request."""
     new = _question(bench, challenge_id="d" * 32)
     return [
         lambda: provider.enrolled(bench.user),
@@ -325,7 +325,7 @@ def _calls(bench: Bench, provider: Provider, waiting: Answer) -> list[Callable[[
 
 
 async def _fails(bench: Bench, ask: Callable[[], Awaitable[object]], failure: Behaviour) -> None:
-    """Check that a call raises ProviderError or returns no definite answer, if it uses the other end."""
+    """Check that a call that uses the other end raises ProviderError or returns no definite answer."""
     asked = bench.requests
     try:
         with trio.fail_after(PATIENCE_S / 2):
@@ -356,7 +356,7 @@ async def _cancel_when_asked(bench: Bench, ask: Callable[[], Awaitable[object]])
 
 
 async def _outcome(bench: Bench, ask: Callable[[], Awaitable[object]]) -> Outcome | None:
-    """Return the outcome of a call; None if it raised ProviderError or returned no Answer."""
+    """Return the outcome of a call, or None if it raised ProviderError or returned no Answer."""
     try:
         result = await ask()
     except ProviderError as error:

@@ -1,4 +1,4 @@
-"""Duo, over its Auth API v2: a push to the phone, or a passcode.
+"""The provider for Duo sends a push to the phone or checks a passcode, over Duo's Auth API v2.
 
 preauth sends no prompt. Its answer shows whether the user is enrolled, may log in without a prompt (bypass), or is
 locked out. auth with async=1 starts a push and returns a txid; auth_status is a long poll for its answer. Requests are
@@ -75,8 +75,8 @@ def canonical_parameters(parameters: Mapping[str, str]) -> str:
 
 
 def sign(skey: bytes, date: str, method: str, host: str, path: str, parameters: Mapping[str, str]) -> str:
-    """Return signature version 2 in hex: HMAC-SHA512 over date, method, host, path and parameters, one line for
-    each."""
+    """Return signature version 2 in hex. It is the HMAC-SHA512 over date, method, host, path and parameters, each in
+    one line."""
     lines = (date, method.upper(), host.lower(), path, canonical_parameters(parameters))
     return hmac.digest(skey, "\n".join(lines).encode(), "sha512").hex()
 
@@ -153,7 +153,7 @@ class Duo:
         return Answer(Outcome.DENIED if text_at(answer, "status") == "locked_out" else Outcome.WRONG_CODE)
 
     async def cancel(self, handle: str) -> None:
-        """Do nothing: Duo's API cannot cancel a push, which expires after a minute."""
+        """Do nothing, because Duo's API cannot cancel a push. The push expires after a minute."""
 
     async def aclose(self) -> None:
         """Close connections."""
@@ -226,13 +226,13 @@ def _source(question: Question) -> dict[str, str]:
 
 
 def _shown(text: str) -> str:
-    """Return a text for display on the phone: at most 100 printable characters. This is necessary since the client
-    chooses the station's text."""
+    """Return a text for display on the phone, with at most 100 printable characters. This is necessary because the
+    client chooses the station's text."""
     return "".join(character for character in text if character.isprintable())[:100] or "-"
 
 
 def _takes_push(preauth: Mapping[str, object]) -> bool:
-    """Return whether one of the devices accepts a push. If there is no list of devices, the result is True, since Duo
+    """Return whether one of the devices accepts a push. If there is no list of devices, the result is True, because Duo
     then selects a device itself (`auto`)."""
     devices = member(preauth, "devices")
     if not isinstance(devices, list):

@@ -1,5 +1,5 @@
-"""The configuration of a provider, the parts of the service that it may use, and a cache that prevents duplicate
-prompts."""
+"""The configuration of a provider, the parts of the service that a provider may use, and a cache that prevents
+duplicate prompts."""
 
 from __future__ import annotations
 
@@ -37,8 +37,8 @@ class Seeds(Protocol):
         """Return the user's confirmed seed in base32; None if there is none. Raises StoreError, SecretError."""
 
     async def spend(self, domain_id: int, user: str, step: int) -> bool:
-        """Store the time step of an accepted code, so that it cannot be used again; it is on disk when this returns.
-        False: this step or a later one was already used."""
+        """Store the time step of an accepted code, so that the code cannot be used again. The time step is on disk when
+        this returns. Return False if this step or a later one was already used."""
 
 
 class WalletPrompts(Protocol):
@@ -58,16 +58,16 @@ class WalletPrompts(Protocol):
         purpose: str,
         expires_at: int,
     ) -> int | None:
-        """Open a request to the user's wallet for such a credential, and return its id; None if the user holds no such
-        credential. For the same challenge_id the same id is returned. purpose: the text for the user. expires_at:
-        microseconds."""
+        """Open a request to the user's wallet for such a credential, and return the id of the request. Return None if
+        the user holds no such credential. For the same challenge_id the same id is returned. purpose: the text for the
+        user. expires_at: the expiry time in microseconds."""
 
     async def answer(self, request_id: int, *, within_s: float) -> bool | None:
         """Wait for the answer. Return True if the request was accepted, False if it was declined, withdrawn or expired,
-        None if it is still pending after `within_s`."""
+        and None if it is still pending after `within_s` seconds."""
 
     async def withdraw(self, request_id: int) -> None:
-        """Close the request, since the login has ended."""
+        """Close the request, because the login has ended."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,9 +94,8 @@ class ConfiguredProvider(Provider, Protocol):
 
 class Once:
     """A cache of the first answers to the last challenges, so that a repeated challenge sends no second prompt. Only
-    answers with a prompt or a handle are cached, since repeating a refusal sends no prompt. An answer is deleted after
-    KEPT_S, since its handle may be secret. After a restart, the handles are in the store.
-    """
+    answers with a prompt or a handle are cached, because repeating a refusal sends no prompt. An answer is deleted
+    after KEPT_S seconds, because its handle may be secret. After a restart, the handles are in the store."""
 
     def __init__(self, remembered: int = _REMEMBERED) -> None:
         self._answers = ExpiringMap[str, Answer](remembered, KEPT_S)

@@ -1,4 +1,5 @@
-"""Okta, over its Factors API: a push to Okta Verify, or if the user has none, a code from an app (token:software:totp).
+"""The provider for Okta uses Okta's Factors API. It sends a push to Okta Verify. If the user does not have Okta Verify,
+it checks a code from an app (token:software:totp).
 
 The verify operation of a factor does both. Without a passCode it sends a push, and the answer contains a link for
 polling.
@@ -189,7 +190,7 @@ def _result(document: object) -> Outcome:
 
 
 def _identifier(text: str) -> str:
-    """Return an identifier that is safe as a part of a path. ProviderError: it is not."""
+    """Return an identifier if it is safe as a part of a path. ProviderError: it is not safe."""
     if not (text.isascii() and text.replace("-", "").replace("_", "").isalnum() and len(text) <= 100):
         raise ProviderError("Okta answered without a usable id")
     return text

@@ -1,5 +1,5 @@
-"""privacyIDEA: OTP tokens, codes by mail or SMS, and push. The provider uses /validate, which needs no authentication,
-and if it has an admin token, also /validate/triggerchallenge and /token.
+"""The provider for privacyIDEA supports OTP tokens, codes by mail or SMS, and push. The provider uses /validate, which
+needs no authentication, and if it has an admin token, also /validate/triggerchallenge and /token.
 
     start   triggerchallenge {user, realm}              push: WAITING; code: CODE; no token: NOT_ENROLLED
     poll    polltransaction, then check {transaction}   the check spends the approval, so that it admits one login
@@ -8,7 +8,7 @@ and if it has an admin token, also /validate/triggerchallenge and /token.
 Without an admin token, a check with an empty password starts the challenge. This triggers only tokens without a PIN;
 for other tokens privacyIDEA counts a failure. The enrolment of users cannot be determined then.
 
-A handle is the id of the transaction. For a push, the user's name follows, since the final check needs both.
+A handle is the id of the transaction. For a push, the user's name follows, because the final check needs both.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ _POLLED: Final = {"pending": Outcome.WAITING, "declined": Outcome.DENIED, "cance
 # The token types that are no second factor for logins, and the roll-out states in which a token can be used.
 _NO_FACTOR: Final = frozenset({"sshkey", "certificate"})
 _ROLLED_OUT: Final = frozenset({"", "enrolled"})
-# The client mode by token type, since older servers do not send it. A challenge for a browser cannot be answered over
+# The client mode by token type, because older servers do not send it. A challenge for a browser cannot be answered over
 # RADIUS.
 _MODES: Final = {"push": "poll", "tiqr": "poll", "webauthn": "webauthn", "passkey": "webauthn", "u2f": "u2f"}
 
@@ -60,7 +60,7 @@ def _one_word(value: SecretStr) -> SecretStr:
     return value
 
 
-# Longer than a SecretKey, since a JWT with all rights of an admin has 4,400 characters.
+# Longer than a SecretKey, because a JWT with all rights of an admin has 4,400 characters.
 _AdminToken = Annotated[SecretStr, Field(min_length=1, max_length=8000), AfterValidator(_one_word)]
 
 
@@ -129,7 +129,7 @@ class PrivacyIdea:
 
     async def poll(self, handle: str) -> Answer:
         """Ask whether the user has answered on the phone, and spend an approval. The server also answers `pending` for
-        a transaction that it no longer knows; then the caller's deadline ends the wait."""
+        a transaction that it no longer knows. In that case the caller's deadline ends the wait."""
         transaction, user = _parts(handle)
         if transaction in self._spent:
             return Answer(Outcome.APPROVED)
@@ -202,7 +202,8 @@ class PrivacyIdea:
         return answer
 
     async def _spend(self, transaction: str, user: str) -> Answer:
-        """Spend the approval. The server deletes it then, so the result is cached here for a repeated poll."""
+        """Spend the approval. The server then deletes the approval. Therefore the result is cached here for a repeated
+        poll."""
         reply = await self._validate(user, "", transaction)
         if reply.error and reply.error not in _FORBIDDEN:
             _check(reply)
@@ -233,7 +234,7 @@ class PrivacyIdea:
 
 
 def _reply(status: int, document: Mapping[str, object]) -> _Reply:
-    """Return the answer as a reply with its error code. ProviderError: it is neither a result nor an error of
+    """Return the answer as a reply with its error code. ProviderError: the answer is neither a result nor an error of
     privacyIDEA."""
     succeeded = member(document, "result", "status")
     error = member(document, "result", "error", "code")
@@ -246,7 +247,7 @@ def _reply(status: int, document: Mapping[str, object]) -> _Reply:
 
 def _check(reply: _Reply) -> None:
     if reply.error:
-        # The error text is left out, since it may quote the request.
+        # The error text is left out, because it may quote the request.
         raise ProviderError(f"privacyIDEA answered error {reply.error}")
 
 
@@ -263,11 +264,11 @@ def _verdict(reply: _Reply) -> str:
 
 
 def _judged(reply: _Reply) -> Answer:
-    """Convert the reply of a check of a typed text to an Answer."""
+    """Convert the reply to a check of a typed text into an Answer."""
     if reply.error == _NO_SUCH_USER:
         return Answer(Outcome.NOT_ENROLLED)
     if reply.error in _FORBIDDEN:
-        # This is not a ProviderError, since the domain's fallbackAction might then admit the user.
+        # This is not a ProviderError, because the domain's fallbackAction might then admit the user.
         return Answer(Outcome.DENIED)
     _check(reply)
     verdict = _verdict(reply)
@@ -280,8 +281,8 @@ def _judged(reply: _Reply) -> Answer:
 
 
 def _challenge(reply: _Reply, user: str) -> Answer | None:
-    """Return the Answer that continues with a challenge: WAITING if there is a push, else CODE. None: only a browser
-    can answer the challenge, or the user must enrol first."""
+    """Return the Answer that continues with a challenge. It is WAITING if there is a push, else CODE. Return None if
+    only a browser can answer the challenge, or if the user must enrol first."""
     detail = member(reply.document, "detail")
     listed = member(detail, "multi_challenge")
     challenges = listed if isinstance(listed, list) and listed else [detail]

@@ -9,7 +9,7 @@ from sallyport.outgoing.errors import ProviderError as ProviderError  # noqa: PL
 from sallyport.radius.password import chap_holds
 
 CHECK_USER: Final = "sallyport-check"
-"""The user name in checks, which no provider should know."""
+"""The user name that checks use. No provider should know a user with this name."""
 
 
 class Outcome(StrEnum):
@@ -27,9 +27,9 @@ class Outcome(StrEnum):
 class Answer:
     """The answer of a provider to a call.
 
-    handle: identifies the conversation in `poll` and `verify`; at most 4,000 characters. It is stored, so that another
-    process can continue. text: a text for the user in a challenge; empty: the service's own text. again_s: for WAITING,
-    the seconds until the next `poll`; 0 if `poll` itself waits for the user.
+    handle: a text that identifies the conversation in `poll` and `verify`, with at most 4,000 characters. It is stored,
+    so that another process can continue. text: a text for the user in a challenge; if it is empty, the service uses its
+    own text. again_s: the seconds until the next `poll` after WAITING; 0 if `poll` itself waits for the user.
     """
 
     outcome: Outcome
@@ -50,9 +50,9 @@ class Enrolment(StrEnum):
 class Question:
     """A login that needs a second factor.
 
-    challenge_id: 32 hex digits, equal in every call for this login, as an idempotency key. user: the name without its
-    realm. device: the name of the NAS. source: the address of the NAS. station: Calling-Station-Id. expires_at:
-    microseconds, UTC.
+    challenge_id: an idempotency key of 32 hex digits. It is equal in every call for this login. user: the name of the
+    user without the realm. device: the name of the NAS. source: the address of the NAS. station: the
+    Calling-Station-Id. expires_at: the expiry time in microseconds, UTC.
     """
 
     challenge_id: str
@@ -88,8 +88,8 @@ class Code:
 class Provider(Protocol):
     """The provider of one domain's second factor.
 
-    The caller sets a deadline for every call and may cancel it. A call raises ProviderError if the provider cannot be
-    asked. Only `start` may prompt the user.
+    The caller sets a deadline for every call, and may cancel the call. A call raises ProviderError if the provider
+    cannot be asked. Only `start` may prompt the user.
 
     A class may also have `async def check(self) -> str`. It tests whether the provider is reachable and accepts the
     keys, and returns the result in words; ProviderError contains the error and its remedy. Without this method, a check
@@ -98,9 +98,9 @@ class Provider(Protocol):
 
     name: ClassVar[str]
     asks_for_codes: ClassVar[bool]
-    """Whether `verify` accepts codes; a code may then follow the password. A class that never admits a user without a
-    code may also have `only_codes: ClassVar[bool] = True`. A login that cannot contain a code, such as MS-CHAP, is then
-    refused without a call."""
+    """Whether `verify` accepts codes. If it does, the user may type a code after the password. A class that never
+    admits a user without a code may also have `only_codes: ClassVar[bool] = True`. A login that cannot contain a code,
+    such as MS-CHAP, is then refused without a call."""
 
     async def enrolled(self, user: str) -> Enrolment:
         """Return whether the user has a second factor at this provider, without sending a prompt."""

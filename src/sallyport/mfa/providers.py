@@ -1,4 +1,4 @@
-"""The list of providers: built-in ones, and those of installed packages by entry points.
+"""The list of the built-in providers, and of the providers that installed packages declare by entry points.
 
 A package declares its class in its pyproject.toml:
 
@@ -38,7 +38,7 @@ _METHODS: Final = ("enrolled", "start", "poll", "verify", "cancel", "aclose")
 
 
 def available(found: Iterable[EntryPoint] | None = None) -> dict[str, type[ConfiguredProvider]]:
-    """Return all providers by name, built-in ones first. found: the entry points; None: those of the installed
+    """Return all providers by name, built-in ones first. found: the entry points; if None, those of the installed
     packages.
 
     A class that cannot be loaded, is no provider, or has a duplicate name is skipped with a warning in the log.

@@ -1,9 +1,9 @@
 """A RADIUS server that checks codes, such as RSA, multiOTP, a Duo proxy or privacyIDEA's FreeRADIUS.
 
 Each code is sent in an Access-Request with a Message-Authenticator. Each request has its own UDP socket, so that free
-identifiers never run out. After an Access-Challenge the user is asked again, with its State as the handle. An answer
-without a Message-Authenticator is refused, since an attacker on the path can convert its Access-Reject into an
-Access-Accept (BlastRADIUS, CVE-2024-3596).
+identifiers never run out. After an Access-Challenge the user is asked again, and the State of the Access-Challenge is
+the handle. An answer without a Message-Authenticator is refused, because an attacker on the path can convert its
+Access-Reject into an Access-Accept (BlastRADIUS, CVE-2024-3596).
 """
 
 from __future__ import annotations
@@ -77,7 +77,7 @@ class Radius:
         self._host = host
 
     async def enrolled(self, user: str) -> Enrolment:
-        """Return UNKNOWN, since RADIUS has no request for enrolments."""
+        """Return UNKNOWN, because RADIUS has no request for enrolments."""
         return Enrolment.UNKNOWN
 
     async def check(self) -> str:
@@ -92,7 +92,7 @@ class Radius:
         return Answer(Outcome.CODE)
 
     async def poll(self, handle: str) -> Answer:
-        """Raise ProviderError, since no answer is ever WAITING."""
+        """Raise ProviderError, because no answer is ever WAITING."""
         raise ProviderError("codes are typed, not waited for")
 
     async def verify(self, question: Question, code: Code, handle: str) -> Answer:
@@ -120,10 +120,10 @@ class Radius:
         )
 
     async def cancel(self, handle: str) -> None:
-        """Do nothing, since the server's State expires by itself."""
+        """Do nothing, because the server's State expires by itself."""
 
     async def aclose(self) -> None:
-        """Do nothing, since each request closes its socket."""
+        """Do nothing, because each request closes its socket."""
 
     def _proof(self, code: Code, authenticator: bytes) -> bytes:
         """Return the code as User-Password, or the received CHAP response with its challenge, as attributes.

@@ -8,7 +8,8 @@ from sallyport.store.model import Tx
 
 @dataclass(frozen=True, slots=True)
 class ProviderRow:
-    """A domain's stored provider. fields: sealed JSON. timeout_s: seconds. changed_at: microseconds."""
+    """A domain's stored provider. fields: the fields as sealed JSON. timeout_s: the time limit in seconds. changed_at:
+    the time of the last change in microseconds."""
 
     domain_id: int
     provider: str
@@ -18,7 +19,7 @@ class ProviderRow:
 
     @property
     def identity(self) -> str:
-        """The identity to which the sealed fields are bound."""
+        """The identity to which the vault binds the sealed fields."""
         return identity(self.domain_id, self.provider)
 
 

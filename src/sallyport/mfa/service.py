@@ -1,4 +1,5 @@
-"""The MFA providers of the domains: admins set, show, check and remove them, and the login path calls them."""
+"""The service for the MFA providers of the domains. Admins set, show, check and remove the providers, and the login
+path calls them."""
 
 import json
 from collections.abc import Callable, Mapping
@@ -34,8 +35,8 @@ log = structlog.get_logger()
 
 @dataclass(frozen=True, slots=True)
 class Checked:
-    """The result of a provider's check. provider: its name. problem: the error and its remedy; empty if there is none.
-    found: the result in words."""
+    """The result of checking a provider. provider: the name of the provider. problem: the error and its remedy; empty
+    if there is no error. found: the result in words."""
 
     provider: str
     problem: str
@@ -43,9 +44,10 @@ class Checked:
 
 
 class Providers:
-    """The MFA providers of all domains. `run` must be active, in order to close replaced providers.
+    """The MFA providers of all domains. The task `run` must run, because it closes replaced providers.
 
-    kinds: the provider classes by name. host: returns the parts of the service that the provider of a domain may use.
+    kinds: the provider classes by name. host: a function that returns the parts of the service that the provider of a
+    domain may use.
     """
 
     def __init__(
@@ -70,8 +72,8 @@ class Providers:
     # --- for the login path -----------------------------------------------------------------------------------
 
     def of(self, domain_id: int) -> Attached | Unavailable:
-        """Return a domain's provider, or why there is none, without waiting. A change of the configuration applies to
-        the next call."""
+        """Return a domain's provider without waiting, or the reason why there is none. A change of the configuration
+        applies to the next call."""
         row = self._rows.value.get(domain_id)
         ready = self._ready.get(domain_id)
         if row is None and ready is None:

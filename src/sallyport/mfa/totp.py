@@ -1,7 +1,8 @@
-"""TOTP codes (RFC 6238) of authenticator apps, by the seeds of the endpoint users. The provider makes no connections.
+"""The provider for TOTP codes (RFC 6238) of authenticator apps. It checks a code with the seed of the endpoint user.
+The provider makes no connections.
 
 X is 30 seconds and T0 is 0. A code is accepted in its own time step and in the steps before and after it, but only
-once: the used step is on disk before the login continues, so that an observed code cannot be used again.
+once. The used step is on disk before the login continues, so that an observed code cannot be used again.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ if TYPE_CHECKING:
 
 STEP_S: Final = 30
 DIGITS: Final = 6
-SLACK: Final = (0, -1, 1)  # the present step comes first, since most codes belong to it
+SLACK: Final = (0, -1, 1)  # the present step comes first, because most codes belong to it
 
 
 def hotp(seed: bytes, counter: int, *, digits: int = DIGITS, digest: Callable[..., _Hash] = hashlib.sha1) -> str:
@@ -50,14 +51,14 @@ def seed_octets(seed: str) -> bytes:
 
 
 def matching_steps(seed: bytes, code: Code, now_us: int) -> list[int]:
-    """Return the accepted time steps that have this code. Normally this is at most one; more than one is a rare
+    """Return the accepted time steps that have this code. Normally there is at most one; more than one is a rare
     coincidence."""
     present = step_at(now_us)
     return [present + slack for slack in SLACK if code.matches(hotp(seed, present + slack))]
 
 
 class TotpFields(Fields):
-    """The configuration, which is empty, since each user has a seed."""
+    """The configuration. It is empty, because each user has a seed."""
 
 
 class Totp:
@@ -76,7 +77,7 @@ class Totp:
         return Enrolment.NOT_ENROLLED if await self._seed(user) is None else Enrolment.ENROLLED
 
     async def check(self) -> str:
-        """Return a text, since there is no server to check."""
+        """Return a text that says that no server can be checked."""
         return "codes are checked here; no server is asked"
 
     async def start(self, question: Question) -> Answer:
@@ -85,7 +86,7 @@ class Totp:
         return Answer(Outcome.CODE if enrolled else Outcome.NOT_ENROLLED)
 
     async def poll(self, handle: str) -> Answer:
-        """Raise ProviderError, since no answer is ever WAITING."""
+        """Raise ProviderError, because no answer is ever WAITING."""
         raise ProviderError("codes are typed, not waited for")
 
     async def verify(self, question: Question, code: Code, handle: str) -> Answer:
@@ -99,10 +100,10 @@ class Totp:
         return Answer(Outcome.WRONG_CODE)
 
     async def cancel(self, handle: str) -> None:
-        """Do nothing, since there is no prompt."""
+        """Do nothing, because there is no prompt."""
 
     async def aclose(self) -> None:
-        """Do nothing, since there are no connections."""
+        """Do nothing, because there are no connections."""
 
     async def _seed(self, user: str) -> bytes | None:
         try:

@@ -1,4 +1,5 @@
-"""The user's wallet: a login opens a presentation request, and a presentation of a matching credential approves it.
+"""The provider for the user's wallet. A login opens a presentation request, and a presentation of a matching credential
+approves the login.
 
 The provider makes no connections. The wallet polls for the request and submits its presentation over the API, which
 wakes the waiting login in memory. A user is enrolled if the user holds a valid credential of the configured issuer and,
@@ -18,7 +19,7 @@ from sallyport.mfa.host import Fields, Host
 from sallyport.mfa.provider import Answer, Code, Enrolment, Outcome, ProviderError, Question
 
 PATIENCE_S: Final = 25.0
-"""The seconds for which a poll waits for the wallet; less than the deadline of the login path."""
+"""The seconds for which a poll waits for the wallet. This is less than the deadline of the login path."""
 _DID: Final = re.compile(r"did:[a-z0-9]+:[A-Za-z0-9._:%-]+")
 _TEXT: Final = "Approve in your wallet, then press Enter"
 
@@ -86,7 +87,7 @@ class Wallet:
         return Answer(Outcome.APPROVED if approved else Outcome.DENIED, handle=handle)
 
     async def verify(self, question: Question, code: Code, handle: str) -> Answer:
-        """Return DENIED, since a wallet has no codes."""
+        """Return DENIED, because a wallet has no codes."""
         return Answer(Outcome.DENIED, text="codes are not used here")
 
     async def cancel(self, handle: str) -> None:
@@ -94,7 +95,7 @@ class Wallet:
         await self._host.wallets.withdraw(_number(handle))
 
     async def aclose(self) -> None:
-        """Do nothing, since there are no connections."""
+        """Do nothing, because there are no connections."""
 
 
 def _number(handle: str) -> int:

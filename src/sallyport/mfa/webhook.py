@@ -1,4 +1,4 @@
-"""The customer's own second factor, called over HTTPS (webhook).
+"""The provider for the customer's own second factor, which is called over HTTPS (webhook).
 
     POST url {type: "challenge", challenge_id, user, domain, device, source, expires_at}
         200 {status: approved | denied | unknown_user}, or 202 {poll_url}
@@ -111,11 +111,11 @@ class Webhook:
         return _waiting(response, handle) if outcome is Outcome.WAITING else Answer(outcome)
 
     async def verify(self, question: Question, code: Code, handle: str) -> Answer:
-        """Return DENIED, since a hook accepts no codes."""
+        """Return DENIED, because a hook accepts no codes."""
         return Answer(Outcome.DENIED, text="codes are not used here")
 
     async def cancel(self, handle: str) -> None:
-        """Do nothing, since the hook got the end of the login in expires_at."""
+        """Do nothing, because the hook got the end of the login in expires_at."""
 
     async def aclose(self) -> None:
         """Close connections."""
@@ -136,8 +136,8 @@ class Webhook:
         }
 
     def _own(self, poll_url: str) -> str:
-        """Return a poll_url as a handle. ProviderError: it is not a URL, or has another origin than the hook.
-        `exchange` also checks the origin, but only after the login has waited for the prompt."""
+        """Return a poll_url as a handle. ProviderError: the poll_url is not a URL, or its origin is not that of the
+        hook. `exchange` also checks the origin, but only after the login has waited for the prompt."""
         try:
             if len(poll_url) > _MAX_URL:  # parsing a very long URL takes 60 ms
                 raise ValueError("too long")

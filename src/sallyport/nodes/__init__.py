@@ -1,18 +1,20 @@
-"""Several nodes over one PostgreSQL database: who runs, who does the periodic work, and what has changed elsewhere.
+"""Several nodes that share one PostgreSQL database: which nodes run, which one does the periodic work, and what other
+nodes have changed.
 
 node       a node as the others see it
 repo       the SQL of the tables `nodes`, `leases` and `master_keys`, which only PostgreSQL has
 service    `Nodes`: joins, sends heartbeats, holds the lease of the periodic work; `Alone` for the embedded database
 periodic   runs the periodic work on the node with the lease
-follower   adopts the changes of other nodes
+follower   removes values from memory that other nodes have changed
 watch      metrics of the nodes and of the database's replication
 certificates  the certificates of `sallyport cert` on every node
-notices    what each node counts in memory, and must count over all nodes
+notices    events that each node counts in memory, but that must be counted over all nodes
 
-A node sends a heartbeat each second. A node without one for DEAD_US is dead: its name is free, and other nodes take
-over its prompts. All times are the database's, so that the clocks of the nodes do not matter.
+A node sends a heartbeat each second. A node that sends none for DEAD_US is dead: its name is free, and other nodes take
+over its prompts. All times are from the database's clock, so the clocks of the nodes do not matter.
 
-One node at a time holds the lease, and runs the work that must happen once for the cluster. Where work by two nodes at
-the same time would do harm, each transaction checks the lease's fencing number, so that a node that was paused and
-continues changes nothing. Other periodic work compares and sets a row, or deletes what is expired: it may run twice.
+One node at a time holds the lease. This node does the work that must be done only once for the cluster. If it would do
+harm that two nodes do this work at the same time, each transaction checks the fencing number of the lease. Then a node
+that was paused and continues later changes nothing. Other periodic work can be done twice without harm, because it
+compares and sets a row, or deletes expired rows.
 """

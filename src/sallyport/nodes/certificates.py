@@ -1,10 +1,11 @@
 """The certificates of `sallyport cert` on every node: sealed rows of the store, and files on each machine.
 
-The programs that use certificates read files. So each node writes the files whose rows are newer than its own, when a
-change is announced and at its start. A command reads the files, and what it makes is committed before any file changes:
-two commands at the same time on two nodes lose nothing, since the one that finds newer rows is run again.
+The programs that use certificates read files. Therefore each node writes a file when its row in the store is newer, at
+the start and when a change is announced. A command reads the files. Its changes are committed to the store before any
+file is changed. If two nodes run commands at the same time, the command that finds newer rows runs again, so no change
+is lost.
 
-With SQLite the files alone count. Rows come there only with a backup of PostgreSQL; they become files.
+With SQLite only the files are used. If a backup of PostgreSQL is restored there, its rows become files.
 """
 
 import time
@@ -24,7 +25,7 @@ from sallyport.store.vault import Vault
 
 T = TypeVar("T")
 LOOK_S: Final = 5.0
-"""Seconds between two looks, in case an announcement is lost."""
+"""Maximum seconds between two reads of the table, in case an announcement is lost."""
 TRIES: Final = 5
 
 log = structlog.get_logger()
@@ -32,7 +33,8 @@ log = structlog.get_logger()
 
 @dataclass(frozen=True, slots=True)
 class _Row:
-    """A file. name: its path below the directory. version: grows with each change of any file."""
+    """The row of a file. name: the path of the file, relative to the directory. version: a number that increases with
+    each change of any file."""
 
     name: str
     content: bytes
@@ -40,22 +42,22 @@ class _Row:
 
 
 class CertificateFiles(Protocol):
-    """The files of `sallyport cert`. directory: where they are on this machine."""
+    """The files of `sallyport cert`. directory: the directory of the files on this machine."""
 
     directory: Directory
 
     async def change(self, work: Callable[[Directory], T]) -> T:
-        """Run a change in a thread; on return it is kept for all nodes. Raises StoreError, and the errors of `work`."""
+        """Run `work` in a thread, and store its changes for all nodes. Raises StoreError, and the errors of `work`."""
 
     async def load(self) -> None:
-        """Write the files that are newer in the store, at the start or after a restore. Raises StoreError,
-        SecretError."""
+        """Write the files whose rows in the store are newer. Call it at the start and after a restore. Raises
+        StoreError, SecretError."""
 
     def changed(self) -> None:
-        """Look for newer files soon."""
+        """Make `run` look for newer rows at once."""
 
     async def run(self) -> None:
-        """Write newer files until cancelled."""
+        """Write files when their rows become newer, until cancelled."""
 
 
 class OwnFiles:
@@ -71,7 +73,8 @@ class OwnFiles:
         return await trio.to_thread.run_sync(work, self.directory)
 
     async def load(self) -> None:
-        """Write the files of a backup of PostgreSQL, unless there is an authority here."""
+        """Write the files from a restored backup of PostgreSQL and delete their rows. If the directory has an authority
+        already, only delete the rows."""
         rows = await self._store.read(partial(_newer, than=0))
         if rows:
             if not self.directory.ca.exists():
@@ -92,12 +95,12 @@ class SharedFiles:
         self.directory = directory
         self._store = store
         self._vault = vault
-        self._version = 0  # of the newest row that the files have
+        self._version = 0  # version of the newest row that was written to a file
         self._one = trio.Lock()
         self._announced = trio.Event()
 
     async def change(self, work: Callable[[Directory], T]) -> T:
-        """See CertificateFiles.change. Conflict: other nodes have changed the files each time."""
+        """See CertificateFiles.change. Conflict: other nodes changed the files during each of the TRIES attempts."""
         async with self._one:
             for _ in range(TRIES):
                 await self._fetch()
@@ -109,8 +112,8 @@ class SharedFiles:
         raise Conflict("other nodes change certificates at the same time: try again")
 
     async def load(self) -> None:
-        """See CertificateFiles.load. The files of a single node become those of all if the store has none; a directory
-        with another authority is moved aside."""
+        """See CertificateFiles.load. If the store has no authority, store the files of this node for all nodes. If the
+        store has another authority than the directory, rename the directory first."""
         async with self._one:
             self._version = 0
             own = await trio.to_thread.run_sync(self.directory.files)
@@ -147,7 +150,7 @@ class SharedFiles:
             self._version = max(each.version for each in rows)
 
     async def _keep(self, files: Mapping[str, bytes]) -> bool:
-        """Store files. False: there are newer rows."""
+        """Store files. Return False, and store nothing, if the table has newer rows."""
         sealed = [(name, self._vault.seal(octets, _identity(name))) for name, octets in files.items()]
 
         def keep(tx: Tx) -> bool:

@@ -1,4 +1,4 @@
-"""Commands of nodes: node.list, node.forget."""
+"""The commands for nodes: node.list, node.forget."""
 
 from sallyport.base.clock import SECOND, iso
 from sallyport.base.command import Arguments, Command, command

@@ -1,4 +1,4 @@
-"""Adopts the changes of other nodes: drops what is outdated from memory."""
+"""This module handles the changes of other nodes: it removes outdated values from memory."""
 
 from collections.abc import Awaitable, Callable
 from typing import Final
@@ -16,8 +16,9 @@ log = structlog.get_logger()
 
 
 class Follower:
-    """Passes the changes of other nodes on to the areas. forget: functions by kind of change, called with the domain, 0
-    for all domains. restored: loads everything anew after a restore by another node."""
+    """Informs the areas of changes by other nodes. forget: for each kind of change, a function that is called with the
+    domain's id; 0 means all domains. restored: reloads all values in memory after another node has restored a backup.
+    """
 
     def __init__(
         self, store: Engine, forget: dict[str, Callable[[int], None]], restored: Callable[[], Awaitable[None]]
@@ -28,7 +29,7 @@ class Follower:
         store.on_foreign_change(self.changed)
 
     def changed(self, change: ForeignChange) -> None:
-        """Pass on one change; an empty kind stands for every one."""
+        """Inform the areas of one change; an empty kind means all kinds."""
         if not change.kind:
             for forget in self._forget.values():
                 forget(0)
@@ -36,7 +37,8 @@ class Follower:
             self._forget[change.kind](change.domain_id)
 
     async def run(self) -> None:
-        """Adopt a store that another node has restored from a backup; before, it refuses writes. Runs for ever."""
+        """Reload all values when another node has restored the store from a backup; until then the store refuses
+        writes. Runs until cancelled."""
         while True:
             await trio.sleep(POLL_S)
             if self._store.is_replaced:

@@ -1,8 +1,9 @@
-"""Notices from node to node: failures and other events that each node counts in memory, and that must count over all.
+"""Notices between nodes: failures and other events that each node counts in memory, but that must be counted over all
+nodes.
 
-A node writes its notices in batches, a few times a second, and the others read them when they are announced. So a count
-is exact within about a third of a second, and no login waits for another node. A node that starts reads the notices of
-the last minutes, its own among them: counts survive a restart.
+A node writes its notices in batches, a few times a second, and the other nodes read them when they are announced.
+Therefore a count is exact after about a third of a second, and no login waits for another node. A node that starts
+reads the notices of the last minutes, including its own, so its counts survive a restart.
 """
 
 import json
@@ -23,7 +24,7 @@ SEND_S: Final = 0.1
 READ_S: Final = 1.0
 AT_ONCE: Final = 2000
 MOST_WAITING: Final = 100_000
-"""Notices that wait for the database; the oldest are dropped."""
+"""Maximum number of notices that wait for the database. If there are more, the oldest are dropped."""
 
 Values = Sequence[JSON]
 Apply = Callable[[Values, int], None]
@@ -33,22 +34,24 @@ log = structlog.get_logger()
 
 
 class Notices(Protocol):
-    """The notices of this node to the others, and of the others to this node. is_shared: whether others may exist."""
+    """The interface to send notices to other nodes and to receive theirs. is_shared: whether there may be other
+    nodes."""
 
     is_shared: bool
 
     def send(self, kind: str, *values: JSON) -> None:
-        """Tell the other nodes, soon. May be called in any thread."""
+        """Queue a notice for the other nodes. It may be called in any thread."""
 
     def receive(self, kind: str, apply: Apply) -> None:
-        """Call a function for each notice of a kind from another node."""
+        """Register a function that is called for each notice of a kind."""
 
     async def run(self, *, task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED) -> None:
-        """Send and receive until cancelled. After `started`, the notices of the last minutes are counted."""
+        """Send and receive notices until cancelled. When `started` is called, the notices of the last minutes have been
+        counted."""
 
 
 class NoNotices:
-    """The notices of the only node: there is no other one to tell."""
+    """Notices if there is only one node: they are dropped."""
 
     is_shared = False
 
@@ -73,7 +76,7 @@ class SharedNotices:
         self._node_id = node_id
         self._waiting = deque[tuple[str, str]](maxlen=MOST_WAITING)
         self._apply: dict[str, list[Apply]] = {}
-        self._read: dict[int, int] = {}  # the last notice of each node
+        self._read: dict[int, int] = {}  # id of the last notice that was read from each node
         self._announced = trio.Event()
         store.on_foreign_change(self._changed)
 
@@ -120,7 +123,8 @@ class SharedNotices:
                 log.debug("notices_not_read", error=str(error))
 
     async def _receive(self, *, own: bool) -> None:
-        """Count new notices. own: also those of this node, which an earlier process has written."""
+        """Read and count new notices. own: whether to include the notices that an earlier process of this node has
+        written."""
         but = 0 if own else self._node_id()
         while True:
             rows = await self._store.read(lambda tx: repo.notices(tx, self._read, but, AT_ONCE))

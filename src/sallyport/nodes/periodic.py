@@ -1,4 +1,5 @@
-"""The work that one node does for all: it runs on the node with the lease, and its writes check the lease."""
+"""The periodic work that one node does for the cluster: it runs on the node with the lease, and its writes check the
+lease."""
 
 import math
 from collections.abc import Awaitable, Callable, Sequence
@@ -15,8 +16,8 @@ LOOK_S: Final = 0.25
 
 
 async def while_leading(cluster: Cluster, tasks: Sequence[Callable[[], Awaitable[object]]]) -> None:
-    """Run tasks whenever this node has the lease, until cancelled. Each task runs until it is cancelled, and starts
-    anew with the next lease."""
+    """Run tasks whenever this node has the lease, until cancelled. The tasks are cancelled when the node loses the
+    lease, and are started again when it has the lease again."""
     while True:
         while not cluster.leads:
             await trio.sleep(LOOK_S)
@@ -29,8 +30,8 @@ async def while_leading(cluster: Cluster, tasks: Sequence[Callable[[], Awaitable
 
 
 class CheckedStore:
-    """A store whose writes run after a check in their transaction. If the check raises, nothing is written. `changes`
-    is a new number each time, since other nodes write too."""
+    """A store that runs a check in the transaction of each write, before the write. If the check raises an error,
+    nothing is written. Each read of `changes` returns a new number, because other nodes write too."""
 
     def __init__(self, store: Store, check: Callable[[Tx], None]) -> None:
         self._store = store
@@ -62,5 +63,5 @@ class CheckedStore:
 
 
 def store_of_leader(store: Store, cluster: Cluster) -> Store:
-    """Return the store for work that one node does for all: a write raises LeaseLost if another node leads."""
+    """Return the store for the periodic work: a write raises LeaseLost if another node holds the lease."""
     return CheckedStore(store, cluster.check) if cluster.is_shared else store

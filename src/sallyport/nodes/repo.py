@@ -1,4 +1,5 @@
-"""The SQL of nodes, the lease, notices and the marks of master keys. The database's clock tells the time (`now_us`)."""
+"""The SQL for nodes, the lease, notices and the marks of master keys. All times are from the database's clock
+(`now_us`)."""
 
 import json
 from collections.abc import Mapping, Sequence
@@ -11,7 +12,7 @@ from sallyport.store.foreign import NOTICES
 from sallyport.store.model import Tx
 
 KEEP_US: Final = 600 * SECOND
-"""Time after which a notice is deleted. What counts for longer is stored elsewhere."""
+"""Time after which a notice is deleted. Counts that must last longer are stored elsewhere."""
 
 _LEASE: Final = "work"
 _COLUMNS: Final = (
@@ -30,12 +31,12 @@ class Lease:
 
 
 def named(tx: Tx, name: str) -> Node | None:
-    """Return a node by name. Its row is locked, so that no other process joins under the name."""
+    """Return a node by name, and lock its row, so that no other process can join under this name."""
     return tx.one(_node, f"select {_COLUMNS} {_FROM} where n.name = :name for update of n", name=name)
 
 
 def everyone(tx: Tx) -> list[Node]:
-    """Return all nodes, by name."""
+    """Return all nodes, ordered by name."""
     return tx.all(_node, f"select {_COLUMNS} {_FROM} order by n.name")
 
 
@@ -44,8 +45,8 @@ def _node(*, leads: int, **columns: object) -> Node:
 
 
 def join(tx: Tx, name: str, session: str, installation: str, version: str, schema: str, key_version: int) -> int:
-    """Write the row of a node that starts, and return its id. schema: the last step of the schema that it knows.
-    key_version: of its newest master key."""
+    """Write the row of a node that starts, and return the node's id. schema: the last schema step that the node knows.
+    key_version: the version of its newest master key."""
     found = tx.value(
         int,
         "insert into nodes (name, session, installation, version, schema, key_version, address, started_at, seen_at) "
@@ -66,7 +67,8 @@ def join(tx: Tx, name: str, session: str, installation: str, version: str, schem
 
 
 def forget_former(tx: Tx, installation: str, names: Sequence[str]) -> None:
-    """Delete the dead nodes of an installation with other names than these: it had another name or more workers."""
+    """Delete the dead nodes of an installation whose names are not in `names`. Such rows
+    remain when the node was renamed or the number of workers was reduced."""
     tx.execute(
         "delete from nodes where installation = :installation "
         f"and seen_at < now_us() - {DEAD_US} and name not in (select value from json_each(:names))",
@@ -76,7 +78,7 @@ def forget_former(tx: Tx, installation: str, names: Sequence[str]) -> None:
 
 
 def beat(tx: Tx, node_id: int, session: str, address: str) -> bool:
-    """Write a heartbeat. False: another process has joined under the name."""
+    """Write a heartbeat. Return False if another process has joined under the name."""
     sql = "update nodes set seen_at = now_us(), address = :address where id = :id and session = :session"
     return tx.execute(sql, id=node_id, session=session, address=address) == 1
 
@@ -92,17 +94,17 @@ def leave(tx: Tx, node_id: int, session: str) -> None:
 
 
 def forget(tx: Tx, name: str) -> bool:
-    """Delete a dead node and its notices. False: there is none of that name."""
+    """Delete a dead node and its notices. Return False if no dead node has the name."""
     dead = f"select id from nodes where name = :name and seen_at < now_us() - {DEAD_US}"
     tx.execute(f"delete from notices where node_id in ({dead})", name=name)
     return tx.execute(f"delete from nodes where id in ({dead})", name=name) == 1
 
 
 def renew(tx: Tx, node_id: int) -> Lease | None:
-    """Renew the lease, or take it if it has ended. Return it if the node holds it.
+    """Renew the lease, or take it if it has ended. Return the lease if the node holds it.
 
-    No heartbeat waits for a transaction that checks the lease (`holds`): a renewal does not conflict with it, and a
-    lease that it locks is taken later.
+    A heartbeat never waits for a transaction that checks the lease with `holds`: a renewal does not conflict with the
+    lock of `holds`. A node skips a locked lease, and takes it with a later heartbeat.
     """
     until = f"until = now_us() + {LEASE_US}"
     renewed = f"update leases set {until} where name = '{_LEASE}' and node_id = :id returning node_id, fence"
@@ -114,22 +116,24 @@ def renew(tx: Tx, node_id: int) -> Lease | None:
 
 
 def holds(tx: Tx, lease: Lease) -> bool:
-    """Return whether a lease is valid, and keep others from taking it until the end of the transaction."""
+    """Return whether no other node has taken the lease, and prevent other nodes from taking it until the transaction
+    ends."""
     sql = f"select 1 from leases where name = '{_LEASE}' and node_id = :id and fence = :fence for key share"
     return bool(tx.rows(sql, id=lease.node_id, fence=lease.fence))
 
 
 @dataclass(frozen=True, slots=True)
 class Replication:
-    """The replication of the database. standbys: see `replication`. is_synchronous: a commit waits for one of them."""
+    """The replication of the database. standbys: the number of standby servers, see `replication`. is_synchronous:
+    whether a commit waits for a standby server."""
 
     standbys: int
     is_synchronous: bool
 
 
 def replication(tx: Tx) -> Replication:
-    """Return the state of the replication. An unprivileged user sees that a standby is connected, or that it has a
-    slot."""
+    """Return the state of the replication. The number of standbys is that of the connected servers, or of the physical
+    replication slots if there are more."""
     found = tx.one(
         _replication,
         "select greatest((select count(*) from pg_stat_replication), "
@@ -146,7 +150,7 @@ def _replication(*, standbys: int, is_synchronous: int) -> Replication:
 
 
 def mark(tx: Tx, version: int, mark: str) -> str:
-    """Store the mark of a master key unless there is one; return the stored one."""
+    """Store the mark of a version of the master key, unless one is stored already. Return the stored mark."""
     tx.execute(
         "insert into master_keys (version, mark) values (:version, :mark) on conflict (version) do nothing",
         version=version,
@@ -157,7 +161,8 @@ def mark(tx: Tx, version: int, mark: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Notice:
-    """A notice of a node. id: grows with the commits of the node, since one connection writes them."""
+    """A notice of a node. id: increases in the order of the node's commits, because a single connection writes the
+    notices."""
 
     node_id: int
     id: int
@@ -167,15 +172,16 @@ class Notice:
 
 
 def send(tx: Tx, node_id: int, notices: Sequence[tuple[str, str]]) -> None:
-    """Store notices as (kind, content), delete expired ones, and announce them to the other nodes."""
+    """Store notices, given as (kind, content), and announce them to the other nodes. Also delete the node's expired
+    notices."""
     tx.execute("delete from notices where node_id = :id and at < now_us() - :keep", id=node_id, keep=KEEP_US)
     tx.insert("notices", ("kind", "content"), notices, same={"node_id": node_id})
     tx.rows(f"select pg_notify('sallyport', '{NOTICES} 0')")
 
 
 def notices(tx: Tx, read: Mapping[int, int], but: int, limit: int) -> list[Notice]:
-    """Return the notices of all nodes but one, those of each node in their order. read: the last one that was read, by
-    node."""
+    """Return the unread notices of all nodes except the node `but`, in order for each node. read: the id of the last
+    notice that was read from each node."""
     of_node = (
         "select * from notices where node_id = n.id and id > coalesce((:read::json ->> n.id::text)::bigint, 0) "
         "order by id limit :limit"

@@ -1,4 +1,4 @@
-"""The node among the others: it joins, sends heartbeats, and holds the lease of the periodic work."""
+"""This node in its cluster: it joins, sends heartbeats, and may hold the lease of the periodic work."""
 
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -19,14 +19,14 @@ from sallyport.store.model import Engine, Tx
 
 BEAT_S: Final = 1.0
 MARGIN_S: Final = 1.0
-"""A holder stops its work this long before others may take the lease."""
+"""The holder of the lease stops the periodic work this long before other nodes may take the lease."""
 
 log = structlog.get_logger()
 
 
 class Cluster(Protocol):
-    """What the areas know of the other nodes. id: the number of this node among all. session: random, new with each
-    start. is_shared: whether there may be other nodes."""
+    """The interface through which the areas use the cluster. id: the number of this node. session: a random text that
+    is new at each start. is_shared: whether there may be other nodes."""
 
     id: int
     session: str
@@ -44,23 +44,25 @@ class Cluster(Protocol):
         """Raise LeaseLost if another node does the periodic work. Call it in each transaction of that work."""
 
     async def join(self) -> None:
-        """Become a node. StartError: another node has the name, or the master key differs. Raises StoreError."""
+        """Join the cluster. StartError: another node has the same name, or its master key differs. Raises
+        StoreError."""
 
     async def check_key(self) -> None:
-        """Check the master key without joining. StartError: it is not that of the nodes. Raises StoreError."""
+        """Check the master key without joining. StartError: the other nodes have another master key. Raises
+        StoreError."""
 
     async def run(self) -> None:
         """Send heartbeats until cancelled."""
 
     async def everyone(self) -> list[Node]:
-        """Return all nodes, by name. Raises StoreError."""
+        """Return all nodes, ordered by name. Raises StoreError."""
 
     async def forget(self, name: str) -> bool:
-        """Delete a dead node. False: there is none of that name. Raises StoreError."""
+        """Delete a dead node. Return False if no dead node has the name. Raises StoreError."""
 
 
 class Alone:
-    """The only node, on the embedded database."""
+    """The only node, if the service uses the embedded database."""
 
     id = 0
     session = ""
@@ -76,20 +78,20 @@ class Alone:
         self._started_at = 0
 
     def check(self, tx: Tx) -> None:
-        """Do nothing: no other node can take over."""
+        """Do nothing, because no other node can do the periodic work."""
 
     async def join(self) -> None:
-        """Note the time: the lock of the data directory keeps others away."""
+        """Record the start time. The lock of the data directory prevents a second node."""
         self._started_at = self._clock()
 
     async def check_key(self) -> None:
-        """Do nothing: no other node has a key."""
+        """Do nothing, because no other node has a master key."""
 
     async def run(self) -> None:
         """Do nothing."""
 
     async def everyone(self) -> list[Node]:
-        """Return this node, if it has joined."""
+        """Return only this node, or an empty list before `join`."""
         if not self._started_at:
             return []
         now, address = self._clock(), self._address()
@@ -103,14 +105,15 @@ class Alone:
 @dataclass(slots=True)
 class _Held:
     lease: repo.Lease
-    until: float  # of the monotonic clock
+    until: float  # time of the monotonic clock
 
 
 class Nodes:
     """This node and the others. Call `join` before the first login.
 
-    name: of this process. names: of all processes with this data directory. installation: the id of that directory.
-    keys: returns the master keys by version. address: returns the URL of HTTP, for people.
+    name: the name of this process. names: the names of all processes with this data directory. installation: the id of
+    the data directory. keys: returns the master keys by version. address: returns the URL of the HTTP listener, which
+    is only displayed.
     """
 
     is_shared = True
@@ -156,8 +159,8 @@ class Nodes:
             raise LeaseLost("another node does the periodic work")
 
     async def join(self) -> None:
-        """Take the name. StartError: a node with this name runs, or the master key is not that of the other nodes.
-        Raises StoreError."""
+        """Join under the name of this process. StartError: a node with this name runs, or the other nodes have another
+        master key. Raises StoreError."""
         self.id = await self._store.write_aside(self._join)
 
     async def check_key(self) -> None:
@@ -176,7 +179,7 @@ class Nodes:
     def _join(self, tx: Tx) -> int:
         self._check_key(tx)
         before = repo.named(tx, self.name)
-        # The lock of the data directory shows that no other process of this installation runs.
+        # This process holds the lock of the data directory, so no other process of this installation runs.
         if before is not None and before.is_alive and before.installation != self._installation:
             raise StartError(
                 f"a node named {self.name} runs already (last heartbeat {before.silent_us / SECOND:.1f} s ago): set "
@@ -194,7 +197,8 @@ class Nodes:
         )
 
     async def run(self) -> None:
-        """Send heartbeats until cancelled. StartError: another process has taken the name."""
+        """Send heartbeats until cancelled. StartError: another process has joined under the name of this node, or a
+        newer version has migrated the database."""
         try:
             while True:
                 try:
@@ -234,9 +238,9 @@ class Nodes:
             log.warning("heartbeat_failed", node=self.name, error=str(error))
 
     async def everyone(self) -> list[Node]:
-        """Return all nodes, by name. Raises StoreError."""
+        """Return all nodes, ordered by name. Raises StoreError."""
         return await self._store.read(repo.everyone)
 
     async def forget(self, name: str) -> bool:
-        """Delete a dead node. False: there is none of that name. Raises StoreError."""
+        """Delete a dead node. Return False if no dead node has the name. Raises StoreError."""
         return await self._store.write(lambda tx: repo.forget(tx, name))

@@ -1,4 +1,4 @@
-"""Exports the state of all nodes, and of the database's replication, as metrics of this node."""
+"""This module exports the state of all nodes, and of the database's replication, as metrics of this node."""
 
 import structlog
 import trio
@@ -15,7 +15,7 @@ log = structlog.get_logger()
 
 
 class Watch:
-    """Reads the table of nodes every LOOK_S seconds."""
+    """A task that reads the table of nodes every LOOK_S seconds and updates the metrics."""
 
     def __init__(self, cluster: Cluster, store: Store, metrics: NodeMetrics) -> None:
         self._cluster = cluster
@@ -24,7 +24,7 @@ class Watch:
         metrics.watch(lambda: cluster.leads, lambda: cluster.silent_s)
 
     async def run(self) -> None:
-        """Read until cancelled."""
+        """Update the metrics until cancelled."""
         while True:
             try:
                 await self.look()
@@ -33,7 +33,7 @@ class Watch:
             await trio.sleep(LOOK_S)
 
     async def look(self) -> None:
-        """Read once. Raises StoreError."""
+        """Update the metrics once. Raises StoreError."""
         nodes = await self._cluster.everyone()
         alive = sum(each.is_alive for each in nodes)
         self._metrics.seen(alive, len(nodes) - alive, led=any(each.leads for each in nodes))

@@ -1,4 +1,4 @@
-"""Connections that the service makes: to second factors, directories, upstream servers.
+"""The connections that the service makes to second factors, directories and upstream servers.
 
 egress  the allowed addresses, and the limit of a tenant's sockets
 pool    connections of HTTP clients to allowed addresses

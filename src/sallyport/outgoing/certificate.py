@@ -1,4 +1,5 @@
-"""The reason why a server's certificate is refused, for an admin: expired, for another name, or of an unknown issuer.
+"""Find the reason why a server's certificate was refused, so that an admin can read it: the certificate has expired, is
+for another name, or has an unknown issuer.
 
 `ssl` reports a code without the certificate. A second connection reads the certificate without a check, and sends
 nothing else.
@@ -26,11 +27,11 @@ ISSUER_UNKNOWN: Final = frozenset({18, 19, 20, 21})
 _LONGEST: Final = 200
 _NAMES: Final = 5
 SYSTEM: Final = "the system's certificates (update-ca-certificates), then restart the service"
-"""The place of trusted certificates, if no setting has them."""
+"""The text that names the place of the trusted certificates if no setting has them."""
 
 
 def verification_error(error: BaseException) -> ssl.SSLCertVerificationError | None:
-    """Return the certificate error among the causes of an error; None if there is none."""
+    """Return the certificate error among the causes of an error, or None if there is none."""
     cause: BaseException | None = error
     while cause is not None and not isinstance(cause, ssl.SSLCertVerificationError):
         cause = cause.__cause__ or cause.__context__
@@ -46,7 +47,8 @@ async def why_refused(
     trusted: str = SYSTEM,
 ) -> str:
     """Return the reason why a host's certificate was refused. connect: opens a stream that is ready for TLS. threads:
-    limits the tenant's concurrent handshakes. trusted: the place of the trusted certificates, as an admin sets it."""
+    limits the tenant's concurrent handshakes. trusted: the place of the trusted certificates, by the name that an admin
+    knows."""
     leaf: bytes | None = None
     try:
         stream = await connect()
@@ -56,7 +58,7 @@ async def why_refused(
         finally:
             await trio.aclose_forcefully(stream)
     except (OSError, trio.BrokenResourceError):
-        pass  # without the certificate, only the code describes the error
+        pass  # without the certificate, the error can be described only by its code
     why = None
     if leaf is not None:
         why = await trio.to_thread.run_sync(_described, error.verify_code, leaf, host, trusted)
@@ -89,7 +91,7 @@ def _described(code: int, leaf: bytes, host: str, trusted: str) -> str | None:
 
 
 def _names(certificate: x509.Certificate) -> list[str]:
-    """Return at most five names of a certificate, DNS names before addresses."""
+    """Return at most five names of a certificate. DNS names precede IP addresses."""
     from cryptography import x509
 
     try:

@@ -1,12 +1,12 @@
 """The setting `egress`: the networks that the service may connect to.
 
-Tenants configure names of hosts, and the owner of a name decides its addresses for each look-up. The service resolves a
-name once for each connection, checks the addresses, and connects to a checked address.
+Tenants configure names of hosts, and the owner of a name decides, at each look-up, which addresses it has. The service
+resolves a name once for each connection, checks the addresses, and connects to a checked address.
 
 A tenant sees only `address not allowed`. The log and the commands of the installation show the network to add.
 
-A look-up takes a thread until it ends. Each tenant has a limit of its own, so slow names delay neither other tenants
-nor the store.
+A look-up occupies a thread until it ends. Each tenant has its own limit of concurrent look-ups, so that slow names
+delay neither other tenants nor the store.
 """
 
 from __future__ import annotations
@@ -51,14 +51,15 @@ NOT_BY_DEFAULT: Final = tuple(
 AT_ONCE: Final = 16
 """Maximum number of concurrent look-ups of one tenant; further look-ups wait."""
 MOST_ADDRESSES: Final = 16
-"""Maximum number of a host's addresses that are checked. A name can have 4,000 addresses, and checking them took 55
+"""Maximum number of a host's addresses that are checked. A name can have 4,000 addresses, and checking so many takes 55
 ms."""
 TURNS: Final = 4
-"""Number of answers that are read in one turn of the event loop. Most take less than a millisecond."""
+"""Maximum number of answers that are read in one turn of the event loop. Reading most answers takes less than a
+millisecond."""
 DENIED_HOSTS: Final = 64
 """Maximum number of denied hosts that are remembered for one tenant."""
 HANDSHAKES: Final = 4
-"""Maximum number of one tenant's TLS handshakes whose arithmetic runs concurrently (`outgoing.tls`)."""
+"""Maximum number of one tenant's TLS handshakes that compute at the same time (`outgoing.tls`)."""
 
 LookUp: TypeAlias = Callable[[str, int, socket.SocketKind], Sequence[str]]
 
@@ -66,7 +67,7 @@ log = structlog.get_logger()
 
 
 def look_up(host: str, port: int, kind: socket.SocketKind) -> list[str]:
-    """Return the addresses of a host, in the order that the system prefers. Blocks until the DNS answers.
+    """Return the addresses of a host, in the order that the system prefers. This call blocks until the DNS answers.
 
     Raises OSError, UnicodeError.
     """
@@ -98,8 +99,8 @@ class Egress:
         return Egress(self._rules, self._look_up, self.turns.for_tenant())
 
     def allows(self, address: str) -> bool:
-        """Return whether the service may connect to an IP address, given as text. An IPv4 address in IPv6 form counts
-        as IPv4.
+        """Return whether the service may connect to an IP address, which is given as text. An IPv4 address in IPv6 form
+        counts as IPv4.
 
         OSError: the kernel did not answer.
         """
@@ -114,8 +115,8 @@ class Egress:
     def check(self, host: str, addresses: Sequence[str]) -> list[str]:
         """Return the addresses of a host to which the service may connect.
 
-        AddressNotAllowed: none is allowed. The log names the networks to add, once for each host. ProviderError: the
-        kernel did not answer.
+        AddressNotAllowed: none is allowed. For each host, the log names once the networks that an admin must add to
+        allow it. ProviderError: the kernel did not answer.
         """
         try:
             allowed = [address for address in addresses if self.allows(address)]
@@ -130,7 +131,8 @@ class Egress:
         return allowed
 
     def advice(self) -> list[str]:
-        """Return a line for each recently denied host, with the networks to add. Never show these lines to a tenant."""
+        """Return a line for each recently denied host. It names the networks that must be added to allow the host.
+        Never show these lines to a tenant."""
         return [f"{host}: {AddressNotAllowed(missing).advice}" for host, missing in self._denied.items()]
 
     async def resolve(self, host: str, port: int, kind: socket.SocketKind = socket.SOCK_STREAM) -> list[str]:
@@ -160,7 +162,7 @@ def _is_address(host: str) -> bool:
 
 
 def _reached(text: str) -> _IPAddress:
-    """Return the address that a connection to this address reaches. ValueError: not an IP address."""
+    """Return the address that a connection to this address reaches. ValueError: the text is not an IP address."""
     address = ipaddress.ip_address(text)
     if isinstance(address, ipaddress.IPv4Address):
         return address
@@ -172,10 +174,9 @@ def _reached(text: str) -> _IPAddress:
 
 
 def _is_own(address: _IPAddress) -> bool:
-    """Return whether the kernel delivers packets for an address to this machine, or by broadcast or multicast.
-
-    The routing table decides (rtnetlink(7), 20 microseconds), so an address that the machine gets later counts too.
-    """
+    """Return whether the kernel delivers packets for an address to this machine itself, or sends them by broadcast or
+    multicast. The routing table decides this (rtnetlink(7)), so an address that the machine gets later also counts. A
+    call takes 20 microseconds."""
     destination = address.packed
     family = socket.AF_INET if address.version == 4 else socket.AF_INET6
     route = struct.pack("=8BI", family, address.max_prefixlen, 0, 0, 0, 0, 0, 0, 0)  # struct rtmsg
@@ -186,7 +187,7 @@ def _is_own(address: _IPAddress) -> bool:
     message_type: int
     route_type: int
     message_type, route_type = struct.unpack_from("=4xH17xB", answer)
-    return message_type == _RTM_NEWROUTE and route_type != _RTN_UNICAST  # without a route there is no connection
+    return message_type == _RTM_NEWROUTE and route_type != _RTN_UNICAST  # without a route, no connection is possible
 
 
 _NLM_F_REQUEST: Final = 1
@@ -198,7 +199,7 @@ _RTN_UNICAST: Final = 1
 
 MOST: Final = 4096
 _AT_ONCE: Final = 64
-"""Number of idle connections that are closed together when no socket is left."""
+"""Number of idle connections that are closed at once when no socket is left."""
 
 
 class Idle(Protocol):
@@ -209,10 +210,10 @@ class Idle(Protocol):
 
 
 class Sockets:
-    """The sockets of one tenant's connections, of which at most `most` are open.
+    """The sockets of one tenant's connections. At most `most` sockets are open at the same time.
 
-    A tenant has up to a thousand domains, each with servers and pools. Without a limit for all of them, their
-    connections would take every file descriptor of the service.
+    A tenant has up to a thousand domains, each with servers and pools. Without a common limit, their connections could
+    use all file descriptors of the service.
 
     idle: connections that can be closed if too many sockets are open, the oldest first.
     """
@@ -223,7 +224,7 @@ class Sockets:
         self.idle: OrderedDict[Idle, None] = OrderedDict()
 
     def open(self, address: str, kind: socket.SocketKind) -> socket.socket:
-        """Return a new non-blocking socket for an IP address. OSError: too many are open."""
+        """Return a new non-blocking socket for an IP address. OSError: too many sockets are open."""
         while len(self._open) >= self._most:
             self._make_room()
         family = socket.AF_INET6 if ":" in address else socket.AF_INET

@@ -1,4 +1,4 @@
-"""The types of providers' fields: the form of the interface's values, checked before anything is stored.
+"""The types of the fields that configure providers. They check the form of a value before it is stored.
 
 Error messages name the accepted values and never repeat a value (`base/validation.py`).
 """
@@ -33,7 +33,7 @@ def _authority(value: str) -> str:
 
 
 def origin(authority: str) -> str:
-    """Return the base URL of an Authority: https, but plain http for a loopback host with a port."""
+    """Return the base URL of an Authority. The scheme is https; for a loopback host with a port, it is http."""
     return f"http://{authority}" if ":" in authority else f"https://{authority}"
 
 
@@ -87,11 +87,11 @@ Authority = Annotated[str, Field(min_length=1, max_length=255), AfterValidator(_
 """The host of an https service. For tests and local gateways, the service uses plain http for a loopback host with a
 port, such as 127.0.0.1:8123 or localhost:8123. `origin` makes the URL."""
 ServerUrl = Annotated[str, Field(min_length=1, max_length=2048), AfterValidator(_url)]
-"""An https URL, or http on loopback; without credentials and fragment."""
+"""An https URL, or an http URL of a loopback host. It must have no credentials and no fragment."""
 Key = Annotated[str, Field(min_length=1, max_length=255, pattern=r"^[\x21-\x7e]+$"), BeforeValidator(_stripped)]
 """A public identifier that a provider issued."""
 SecretKey = Annotated[SecretStr, Field(min_length=1, max_length=1024), AfterValidator(_secret)]
-"""A secret that a provider issued, in characters that a header can carry."""
+"""A secret that a provider issued. It has only characters that an HTTP header can have."""
 SharedKey = Annotated[SecretStr, Field(min_length=1, max_length=1024), AfterValidator(_plain)]
 """A secret of any printable characters, used as a key in UTF-8."""
 Certificates = Annotated[str, Field(max_length=MAX_CERTIFICATES_LENGTH), AfterValidator(_certificates)]
@@ -101,7 +101,7 @@ KeyText = Annotated[SecretStr, Field(max_length=MAX_KEY_LENGTH), AfterValidator(
 
 
 def revealed(fields: BaseModel) -> dict[str, object]:
-    """Return all configured fields, secrets included, so that they can be sealed."""
+    """Return all configured fields, including secrets, so that they can be sealed."""
     return {name: _plain_value(getattr(fields, name)) for name in type(fields).model_fields}
 
 

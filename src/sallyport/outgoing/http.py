@@ -1,4 +1,4 @@
-"""The HTTP clients of providers: httpx on trio, which connects only to allowed addresses.
+"""The HTTP clients of providers. They use httpx on trio, and connect only to allowed addresses.
 
     client = host.http("https://mfa.example.com", headers={...})
     document = json_object(await exchange(client, "POST", "/validate/check", data={...}))
@@ -34,8 +34,8 @@ from sallyport.outgoing.tls import client_context
 
 USER_AGENT: Final = f"Sallyport/{__version__}"
 _MOST_PARTS: Final = 20_000
-"""Maximum number of objects and arrays in a JSON answer: 87,000 in 256 KiB took 23 ms."""
-_BACK_OFF_S: Final = 5.0  # after a 429 without a time
+"""Maximum number of objects and arrays in a JSON answer. Parsing 87,000 of them in 256 KiB took 23 ms."""
+_BACK_OFF_S: Final = 5.0  # after an answer with status 429 that states no time
 
 _FAILURES: Final = (httpx.HTTPError, httpx.InvalidURL, httpx.StreamError, ValueError)
 
@@ -52,8 +52,8 @@ Json = Mapping[str, object]
 class HttpFactory:
     """A factory of the HTTP clients of providers.
 
-    egress, look_up: see `Egress`. verify: the TLS context with the trusted authorities; by default those of the
-    system's trust store, which may include an admin's own CA.
+    egress, look_up: see `Egress`. verify: the TLS context with the trusted authorities. By default, these are the
+    authorities in the system's trust store, which may include an admin's own CA.
     """
 
     def __init__(
@@ -64,13 +64,14 @@ class HttpFactory:
         look_up: LookUp = look_up,
     ) -> None:
         self.egress = Egress(egress, look_up)
-        # Made with the first client: reading the system's trust store takes 20 ms, and many processes need no client.
+        # The context is made with the first client, because reading the system's trust store takes 20 ms and many
+        # processes need no client.
         self._trust = cache(lambda: verify or client_context())
         self._tenants: dict[int, HttpFactory] = {}
-        logging.getLogger("httpx").setLevel(logging.WARNING)  # httpx logs every URL, with names of users
+        logging.getLogger("httpx").setLevel(logging.WARNING)  # httpx logs every URL, and URLs contain names of users
 
     def of(self, tenant_id: int) -> HttpFactory:
-        """Return a tenant's own factory, so that one tenant's slow DNS and many answers cannot delay others."""
+        """Return a tenant's own factory, so that slow DNS or many answers of one tenant cannot delay other tenants."""
         own = self._tenants.get(tenant_id)
         if own is None:
             own = self._tenants[tenant_id] = copy.copy(self)
@@ -78,7 +79,7 @@ class HttpFactory:
         return own
 
     def __call__(self, base_url: str, *, headers: Mapping[str, str] | None = None, timeout_s: float = 10.0) -> Client:
-        """Return a client for one origin, for `exchange`. timeout_s: default time limit of one exchange.
+        """Return a client for one origin, for `exchange`. timeout_s: the default time limit of one exchange.
 
         The client keeps no cookies, follows no redirects and reads no settings from the environment. Close it with
         `aclose`.
@@ -122,9 +123,9 @@ async def exchange(
     """Send a request and return its whole answer: a status below 500 other than 3xx and 429, with at most `most`
     octets.
 
-    url: a path under the client's base URL, or an absolute URL of its origin. data: a form. timeout_s: time limit from
-    the first octet to the last; None: the client's. ProviderError: there is no such answer; the message names the host,
-    but neither path nor content. Cancelling drops the connection.
+    url: a path under the client's base URL, or an absolute URL of its origin. data: a form. timeout_s: the time limit
+    of the whole exchange; if None, the default of the client is used. ProviderError: there is no such answer; the
+    message names the host, but neither the path nor any content. If the call is cancelled, the connection is closed.
     """
     host = client.base_url.host
     await client.pool.egress.turns.take()
@@ -141,10 +142,11 @@ async def exchange(
         )
         if origin_of(request.url) != origin_of(client.base_url):
             raise ProviderError(f"{host}: the URL of another server was given, which is not requested")
-        # Not through the client, which would look for cookies, redirects and hooks; these are not used.
+        # The client's own methods are not used: they would look for cookies, redirects and hooks, which this service
+        # does not use.
         answer = await client.pool.fetch(request, most)
     except _FAILURES as error:
-        # `from None`, since a traceback would show the request with its headers.
+        # `from None`, because a traceback would show the request with its headers.
         raise ProviderError(f"{host}: {_why(error)}") from None
     received = httpx.Headers(answer.headers)
     _check(answer.status, received, host)
@@ -178,21 +180,21 @@ def _json(response: httpx.Response) -> object:
 
 
 def member(document: object, *path: str) -> object:
-    """Return the value at a path of keys in a JSON document; None if there is no value."""
+    """Return the value at a path of keys in a JSON document, or None if there is no value."""
     for key in path:
         document = document.get(key) if isinstance(document, dict) else None
     return document
 
 
 def text_at(document: object, *path: str) -> str:
-    """Return the text at a path of keys in a JSON document; empty if there is none. The text can always be encoded in
-    UTF-8."""
+    """Return the text at a path of keys in a JSON document, or an empty text if there is none. The text can always be
+    encoded in UTF-8."""
     found = member(document, *path)
     return found.encode(errors="replace").decode() if isinstance(found, str) else ""
 
 
 def _check(status: int, headers: httpx.Headers, host: str) -> None:
-    if headers.get("Content-Encoding", "identity") != "identity":  # a small compressed answer could grow
+    if headers.get("Content-Encoding", "identity") != "identity":  # a small compressed answer could become large
         raise ProviderError(f"{host}: answered compressed, which was not asked for")
     if status == 429:
         after = _retry_after(headers)
@@ -205,13 +207,13 @@ def _check(status: int, headers: httpx.Headers, host: str) -> None:
 
 
 def _retry_after(headers: httpx.Headers) -> float:
-    """Return the seconds to wait, from Retry-After as a number or a date (RFC 9110 section 10.2.3), or
-    X-Rate-Limit-Reset."""
+    """Return the seconds to wait. They are taken from Retry-After, which has a number or a date (RFC 9110 section
+    10.2.3), or from X-Rate-Limit-Reset."""
     retry, reset = headers.get("Retry-After", ""), headers.get("X-Rate-Limit-Reset", "")
     if retry.isdecimal():
         return max(float(retry[:9]), 1.0)
     try:
-        # Compared with the server's own clock, since this machine's may differ.
+        # The date is compared with the server's own clock, because the clock of this machine may differ.
         now = parsedate_to_datetime(headers["Date"]).timestamp()
         until = parsedate_to_datetime(retry).timestamp() if retry else float(reset)
     except (KeyError, ValueError, TypeError, OverflowError):
@@ -220,7 +222,8 @@ def _retry_after(headers: httpx.Headers) -> float:
 
 
 def _why(error: BaseException) -> str:
-    """Describe a failure for an admin. Texts of libraries may quote sent values, so none is repeated."""
+    """Describe a failure for an admin. Messages of libraries may quote values that were sent, so they are not
+    repeated."""
     if isinstance(error, (TooLong, NotConnected)):
         return str(error)
     if _tls_error(error) is not None:

@@ -1,9 +1,9 @@
-"""Private keys and certificates that a tenant supplies, read at a bounded cost.
+"""Read private keys and certificates that a tenant supplies, at a bounded cost.
 
 A key derivation, a check of an RSA key's primes and the arithmetic of a long key can each take seconds, so:
 
 - An encrypted key is refused by its label, before anything is parsed.
-- RSA keys have at most 4096 bits, in certificates too, and EC keys are on named curves.
+- RSA keys, including those in certificates, have at most 4096 bits, and EC keys are on named curves.
 - `cryptography` holds the interpreter lock while it checks an RSA key: 35 ms for 2048 bits, 260 ms for 4096, 3.7 s for
   8192. That check is skipped. A trial signature, which does not hold the lock, shows that the key works.
 
@@ -30,25 +30,26 @@ if TYPE_CHECKING:
 
 MAX_BITS: Final = 4096
 MAX_CERTIFICATES: Final = 16
-"""Maximum number of certificates. OpenSSL takes 0.3 ms for each, and the interpreter lock is held meanwhile."""
+"""Maximum number of certificates. OpenSSL takes 0.3 ms for each certificate, and holds the interpreter lock during this
+time."""
 MAX_CERTIFICATES_LENGTH: Final = 65_536
 MAX_KEY_LENGTH: Final = 8192
-"""Maximum length of a key in characters; an RSA key of 4096 bits has 3,300."""
+"""Maximum length of a key in characters. An RSA key of 4096 bits has 3,300 characters."""
 _ENCRYPTED: Final = ("ENCRYPTED PRIVATE KEY", "Proc-Type: 4,ENCRYPTED", "DEK-Info:")
 _EXPONENT: Final = 1 << 32
-"""Limit of the public exponent, since verification takes longer with a longer exponent. In practice it is 65537."""
+"""Limit of the public exponent, because verification takes longer with a longer exponent. In practice it is 65537."""
 
 
 def is_encrypted(text: str) -> bool:
-    """Return whether a PEM text carries the label of an encrypted key (PKCS#8, or RFC 1421 section 4.6)."""
+    """Return whether a PEM text has the label of an encrypted key (PKCS#8, or RFC 1421 section 4.6)."""
     return any(label in text for label in _ENCRYPTED)
 
 
 def private_key(text: str) -> PrivateKey:
     """Return the private key in a PEM text or a JWK (RFC 7518 section 6); an RSA key must pass a trial signature.
 
-    PemError: the key is encrypted, too long, of another kind, or does not sign. Takes up to 70 ms, most of it without
-    the interpreter lock: call it in a worker thread.
+    PemError: the key is encrypted, too long, of another kind, or does not sign. Call it in a worker thread, because it
+    takes up to 70 ms, most of this time without the interpreter lock.
     """
     from cryptography.exceptions import UnsupportedAlgorithm
     from cryptography.hazmat.primitives.asymmetric import ec, ed448, ed25519, rsa
@@ -73,7 +74,8 @@ def private_key(text: str) -> PrivateKey:
 
 
 def certificates(text: str) -> list[x509.Certificate]:
-    """Return the certificates in a PEM text. PemError: it holds none or too many, or one has an unsupported key."""
+    """Return the certificates in a PEM text. PemError: the text has no certificate or too many, or a certificate has an
+    unsupported key."""
     from cryptography import x509
     from cryptography.exceptions import UnsupportedAlgorithm
     from cryptography.hazmat.primitives.asymmetric import ec, ed448, ed25519, rsa

@@ -1,9 +1,9 @@
-"""The connections of an HTTP client: a transport for httpx, on trio and h11.
+"""The connections of an HTTP client, as a transport for httpx that uses trio and h11.
 
-An exchange through httpx's own transport takes 1.4 ms of CPU, 1.0 of it in its pool, locks and layers. Here a request
-takes the idle connection that was used last, or opens one, and h11 parses the answer. The answer is read to its end
-before it is returned, so a connection serves one request at a time. The pool supports HTTP/1.1 only, without proxies
-and redirects.
+An exchange through httpx's own transport takes 1.4 ms of CPU time, of which its pool, locks and layers take 1.0 ms. In
+this transport, a request takes the idle connection that was used last or opens a new one, and h11 parses the answer.
+The answer is read to its end before it is returned, so a connection serves one request at a time. The pool supports
+HTTP/1.1 only, without proxies and redirects.
 
 A name is resolved for each new connection, and the service connects to an address that `egress` allows; SNI and the
 check of the certificate use the name. Tenants take turns in reading answers.
@@ -33,7 +33,7 @@ from sallyport.outgoing.tls import secured
 
 MAX_BODY: Final = 256 * 1024
 KEPT_S: Final = 30.0
-"""Time after which an idle connection is not used again, since the server may be about to close it."""
+"""Time after which an idle connection is not used again, because the server may be about to close it."""
 MOST_CONNECTIONS: Final = 2048
 _READ: Final = 4096
 """Maximum number of octets that are parsed in one step. With chunks of a single octet, a step takes 10 ms."""
@@ -44,16 +44,17 @@ Origin = tuple[str, str, int]
 
 
 class NotConnected(httpx.ConnectError):
-    """The server cannot be reached, or its certificate is not trusted. The message is for an admin."""
+    """The error for a server that cannot be reached, or whose certificate is not trusted. The message is for an
+    admin."""
 
 
 class TooLong(httpx.ReadError):
-    """An answer is longer than the limit. The message is for an admin."""
+    """The error for an answer that is longer than the limit. The message is for an admin."""
 
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """A whole answer, as received."""
+    """A complete answer, as the server has sent it."""
 
     status: int
     headers: list[tuple[bytes, bytes]]
@@ -105,8 +106,8 @@ class Connection:
             self._http.receive_data(bytes(octets))
 
     def keep(self, now: float) -> bool:
-        """Prepare the connection for another request. Return False if the last answer is incomplete, or followed by
-        more octets."""
+        """Prepare the connection for another request. Return False if the last answer is incomplete, or if more octets
+        follow it."""
         self.used_at = now
         http = self._http
         if http.our_state is not h11.DONE or http.their_state is not h11.DONE or http.trailing_data[0]:
@@ -120,13 +121,13 @@ class Connection:
         return now < self.used_at + KEPT_S and self._socket.fileno() >= 0 and not self._socket.is_readable()
 
     def close(self) -> None:
-        """Close the connection at once. No server needs the closure alert of TLS."""
+        """Close the connection at once, without TLS's closure alert, which no server needs."""
         self._socket.close()
 
 
 class Pool(httpx.AsyncBaseTransport):
-    """A pool of connections, each kept for the next request to the same origin. At most `most` requests run; others
-    wait.
+    """A pool of connections. Each connection is kept for the next request to the same origin. At most `most` requests
+    run at a time; other requests wait.
 
     trust: the TLS context, with the trusted authorities.
     """
@@ -178,7 +179,7 @@ class Pool(httpx.AsyncBaseTransport):
         return answer
 
     def _take(self, origin: Origin) -> Connection | None:
-        """Return the idle connection that was used last, or None; close connections that cannot be used again."""
+        """Return the idle connection that was used last, or None. Close connections that cannot be used again."""
         kept, now = self._kept[origin], trio.current_time()
         while kept and kept[0].used_at + KEPT_S <= now:
             self._take_out(kept.popleft()).close()
@@ -194,8 +195,8 @@ class Pool(httpx.AsyncBaseTransport):
         return connection
 
     async def _connect(self, scheme: str, host: str, port: int) -> Connection:
-        """Return a new connection to a host, with TLS for https. NotConnected: no connection, or an untrusted
-        certificate."""
+        """Return a new connection to a host, with TLS for https. NotConnected: the connection failed, or the
+        certificate is not trusted."""
         stream = await self._stream(host, port)
         if scheme == "http":
             return Connection(stream, stream.socket, self.egress.turns)
@@ -223,7 +224,7 @@ class Pool(httpx.AsyncBaseTransport):
             raise NotConnected(no_connection(error, port)) from error
 
     async def aclose(self) -> None:
-        """Close the idle connections now, and each other connection after its answer."""
+        """Close the idle connections now, and every other connection after its answer."""
         self._closed = True
         for kept in self._kept.values():
             while kept:

@@ -1,8 +1,10 @@
-"""TLS for connections to servers that a tenant configures. No server's choice of parameters blocks the event loop.
+"""TLS for connections to servers that a tenant configures. A server cannot block the event loop by its choice of
+parameters.
 
 A server chooses the Diffie-Hellman group and the certificates that its client has to verify. With a prime of 9,900 bits
-a handshake took 2.4 s, with `ffdhe8192` 0.6 s. Contexts therefore offer no finite-field ciphers of TLS 1.2, and
-`secured` does the arithmetic of a handshake in a worker thread; `ssl` releases the interpreter lock meanwhile.
+a handshake took 2.4 s, and with `ffdhe8192` it took 0.6 s. Therefore contexts do not offer the finite-field ciphers of
+TLS 1.2. `secured` does the arithmetic of a handshake in a worker thread, during which `ssl` releases the interpreter
+lock.
 """
 
 from __future__ import annotations
@@ -21,8 +23,9 @@ _READ: Final = 16 << 10
 
 
 def client_context(authorities: str | None = None) -> ssl.SSLContext:
-    """Return a context that verifies servers. authorities: trusted certificates in PEM; None for the system's store,
-    which takes 20 ms to read. PemError: `authorities` holds no certificate, or one that is not accepted."""
+    """Return a context that verifies servers. authorities: the trusted certificates in PEM; if None, the system's trust
+    store is read, which takes 20 ms. PemError: `authorities` has no certificate, or has a certificate that is not
+    accepted."""
     trusted = None if authorities is None else certificates_pem(authorities)
     context = ssl.create_default_context(cadata=trusted)
     context.set_ciphers(_CIPHERS)
@@ -39,8 +42,8 @@ def unverified_context() -> ssl.SSLContext:
 
 
 def show_certificate(context: ssl.SSLContext, certificate: str, key: str) -> None:
-    """Make a context present a client certificate; certificate and key are in PEM. PemError: the certificate or the key
-    is not accepted. ssl.SSLError: the key does not belong to the certificate."""
+    """Configure a context to present a client certificate. certificate, key: PEM texts. PemError: the certificate or
+    the key is not accepted. ssl.SSLError: the key does not belong to the certificate."""
     pems = f"{certificates_pem(certificate)}{key_pem(key)}"
     kept = os.memfd_create("certificate", os.MFD_CLOEXEC)  # ssl reads only files, and a key must not be on disk
     try:
@@ -85,10 +88,10 @@ class _Wrapper:
 async def secured(
     stream: trio.SocketStream, context: ssl.SSLContext, host: str, threads: trio.CapacityLimiter
 ) -> trio.SSLStream[trio.SocketStream]:
-    """Return the stream with TLS, after a handshake whose arithmetic ran in worker threads.
+    """Do a TLS handshake on a stream, with its arithmetic in worker threads, and return the encrypted stream.
 
     host: the name that the server's certificate must have. threads: limits the tenant's concurrent handshakes.
-    trio.BrokenResourceError, with ssl.SSLError as its cause: there is no TLS, or the certificate is not trusted.
+    trio.BrokenResourceError, with ssl.SSLError as its cause: the handshake failed, or the certificate is not trusted.
     """
     wrapper = _Wrapper(context)
     tls = trio.SSLStream(stream, cast("ssl.SSLContext", wrapper), server_hostname=host, https_compatible=True)

@@ -1,5 +1,5 @@
-"""The check of a password against the rules of a policy. It returns every rule that the password fails, with a message
-that never contains the password.
+"""This module checks a password against the rules of a policy. It returns every rule that the password fails, with a
+message that never contains the password.
 
 There are two families of rules:
 
@@ -30,10 +30,10 @@ from sallyport.base.agentwire.state import First, Quality, Rules
 from sallyport.base.text import counted
 
 SHORTEST: Final = 6
-"""The lowest effective minlen: libpwquality raises a smaller value to it."""
+"""The lowest effective minlen. libpwquality raises a smaller value to this value."""
 CLASSES: Final = 4
 """The number of character classes (digits, uppercase, lowercase, others). libpwquality reduces a larger minclass to
-it."""
+this number."""
 SHORTEST_NAME: Final = 4
 """Minimum length of a user name for usercheck. libpwquality ignores shorter names."""
 _DIGIT, _UPPER, _LOWER, _OTHER = range(CLASSES)
@@ -60,8 +60,8 @@ GUIDANCE: Final = Rules(quality=Quality(minlen=8, minclass=3))
 
 @dataclass(frozen=True, slots=True)
 class Failure:
-    """A rule that a password fails. rule: the name of its field; `empty` or `palindrome` for the checks that have no
-    field."""
+    """A rule that a password fails. rule: the name of the rule's field; `empty` or `palindrome` for the checks that
+    have no field."""
 
     rule: str
     message: str
@@ -100,7 +100,7 @@ def _strictest_quality(many: Sequence[Quality]) -> Quality:
 
 
 def _least(bounds: Iterable[int]) -> int:
-    """Return the smallest upper bound, or 0 if there is none. A bound of 0 means no bound."""
+    """Return the smallest upper bound, or 0 if there is none. A bound of 0 means that there is no limit."""
     return min((each for each in bounds if each), default=0)
 
 
@@ -168,7 +168,7 @@ def failures(rules: Rules, password: str, user_name: str = "") -> list[Failure]:
     """Return every rule that the password fails: rules for characters, then those of libpwquality in the order of its
     checks.
 
-    user_name: name of the password's user; empty: the rule usercheck is not checked.
+    user_name: the name of the password's user; if it is empty, the rule usercheck is not checked.
     """
     return all_failures([rules], password, user_name)
 
@@ -259,7 +259,7 @@ def _longest_sequence(octets: bytes) -> int:
     longest = length = 1
     direction = 0
     for before, octet in pairwise(octets):
-        # libpwquality reads octets above 127 as negative numbers, since `char` is signed on most machines.
+        # libpwquality reads octets above 127 as negative numbers, because `char` is signed on most machines.
         step = octet - before if (octet < 128) == (before < 128) else 0
         length = (length if step == direction else 1) + 1 if step in (1, -1) else 1
         direction = step
@@ -270,8 +270,8 @@ def _longest_sequence(octets: bytes) -> int:
 def _names(name: bytes, password: bytes) -> bool:
     """Return whether the password contains the name, forwards or backwards.
 
-    Also return True if both are equal after consecutive equal characters are reduced to one: for the library their
-    distance is below difok=1.
+    Also return True if both are equal after consecutive equal characters are reduced to one, because the library
+    computes for them a distance below difok=1.
     """
     if len(name) < SHORTEST_NAME:
         return False

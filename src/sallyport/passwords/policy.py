@@ -13,7 +13,8 @@ from sallyport.passwords.engine import CLASSES, SHORTEST, Failure
 from sallyport.radius import password as radius
 
 MAX_PASSWORD: Final = 1024
-"""Maximum length of a password to check, in characters. Also the maximum value of a field that counts characters."""
+"""Maximum length in characters of a password that is checked. It is also the maximum value of a field that counts
+characters."""
 PARAMETERS: Final = (
     "minlen", "dcredit", "ucredit", "lcredit", "ocredit", "minclass", "maxrepeat", "maxclassrepeat", "maxsequence",
     "usercheck",
@@ -26,7 +27,7 @@ FIELDS: Final = (
 _FLAGS: Final = {"true": True, "yes": True, "1": True, "false": False, "no": False, "0": False}
 
 Fields = Mapping[str, str]
-"""All fields of a policy (FIELDS) by name. Empty text: the field has no value."""
+"""All fields of a policy (FIELDS) by name. An empty text means that the field has no value."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +45,7 @@ class Policy:
 
 @dataclass(frozen=True, slots=True)
 class Assignment:
-    """An assignment of a policy to an instance. adds: True to add it, False to remove it."""
+    """An assignment of a policy to an instance. adds: True to add the assignment, False to remove it."""
 
     policy_id: int
     instance_id: int
@@ -62,7 +63,7 @@ def values(fields: Fields) -> dict[str, str]:
 
 
 def means_yes(flag: str) -> bool | None:
-    """Return the meaning of a flag such as `yes`, `1` or `false`; None if the text is not a flag."""
+    """Return the meaning of a flag such as `yes`, `1` or `false`. Return None if the text is not a flag."""
     return _FLAGS.get(flag.strip().lower())
 
 
@@ -99,7 +100,7 @@ def contradictions(rules: Rules) -> list[Failure]:
     """Return the rules of one policy that contradict other rules of the policy.
 
     Rules contradict each other if no ASCII password that is short enough for RADIUS can meet all of them. Only ASCII is
-    considered, since people usually type such passwords and agents generate them.
+    considered, because people usually type ASCII passwords, and agents generate them.
     """
     found = list(_of_fields(rules))
     if rules.quality is not None:

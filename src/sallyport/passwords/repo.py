@@ -1,7 +1,7 @@
 """The SQL of password policies. The fields of a policy are stored as JSON.
 
-The condition of a query includes the tenant, except for queries by machine or assignment: their caller has checked that
-the machine or policy belongs to the tenant.
+The condition of a query includes the tenant. Queries by machine or assignment are an exception, because their caller
+has checked that the machine or policy belongs to the tenant.
 """
 
 import json

@@ -34,7 +34,7 @@ def _nothing(_tx: Tx, _policy_ids: Sequence[int]) -> int:
 
 
 class PasswordPolicies:
-    """The password policies of all tenants. deleted: slice that is called with policy ids before the policies are
+    """The password policies of all tenants. deleted: a slice that is called with policy ids before the policies are
     deleted."""
 
     def __init__(
@@ -52,8 +52,8 @@ class PasswordPolicies:
     async def page(self, tenant_id: int, page: Page, instance_ids: Collection[int] = ()) -> tuple[list[Policy], int]:
         """Return one page of a tenant's policies, ordered by id, and the total.
 
-        instance_ids: only policies that are assigned to any of these machines; empty: all policies. NotFound: no such
-        machine.
+        instance_ids: the machines whose policies are returned; if it is empty, all policies are returned. NotFound: no
+        such machine.
         """
 
         def work(tx: Tx) -> tuple[list[Policy], int]:
@@ -67,7 +67,7 @@ class PasswordPolicies:
         return await self._store.search(work)
 
     async def instances(self, policy_ids: Sequence[int], limit: int) -> list[list[int]]:
-        """Return, for each policy, the ids of the first `limit` instances to which it is assigned."""
+        """Return the ids of the first `limit` instances to which each policy is assigned, by policy."""
         return await self._store.search(lambda tx: [repo.instances_of(tx, each, limit) for each in policy_ids])
 
     async def add(self, tenant_id: int, given: Fields) -> int:
@@ -150,14 +150,14 @@ class PasswordPolicies:
     ) -> list[Failure]:
         """Return the rules that a password fails.
 
-        instance_ids: machines of the user; all their policies apply. policy_ids: policies of the user's groups. The
-        machines and policies must belong to one tenant.
+        instance_ids: the machines of the user; all policies of these machines apply. policy_ids: the policies of the
+        user's groups. The machines and policies must belong to one tenant.
         """
         ids = sorted({*repo.ids_of(tx, instance_ids), *policy_ids})
         return engine.all_failures(_rules(repo.fields_of(tx, ids)), password, user_name)
 
     def demands(self, tx: Tx, instance_id: int, policy_ids: Sequence[int]) -> tuple[Rules, ...]:
-        """Return the rules for a password that the agent of a machine generates. policy_ids: policies that apply in
+        """Return the rules for a password that the agent of a machine generates. policy_ids: the policies that apply in
         addition to those of the machine."""
         ids = sorted({*repo.ids_of(tx, [instance_id]), *policy_ids})
         rules = _rules(repo.fields_of(tx, ids))

@@ -13,8 +13,8 @@ from sallyport.store.model import Tx
 
 
 class Attempt(Protocol):
-    """A login attempt, implemented by `login.Login`. keep: a write for the transaction of the login's event; it returns
-    False if another node answers the login."""
+    """A login attempt, implemented by `login.Login`. keep: a write for the transaction of the login's event. This write
+    returns False if another node answers the login."""
 
     keep: Callable[[Tx], bool | None] | None
 
@@ -45,7 +45,7 @@ class Attempt(Protocol):
 
 
 class Outcome(Protocol):
-    """The decision on an attempt. failure: the wrong credential, if any. admits: the reply is Access-Accept."""
+    """The decision on an attempt. failure: the wrong credential, if any. admits: whether the reply is Access-Accept."""
 
     @property
     def failure(self) -> Failure | None: ...

@@ -1,4 +1,4 @@
-"""The enrolments of many users, for previews. No prompt is sent."""
+"""This module finds the enrolments of many users, for previews. No prompt is sent."""
 
 from collections import deque
 from collections.abc import Awaitable, Callable, Sequence
@@ -22,8 +22,8 @@ MOST_ASKED: Final = 50
 SURVEY_S: Final = 10.0
 """Time limit of one survey request in seconds. The next request continues the survey."""
 REST_S: Final = 60.0
-"""Minimum time in seconds between two previews of a domain that ask the provider, since the provider's rate limit is
-needed for logins."""
+"""Minimum time in seconds between two previews of a domain that ask the provider, because logins need the provider's
+rate limit."""
 MOST_SINGLE: Final = 10
 OWN: Final = frozenset({"totp"})
 """Providers that use only the service's own store. Their look-ups are limited only by time."""
@@ -49,8 +49,8 @@ class SecondFactors:
         return None if second.attached is None else self._enrolments.known(second.attached, (domain.id, key))
 
     def is_open(self, domain: Domain, second: Standing, key: str) -> bool:
-        """Return whether a survey must ask about a user, since there is no answer of the provider yet. key: the
-        case-folded name."""
+        """Return whether a survey must ask about a user, because the provider has not answered about this user yet.
+        key: the case-folded name."""
         return self.known(domain, second, key) in (None, Reason.UNREACHABLE, Reason.RATE_LIMITED)
 
     def forget(self, domain: Domain) -> None:
@@ -58,8 +58,8 @@ class SecondFactors:
         self._enrolments.forget(domain.id, None)
 
     async def survey(self, domain: Domain, second: Standing, names: Sequence[tuple[str, str]]) -> int:
-        """Ask about users in the given order, within the provider's rate limit, for at most SURVEY_S. Return the number
-        of answers. names: see `ask`."""
+        """Ask about users in the given order, within the provider's rate limit, for at most SURVEY_S seconds. Return
+        the number of answers. names: the names in the form that `ask` expects."""
         answered = 0
 
         async def look_up(attached: Attached, tenant_id: int, user: UserKey, name: str) -> None:
@@ -79,8 +79,8 @@ class SecondFactors:
         return 0 if trio.current_time() - self._asked_at.get(domain.id, -REST_S) < REST_S else MOST_ASKED
 
     async def of_user(self, domain: Domain, second: Standing, key: str, name: str) -> Reason:
-        """Return the enrolment of one user; ENROLMENT_UNKNOWN if it is not known in time. The provider is asked about
-        at most MOST_SINGLE users of a domain in a minute."""
+        """Return the enrolment of one user, or ENROLMENT_UNKNOWN if it is not known in time. The provider is asked
+        about at most MOST_SINGLE users of a domain in a minute."""
         known = self.known(domain, second, key)
         if known is not None or second.attached is None or second.away is not Reason.NONE:
             return known or Reason.ENROLMENT_UNKNOWN
@@ -94,8 +94,8 @@ class SecondFactors:
         return Reason.ENROLMENT_UNKNOWN
 
     async def ask(self, domain: Domain, second: Standing, names: Sequence[tuple[str, str]]) -> None:
-        """Ask about users in the given order, for at most ASK_S. names: pairs of the case-folded name and the name as
-        sent."""
+        """Ask about users in the given order, for at most ASK_S seconds. names: pairs of the case-folded name and the
+        name that the client sent."""
         if second.attached is not None and names:
             self._asked_at[domain.id] = trio.current_time()
         await self._look_up(domain, second, names, self._enrolments.find_out, ASK_S)

@@ -18,13 +18,15 @@ from sallyport.policy.rules.match import DomainRules, Facts
 from sallyport.policy.rules.rule import Action, Definition, Kind, Rule, Window, minutes
 
 MOST_COMPARED: Final = 16
-"""Maximum number of different times of day for which spans are compared. With more, each span is its own period."""
+"""Maximum number of different times of day for which spans are compared. If there are more, each span is its own
+period."""
 _DAY_S: Final = 86_400
 
 
 @dataclass(frozen=True, slots=True)
 class Span:
-    """A span of time from `since` to `until` (exclusive), in microseconds. at: a time that represents its period."""
+    """A span of time from `since` to `until` (exclusive), in microseconds. at: a time that represents the period of the
+    span."""
 
     period: int
     since: int
@@ -33,7 +35,7 @@ class Span:
 
 
 def spans_of(rules: Iterable[Rule], since: int, until: int) -> list[Span]:
-    """Divide a range of time into spans, in order. The result is one span if no rule has a time of day."""
+    """Divide a range of time into spans in chronological order. The result is one span if no rule has a time of day."""
     enabled = (rule.definition for rule in rules if rule.definition.enabled)
     windows = list({kept.time: None for kept in enabled if kept.time is not None})
     edges = [since, *(at for at in _cuts(windows, since, until) if since < at < until), until]
@@ -48,7 +50,7 @@ def spans_of(rules: Iterable[Rule], since: int, until: int) -> list[Span]:
 
 
 def _cuts(windows: Sequence[Window], since: int, until: int) -> list[int]:
-    """Return the times at which a time of day may start or end, in ascending order. There may be more than
+    """Return the times at which a time of day may start or end, in ascending order. The result may have more times than
     necessary."""
     by_zone: dict[str, set[int]] = {}
     for window in windows:
@@ -84,7 +86,7 @@ def _offset(zone: zoneinfo.ZoneInfo, at_s: int) -> timedelta | None:
 
 
 def _clock(window: Window) -> DomainRules:
-    """Return rules with one rule, whose only condition is this time of day."""
+    """Return rules that have only one rule. The only condition of this rule is the time of day."""
     kept = Definition(name="", action=Action.BLOCK, time=window)
     return DomainRules([Rule(0, 0, "", Action.BLOCK, b"", kept)])
 

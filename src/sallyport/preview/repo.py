@@ -23,10 +23,11 @@ _REASONS = ", ".join(f":r{number}" for number in range(len(PASSED)))
 
 @dataclass(frozen=True, slots=True)
 class Group:
-    """Recorded logins that rules and enrolment cannot distinguish. period: the number of their period. exists: whether
-    the domain has an endpoint user with this name now. machine: whether the user is a computer by its certificate,
-    which the name does not show. method: the authentication method; one of several if it makes no difference. logins:
-    their number. last_at: the time of the last login in microseconds."""
+    """Recorded logins that rules and enrolment cannot distinguish. period: the number of the period of the logins.
+    exists: whether the domain has an endpoint user with this name now. machine: whether the certificate shows that the
+    user is a computer; the name does not show this. method: the authentication method. If the method makes no
+    difference, the logins may have several methods, and this is one of them. logins: the number of logins. last_at: the
+    time of the last login in microseconds."""
 
     user_name: str
     device_id: int
@@ -58,9 +59,10 @@ class KnownDevice:
 
 @dataclass(frozen=True, slots=True)
 class Scopes:
-    """The facts by which logins are grouped in addition to user, device and period, since the rules or the provider
-    depend on them. directory: names, groups or OUs of the user. kinds: users and computers. methods: whether the
-    provider always requires a code, which some methods cannot contain."""
+    """The facts by which logins are grouped in addition to user, device and period, because the rules or the provider
+    depend on them. directory: whether rules compare names, groups or OUs of the user. kinds: whether rules distinguish
+    users and computers. methods: whether the provider always requires a code. Some authentication methods cannot
+    contain a code."""
 
     stations: bool
     service_types: bool
@@ -102,8 +104,8 @@ def groups(tx: Tx, domain_id: int, spans: Sequence[Span], scopes: Scopes) -> lis
 
 
 def devices(tx: Tx, domain_id: int, of: Sequence[Group], known: Container[int]) -> dict[int, KnownDevice | None]:
-    """Return the devices of the groups by their id in events, except known ones; None for a device that no longer
-    exists.
+    """Return the devices of the groups by the device ids in events, except known devices. A device that no longer
+    exists is None.
 
     A device that was deleted and has registered again has a new id, so it is found by its addresses and its name.
     """

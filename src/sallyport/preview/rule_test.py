@@ -1,4 +1,4 @@
-"""The test of login rules: the rule that would decide a login, and why.
+"""The test of login rules finds the rule that would decide a login, and the reason.
 
 The service creates a request for the login, and runs the steps of the pipeline that prompt no user: identity, bypass,
 lock-out, the part of the first factor that needs no password, login rules, and the forecast of the second factor.
@@ -49,8 +49,8 @@ from sallyport.store.model import Store
 from sallyport.vendors import MEDIA, UNKNOWN
 
 MAX_NAME: Final = 128
-"""Maximum length of a user's name in octets. The name is also sent as the password, as a station does, which limits the
-length."""
+"""Maximum length of a user's name in octets. The length is limited because the name is also sent as the password, as a
+station does."""
 MAX_VALUE: Final = 253
 SHOWN: Final = 10
 
@@ -60,8 +60,8 @@ Result = Literal["decides", "matches", "may match", "differs", "disabled"]
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """The facts of a login; an empty fact is not known. user: the name with or without a realm. client: the name or
-    address of the RADIUS client. nas: the address of the NAS. at: microseconds."""
+    """The facts of a login. If a fact is empty, it is not known. user: the name with or without a realm. client: the
+    name or address of the RADIUS client. nas: the address of the NAS. at: the time of the login in microseconds."""
 
     user: str
     at: int
@@ -77,9 +77,9 @@ class Question:
 
 @dataclass(frozen=True, slots=True)
 class ReadRule:
-    """The result of one rule, for the rules up to the one that decides. result: `decides`, `matches` (but a stricter
-    rule before it decides), `may match`, `differs` or `disabled`. scope: the condition that does not match or cannot be
-    evaluated. has: the login's value for that scope."""
+    """The result of one rule. There are results for the rules up to the one that decides. result: `decides`, `matches`
+    (but a stricter rule before it decides), `may match`, `differs` or `disabled`. scope: the condition that does not
+    match or cannot be evaluated. has: the login's value for that scope."""
 
     rule: Rule
     result: Result
@@ -90,8 +90,8 @@ class ReadRule:
 @dataclass(frozen=True, slots=True)
 class Answer:
     """The result of a test. rules: the rules up to the one that decides. rule: the rule that decides; None if no rule
-    matches. first, second: the result of each factor; NONE: passed. provider: the name of the MFA provider; empty if
-    there is none."""
+    matches. first, second: the result of each factor; NONE if the factor is passed. provider: the name of the MFA
+    provider; empty if there is none."""
 
     domain: Domain
     user: str
@@ -108,7 +108,7 @@ class Answer:
 
 
 class RuleTest:
-    """Tests of login rules. clients: returns the present table of RADIUS clients."""
+    """Tests of login rules. clients: a function that returns the present table of RADIUS clients."""
 
     def __init__(
         self, store: Store, pipeline: Pipeline, second: SecondFactors, clients: Callable[[], ClientTable]
@@ -160,7 +160,8 @@ class RuleTest:
     # --- the login --------------------------------------------------------------------------------------------
 
     async def _login(self, domain: Domain, asked: Question, warnings: list[str]) -> tuple[DeviceRow | None, Login]:
-        """Return the row of the device in the inventory, and the login with a device that is not in the inventory."""
+        """Return the device's row in the inventory, or None if it has no row, and the login. The login gets a new
+        device object that is not in the inventory."""
         name = asked.user.encode()
         if not 1 <= len(name) <= MAX_NAME:
             raise invalid_field("user", f"text of 1 to {MAX_NAME} octets")
@@ -206,7 +207,8 @@ class RuleTest:
         return client, source, domain.id if home is None else home.id
 
     async def _row(self, home_id: int, source: str, asked: Question) -> DeviceRow | None:
-        """Return the most recently seen device in the inventory with the given addresses; None if there is none."""
+        """Return the device in the inventory that has the given addresses, or None if there is none. If there are
+        several, return the most recently seen device."""
         column, value = ("client_ip", asked.nas) if asked.nas else ("ip_address", source)
         query = DeviceQuery(home_id, column=column, value=value, limit=100)
         found, _ = await self._store.search(lambda tx: inventory.page(tx, query))
@@ -272,7 +274,7 @@ class RuleTest:
         return read, decides
 
     async def _forecast(self, domain: Domain, login: Login, row: DeviceRow | None) -> Reason:
-        """Return the result that asking for the second factor would have."""
+        """Return the result that the request for the second factor would have."""
         second = self._second.of(domain)
         enrolment = await self._second.of_user(domain, second, fold(login.principal), login.principal)
         second = self._second.of(domain)  # the look-up may have shown that the provider is unreachable
@@ -281,8 +283,8 @@ class RuleTest:
 
 
 def _named(clients: Sequence[Client], name: str) -> Client | None:
-    """Return the client with a name, ignoring case; None if there is none. It is called in a thread, since folding many
-    long names takes time."""
+    """Return the client with a name (case-insensitive), or None if there is none. It is called in a thread, because
+    folding many long names takes time."""
     key = fold(name)
     return next((each for each in clients if fold(each.name) == key), None)
 

@@ -1,5 +1,5 @@
-"""The service that decides recorded logins again: users and devices that enforce mode would challenge or deny, with the
-reasons."""
+"""The service that decides recorded logins again. It finds the users and devices that enforce mode would challenge or
+deny, and the reasons."""
 
 from collections.abc import Callable, Iterator, Sequence
 from typing import Final
@@ -41,8 +41,8 @@ NO_CHALLENGES: Final = "the device has never answered a challenge"
 
 
 class _User:
-    """The logins of a user. variants: their different combinations of the rules' action, whether the device gives up,
-    and the method."""
+    """The logins of a user. variants: the different combinations of the rules' action, whether the device gives up, and
+    the method."""
 
     __slots__ = ("exists", "last_at", "logins", "name", "variants")
 
@@ -55,9 +55,9 @@ class _User:
 
 
 class _Traffic:
-    """The recorded logins. users: by case-folded name. devices: by the device ids in events. actions: the combinations
-    of action and method, by the present device ids. seen: the devices by their present ids. members: the directory data
-    by user name, if rules compare it."""
+    """The recorded logins. users: the users by case-folded name. devices: the devices by the device ids in events.
+    actions: the combinations of action and method, by the present device ids. seen: the devices by their present ids.
+    members: the directory data by user name, if rules compare it."""
 
     def __init__(self) -> None:
         self.users: dict[str, _User] = {}
@@ -69,8 +69,8 @@ class _Traffic:
 
 
 class Preview:
-    """Previews of the impact of enforce mode. find_client: returns the RADIUS client of a source address; ValueError:
-    it is not an address."""
+    """Previews of the impact of enforce mode. find_client: a function that returns the RADIUS client of a source
+    address. It raises ValueError if the text is not an address."""
 
     def __init__(
         self,
@@ -95,13 +95,13 @@ class Preview:
         self._limit = trio.CapacityLimiter(AT_ONCE)  # each may have a million users in memory
 
     async def impact(self, domain_id: int, *, days: int = DEFAULT_DAYS, fallback: str | None = None) -> Impact:
-        """Return the impact of enforce mode on the logins of the last days. fallback: replaces the domain's fallback
-        action.
+        """Return the impact of enforce mode on the logins of the last days. fallback: an action that replaces the
+        domain's fallback action.
 
         A user that is no longer in the local directory is listed as `reject`, `unknown user`, which would be the result
-        of the user's next login. The user does not count as denied, since enforce mode is not the cause. A device that
-        is no longer in the inventory is not listed, since its next registration is not known. StoreError: the preview
-        would take too long.
+        of the user's next login. The user does not count as denied, because enforce mode is not the cause. A device
+        that is no longer in the inventory is not listed, because its next registration is not known. StoreError: the
+        preview would take too long.
         """
         async with self._limit:
             domain, version = self._domains.table.present(domain_id), self._configuration.version
@@ -127,8 +127,8 @@ class Preview:
     async def survey(self, domain_id: int, *, days: int = DEFAULT_DAYS, again: bool = False) -> Survey:
         """Ask the provider for unknown enrolments of users of recent logins, for some seconds.
 
-        The next call continues the survey. again: also ask for known enrolments. StoreError: the survey would take too
-        long.
+        The next call continues the survey. again: whether to also ask for known enrolments. StoreError: the survey
+        would take too long.
         """
         domain = self._domains.table.present(domain_id)
         if again:
@@ -230,7 +230,7 @@ class Preview:
     # --- their outcomes --------------------------------------------------------------------------------------
 
     async def _ask(self, domain: Domain, second: Standing, traffic: _Traffic) -> None:
-        """Ask about users whose enrolment is not known, those with the most logins first."""
+        """Ask about users whose enrolment is not known. The users with the most logins come first."""
         number, time_slice = self._second.question_limit(domain, second), TimeSlice()
         if not number:
             return
@@ -291,7 +291,7 @@ class _Terms:
 
 async def _devices(terms: _Terms, traffic: _Traffic) -> tuple[Worst[DeviceImpact], int]:
     """Return the worst devices, and the number of devices whose logins enforce mode would deny. All users count as
-    enrolled here, since missing enrolments are shown in the list of users."""
+    enrolled here, because missing enrolments are shown in the list of users."""
     worst, denied, time_slice = Worst[DeviceImpact](), 0, TimeSlice()
     for device_id, actions in traffic.actions.items():
         seen = traffic.seen[device_id]
@@ -344,9 +344,8 @@ def _note(
 
 
 def parts_of(spans: Sequence[Span], longest: int) -> Iterator[list[Span]]:
-    """Yield the spans in order, in parts that each are one search of the store. Long spans are divided. longest: the
-    maximum time in one part, in microseconds.
-    """
+    """Yield the spans in order, divided into parts. Each part is one search of the store. Long spans are divided.
+    longest: the maximum total time of a part, in microseconds."""
     pieces = (
         Span(span.period, begin, min(begin + longest, span.until), span.at)
         for span in spans
@@ -364,5 +363,5 @@ def parts_of(spans: Sequence[Span], longest: int) -> Iterator[list[Span]]:
 
 
 def _gives_up(second: Standing, device: KnownDevice | None) -> bool:
-    """Return whether a device gives up before most users answer; False for a device that no longer exists."""
+    """Return whether a device gives up before most users answer. Return False for a device that no longer exists."""
     return device is not None and second.gives_up(device.give_up_ms, takes_challenges=device.support == "yes")

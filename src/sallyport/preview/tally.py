@@ -1,4 +1,4 @@
-"""Counts of outcomes, and the items with the worst ones."""
+"""Counts of outcomes, and the items with the worst outcomes."""
 
 import time
 from heapq import heappush, heappushpop
@@ -17,7 +17,7 @@ ItemT = TypeVar("ItemT")
 
 
 class Worst(Generic[ItemT]):
-    """Counts by outcome, and the `limit` worst items."""
+    """The counts by outcome, and the `limit` items with the worst outcomes."""
 
     def __init__(self, limit: int = NAMED) -> None:
         self._limit = limit

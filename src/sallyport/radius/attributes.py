@@ -2,8 +2,8 @@
 
 A device sends the same attributes with the same lengths again and again. Therefore `Layouts` caches the positions of
 the attributes (`Layout`) by the packet's length. It compares the attribute types and lengths of a packet with those of
-a cached layout in one operation on two large integers. This takes a third of the time of parsing, which is the most
-expensive part of a login.
+a cached layout in one operation on two large integers. Parsing is the most expensive part of a login, and this
+comparison takes only a third of its time.
 """
 
 from collections.abc import Callable, Iterator
@@ -71,22 +71,22 @@ MAX_ATTRIBUTES: Final = 200
 HEADER: Final = 20
 """Length of a packet's header in octets."""
 INTEGER: Final = 6
-"""Length of an integer attribute in octets, with its type and length octets."""
+"""Length of an integer attribute in octets, including its type and length octets."""
 SAME_LENGTH: Final = 16
 """Maximum number of cached layouts for packets of one length."""
 MAX_KEPT: Final = 16_384
 """Maximum number of attributes in all cached layouts together, which takes some megabytes at most."""
 NO_PARTS: Final = (slice(0), slice(0))
-"""Empty slices that are added to the parts of a layout, since `itemgetter` returns a tuple only for two keys or
-more."""
+"""Empty slices that are added to the parts of a layout. They are needed because `itemgetter` returns a tuple only
+for two or more keys."""
 Picked = Callable[[tuple[int | None, ...]], tuple[int | None, ...]]
 
 
 def pull_attributes(body: bytes, at: int = 0) -> Iterator[tuple[int, bytes]]:
     """Yield (type, value) for each attribute (RFC 2865 section 5).
 
-    body: octets; the attributes begin at offset `at`. value: 0..253 octets, as sent.
-    Raises PacketError when a length octet is below 2 or runs past the end.
+    body: octets in which the attributes begin at offset `at`. value: 0..253 octets, as sent. Raises PacketError when a
+    length octet is below 2 or runs past the end.
     """
     end = len(body)
     while at < end:
@@ -110,8 +110,8 @@ def push_vendor_attribute(vendor: int, kind: int, value: bytes) -> bytes:
 
 
 def combine(found: bytes, chosen: bytes) -> bytes:
-    """Return `found` and `chosen` as attributes in octets. The attributes in `chosen` replace those in `found` with the
-    same type or the same (vendor, type)."""
+    """Return the attributes of `found` and `chosen` in octets. If both contain an attribute with the same type or
+    the same (vendor, type), only that of `chosen` is returned."""
     taken = {_key(kind, value) for kind, value in pull_attributes(chosen)}
     kept = (pair for pair in pull_attributes(found) if _key(*pair) not in taken)
     return b"".join(push_attribute(kind, value) for kind, value in kept) + chosen
@@ -124,7 +124,7 @@ def _key(kind: int, value: bytes) -> tuple[int, int, int]:
 def pull_vendor_attributes(value: bytes) -> tuple[int, list[tuple[int, bytes]]]:
     """Return the vendor's number and the (type, value) pairs of a Vendor-Specific value (RFC 2865 section 5.26).
 
-    A value that does not have the format that the RFC suggests yields no pairs; the packet is valid nevertheless.
+    If the value does not have the format that the RFC suggests, there are no pairs; the packet is still valid.
     """
     if len(value) < 4:
         return 0, []
@@ -137,8 +137,9 @@ def pull_vendor_attributes(value: bytes) -> tuple[int, list[tuple[int, bytes]]]:
 class Layout:
     """The attributes of a packet without padding.
 
-    mask, heads: another packet of this length has this layout if `number & mask == heads`, where `number` is that
-    packet as one big-endian integer. signature: the offset of the Message-Authenticator's value; 0 if there is none.
+    mask, heads: another packet of this length has this layout if `number & mask == heads`. `number` is the other
+    packet, read as one big-endian integer. signature: the offset of the Message-Authenticator's value; 0 if there is
+    none.
     """
 
     __slots__ = ("_attributes", "_integers", "_kinds", "_parts", "_places", "_pull", "heads", "mask", "signature")
@@ -184,7 +185,7 @@ class Layout:
 
     def integers(self, packet: bytes, kinds: tuple[int, ...]) -> tuple[int | None, ...]:
         """Return the first value of each given type as a number; None if the value is missing or does not have four
-        octets. kinds: two or more types; a constant, since it is a key of the cache."""
+        octets. kinds: two or more types. Pass a constant, because it is a key of the cache."""
         found = self._integers.get(kinds)
         if found is None:
             found = self._integers[kinds] = self._integer_places(kinds)
@@ -202,7 +203,7 @@ class Layout:
         return Struct("".join(places)), itemgetter(*(kinds.index(kind) if kind in kinds else -1 for kind in wanted))
 
     def values(self, packet: bytes, kind: int) -> list[bytes]:
-        """Return all values of a type, in order. kind: a constant, since it is a key of the cache."""
+        """Return all values of a type, in order. kind: the type. Pass a constant, because it is a key of the cache."""
         places = self._places.get(kind)
         if places is None:
             places = [slice(at + 2, end) for found, at, end in self._attributes if found == kind]
@@ -210,16 +211,16 @@ class Layout:
         return [packet[place] for place in places]
 
     def without(self, packet: bytes, kinds: frozenset[int]) -> bytes:
-        """Return the attributes in octets and in order, without those of the given types. kinds: a constant, since it
-        is a key of the cache."""
+        """Return the attributes in octets and in order, without those of the given types. kinds: the types to leave
+        out. Pass a constant, because it is a key of the cache."""
         parts = self._parts.get(kinds)
         if parts is None:
             parts = self._parts[kinds] = itemgetter(*self._stretches(kinds), *NO_PARTS)
         return b"".join(parts(packet))
 
     def _stretches(self, kinds: frozenset[int]) -> list[slice]:
-        """Return the slices of a packet that contain all attributes except those of the given types, adjacent
-        attributes in one slice."""
+        """Return the slices of a packet that contain all attributes except those of the given types. Adjacent
+        attributes are in one slice."""
         parts, begun = list[slice](), HEADER
         for kind, at, end in self._attributes:
             if kind in kinds:

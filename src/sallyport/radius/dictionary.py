@@ -7,7 +7,7 @@ dictionary, which is loaded once from the files of the package and from the admi
 - This module resolves $INCLUDE, so that every error and every note has a file and a line, and so that a file which
   several files include is read once.
 - Octets from the network are never refused: a value that does not fit its type is shown as `0x...`. A text from an
-  admin that does not fit the type is refused, and the error names the attribute.
+  admin is refused if it does not fit the type; the error names the attribute.
 - Passwords, keys and values made from them are shown as `***`: no secret reaches a log.
 - If a number has several names, each is accepted and the last defined one is shown, as in FreeRADIUS.
 """
@@ -50,7 +50,7 @@ _KEYWORDS: Final = frozenset({"ATTRIBUTE", "VALUE", "VENDOR", "BEGIN-VENDOR", "E
 
 
 class Dictionary:
-    """The known attributes and vendors. `load` returns it; it is immutable."""
+    """The known attributes and vendors, as `load` returns them. A Dictionary is immutable."""
 
     def __init__(
         self,
@@ -59,8 +59,8 @@ class Dictionary:
         vendors: Mapping[int, str],
         notes: tuple[str, ...] = (),
     ) -> None:
-        """attributes: all attributes by name. shown: the name to show for each (vendor, number). notes: the entries
-        that were skipped, for the log."""
+        """attributes: all attributes by name. shown: the name to show for each (vendor, number). notes: messages
+        about skipped entries, for the log."""
         self.attributes: Final = MappingProxyType(dict(attributes))
         self.vendors: Final = MappingProxyType(dict(vendors))
         self.notes: Final = notes
@@ -68,11 +68,9 @@ class Dictionary:
         self._numbered: Final = {place: attributes[name] for place, name in shown.items()}
 
     def attribute(self, name: str) -> Attribute:
-        """Return the attribute of a name without a tag, ignoring case. `Attr-N` and `Attr-26.VENDOR.N` are attributes
-        of octets.
-
-        DictionaryError: no such name; the message suggests the most similar one.
-        """
+        """Return the attribute with a name, ignoring case. The name contains no tag. `Attr-N` and `Attr-26.VENDOR.N`
+        are attributes of the type octets. DictionaryError: no attribute has this name; the message suggests the most
+        similar name."""
         attribute = self._named.get(name.casefold()) or _unnamed(name)
         if attribute is None:
             near = difflib.get_close_matches(name.casefold(), self._named, 1)
@@ -80,12 +78,13 @@ class Dictionary:
         return attribute
 
     def find(self, vendor: int, number: int) -> Attribute | None:
-        """Return the attribute of a vendor (0: the RFCs) and a type number; None if no file defines it."""
+        """Return the attribute with a vendor and a type number; None if no file defines it. The vendor 0 means the
+        attributes of the RFCs."""
         return self._numbered.get((vendor, number))
 
     def name(self, vendor: int, number: int) -> str:
-        """Return the name to show: the dictionary's, or without one `Attr-N` or `Attr-26.VENDOR.N`, as in FreeRADIUS.
-        `attribute` accepts all three."""
+        """Return the name to show: the name in the dictionary, or if there is none, `Attr-N` or `Attr-26.VENDOR.N`,
+        as in FreeRADIUS. `attribute` accepts all three forms."""
         attribute = self.find(vendor, number)
         if attribute is not None:
             return attribute.name
@@ -118,8 +117,8 @@ class Dictionary:
 
         name: the name of the attribute, with `:TAG` (0..31) if the attribute has tags. text: the name or number of a
         value, an address, an ISO 8601 time, plain text, or `0x...` for octets. Returns 1..253 octets (at most 247 for a
-        vendor attribute), which begin with the tag if there is one. A value that a reply must encrypt is returned in
-        clear, with its tag. DictionaryError names the attribute.
+        vendor attribute), which begin with the tag if there is one. A value that must be encrypted in a reply is
+        returned in clear, with its tag. The message of a DictionaryError names the attribute.
         """
         base, tag = _named_tag(name)
         attribute = self.attribute(base)
@@ -150,7 +149,7 @@ def load(*directories: Path) -> Dictionary:
     """Load the dictionaries of the package, then the files `dictionary*` of each directory, sorted by name.
 
     A file may name vendors, add values to attributes and redefine attributes. Entries that pyrad cannot represent are
-    skipped and listed in `notes`. DictionaryError: a file cannot be read or parsed; the message has file and line.
+    skipped, and `notes` lists them. DictionaryError: a file cannot be read or parsed; the message has file and line.
     """
     loader = _Loader()
     loader.read(packaged() / "dictionary")
@@ -173,7 +172,7 @@ def _dictionary_files(directory: Path) -> list[Path]:
 
 @dataclass(frozen=True, slots=True)
 class _Line:
-    """A line of a file: its number, from 1, and its words without the comment."""
+    """A line of a file: its number (the first line is 1), and its words without the comment."""
 
     file: Path
     number: int
@@ -184,7 +183,7 @@ class _Line:
 
 
 class _Loader:
-    """A loader that reads files into one pyrad dictionary and collects notes on skipped entries."""
+    """A loader that reads files into one pyrad dictionary, and collects notes about skipped entries."""
 
     def __init__(self) -> None:
         self.notes: list[str] = []
@@ -233,8 +232,8 @@ class _Loader:
         )
 
     def _redefined(self, path: Path, name: str, old: ParsedAttribute) -> None:
-        """Keep the named values of an attribute that is redefined without a change; pyrad would drop them. Otherwise
-        add a note."""
+        """Keep the named values of an attribute if a file repeats its definition unchanged; pyrad would drop them.
+        If the definition has changed, add a note."""
         new = self._parsed.attributes[name]
         if self._attribute(name, new) == self._attribute(name, old):
             new.values.forward = {**old.values.forward, **new.values.forward}
@@ -334,8 +333,8 @@ def _line(path: Path, number: int, octets: bytes) -> _Line:
 
 
 def _beyond_an_octet(number: str) -> bool:
-    """Return whether a number, or a part of `TLV.PART`, is outside 0..255. FreeRADIUS uses such numbers for its
-    internal attributes."""
+    """Return whether a number, or one of the two numbers of `TLV.PART`, is outside 0..255. FreeRADIUS uses such
+    numbers for its internal attributes."""
     with suppress(ValueError):  # pyrad reports a malformed number
         return not all(0 <= int(part, 0) <= 255 for part in number.split("."))
     return False

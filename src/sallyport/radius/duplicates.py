@@ -16,8 +16,9 @@ kept until it is answered.
 from collections.abc import Callable
 
 Source = tuple[str, int] | tuple[str, int, bytes]
-"""The peer's address and port. If a socket receives for several local addresses, also the destination address, in the
-kernel's form, since a NAS that uses two of them has a separate range of identifiers for each."""
+"""The peer's address and port. If a socket receives packets for several local addresses, the source also contains
+the destination address in the kernel's form: a NAS that uses two of these addresses has separate identifiers for
+each."""
 Key = tuple[Source, int] | tuple[Source, int, bytes]
 """Source and identifier; for an unsigned request also the authenticator."""
 
@@ -74,7 +75,8 @@ class _Window:
 
 
 class Duplicates:
-    """The requests of the last `window_s` to 2 x `window_s` seconds at one socket, and the parked ones.
+    """The recent requests at one socket, and the parked ones. A request is kept for `window_s` to 2 x `window_s`
+    seconds.
 
     max_entries: the maximum number of requests in one window, for all owners together. The table keeps at most three
     times as many.
@@ -94,7 +96,7 @@ class Duplicates:
         """Return the entry of a request, and whether the request is new. now: seconds of a monotonic clock. owner: the
         tenant of the RADIUS client.
 
-        An unsigned copy of a signed request is a duplicate, but does not count as an arrival of the signed request.
+        An unsigned copy of a signed request is a duplicate of it, but is not counted as an arrival.
         """
         if now >= self._turn_at:
             self._turn(now)
@@ -118,8 +120,8 @@ class Duplicates:
         return entry, True
 
     def _turn(self, now: float) -> None:
-        """Start a new window for all owners: at the end of the last window, or now if no request came in a whole window
-        since."""
+        """Start a new window for all owners. It begins at the end of the last window, or now if no request has
+        arrived for a whole window since then."""
         silent = now >= self._turn_at + self._window_s
         if silent:
             self._windows.clear()

@@ -1,8 +1,8 @@
 """Dynamic authorization (RFC 5176): requests to a NAS about one of its sessions, and the answers.
 
 The Request Authenticator is computed as for accounting. The Message-Authenticator is computed before it, with an
-authenticator of zeros (section 3.4). Attributes identify the session and the NAS. A NAS refuses a request with an
-attribute that it does not support (Error-Cause 401), or if no session matches all attributes (503). Therefore a request
+authenticator of zeros (section 3.4). Attributes identify the session and the NAS. A NAS refuses a request if it does
+not support one of the attributes (Error-Cause 401), or if no session matches all of them (503). Therefore a request
 should have few attributes.
 """
 
@@ -17,12 +17,12 @@ from sallyport.radius.packet import MAX_LENGTH, MIN_LENGTH, ZERO, SharedSecret, 
 PORT: Final = 3799
 """The UDP port on which a NAS listens (RFC 5176 section 2.1)."""
 ROOM: Final = MAX_LENGTH - MIN_LENGTH - 18 - 6
-"""Maximum length of the attributes in octets, in addition to Message-Authenticator and Event-Timestamp."""
+"""Maximum length of the attributes in octets. Message-Authenticator and Event-Timestamp are not included in it."""
 
 
 class Kind(IntEnum):
-    """The kind of a request, with its code. The code of its ACK is one higher, that of its NAK two higher (RFC 5176
-    section 2.3)."""
+    """The kind of a request, with its code. The code of the ACK is higher by one, and the code of the NAK is higher
+    by two (RFC 5176 section 2.3)."""
 
     DISCONNECT = 40
     CHANGE = 43
@@ -30,8 +30,8 @@ class Kind(IntEnum):
 
 @dataclass(frozen=True, slots=True)
 class Reply:
-    """The answer of a NAS. error_cause: the Error-Cause (RFC 5176 section 3.5), which an ACK may have too; None if it
-    is absent."""
+    """The answer of a NAS. error_cause: the Error-Cause (RFC 5176 section 3.5), or None if it is absent; an ACK may
+    have one too."""
 
     acknowledged: bool
     error_cause: int | None

@@ -1,13 +1,14 @@
 """MS-CHAP and MS-CHAPv2: the attempt in a request, and its check against a password (RFC 2433, 2759, 2548 section 2).
 
-A client computes the response from the NT hash of the password, so a check needs the password, its NT hash, or a domain
-controller. `recognise` reads an attempt from a request, `NtKey` checks it, and `mschap_reply` encodes the answer. The
-answer needs only the hash of the NT hash, which winbind's ntlm_auth calls NT_KEY. The LAN Manager response, computed
-from two halves of the password in upper case, is not supported: an attempt with no other response is Unusable.
+A client computes the response from the NT hash of the password. Therefore the response can be checked only with the
+password, with its NT hash, or by a domain controller. `recognise` reads an attempt from a request, `NtKey` checks it,
+and `mschap_reply` encodes the answer. The answer needs only the hash of the NT hash, which winbind's ntlm_auth calls
+NT_KEY. The LAN Manager response (computed from the two halves of the password in upper case) is not supported: an
+attempt that has no other response is Unusable.
 
 The NT hash is an MD4 hash (RFC 1320), which OpenSSL 3 no longer offers. `_mix` processes one block: the NT hash of a
-password of up to 27 characters takes one block, about 15 µs. It keeps the four registers in fixed variables instead of
-rotating them, so that each loop iteration makes four steps.
+password of up to 27 characters takes one block, about 15 µs. Each loop iteration makes four steps, so the four
+registers stay in fixed variables and are not rotated.
 """
 
 import struct
@@ -160,7 +161,7 @@ Offer = MsChap1 | MsChap2 | PasswordChange | Unusable
 def recognise(values: Mapping[tuple[int, int], Sequence[bytes]]) -> Offer | None:
     """Return the MS-CHAP attempt of a request; None if it has none.
 
-    values: `Request.vendor_values()`.
+    values: the result of `Request.vendor_values()`.
     """
     offers = [(kind, value) for kind in _OFFERS for value in values.get((MICROSOFT, kind), ())]
     if not offers:
@@ -189,8 +190,8 @@ def _offer(kind: int, value: bytes, challenge: bytes) -> Offer:
 
 
 def push_attempt(attempt: MsChap2) -> bytes:
-    """Return the attributes of an MS-CHAPv2 attempt in octets, the counterpart of `recognise` (RFC 2548 sections 2.1.1
-    and 2.3.2)."""
+    """Return the attributes of an MS-CHAPv2 attempt in octets (RFC 2548 sections 2.1.1 and 2.3.2). This is the
+    counterpart of `recognise`."""
     value = bytes((attempt.identifier, attempt.flags)) + attempt.peer_challenge + bytes(8) + attempt.response
     return push_vendor_attribute(MICROSOFT, MS_CHAP_CHALLENGE, attempt.challenge) + push_vendor_attribute(
         MICROSOFT, MS_CHAP2_RESPONSE, value
@@ -215,7 +216,7 @@ def nt_hash_hash(hashed: bytes) -> bytes:
 
 
 class NtKey:
-    """A password's NT hash with prepared DES keys, to check many responses.
+    """A password's NT hash with prepared DES keys. One instance can check many responses.
 
     hashed: `nt_hash` of the password, 16 octets.
     """
@@ -259,9 +260,10 @@ def challenge_response(challenge: bytes, hashed: bytes) -> bytes:
 
 
 def peer_names(user_name: bytes) -> tuple[bytes, ...]:
-    r"""Return the names that a client may have hashed, the most likely first, without duplicates.
+    r"""Return the names that a client may have hashed, without duplicates; the most likely name is first.
 
-    RFC 2759 section 4 requires the name without `DOMAIN\`. Some clients hash it as sent, others without its `@realm`.
+    RFC 2759 section 4 requires the name without `DOMAIN\`. Some clients hash the name as they send it, other clients
+    hash it without its `@realm`.
     """
     plain = user_name.partition(b"\\")[2] or user_name
     return tuple(dict.fromkeys((plain, user_name, plain.rpartition(b"@")[0] or plain)))

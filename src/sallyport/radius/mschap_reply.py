@@ -63,8 +63,8 @@ def push_success(
     """Return the attributes of an Access-Accept for a valid attempt: MS-CHAP2-Success, and the MPPE keys and policy.
 
     hash_hash: the hash of the NT hash, 16 octets. name: the name that the client has hashed in the response. hiding:
-    encrypts the keys in the reply. policy: ENCRYPTION_ALLOWED or ENCRYPTION_REQUIRED. In MS-CHAP the server proves
-    nothing, so its answer has only keys and policy.
+    the object that encrypts the keys in the reply. policy: ENCRYPTION_ALLOWED or ENCRYPTION_REQUIRED. In MS-CHAP, the
+    server does not prove that it knows the password, so the answer contains only keys and policy.
     """
     if isinstance(attempt, MsChap1):
         return push_chap_keys(hash_hash, hiding) + push_encryption(policy)
@@ -110,8 +110,8 @@ def push_chap_keys(hash_hash: bytes, hiding: Hiding) -> bytes:
 def push_mppe_keys(receive: bytes, send: bytes, hiding: Hiding) -> bytes:
     """Return MS-MPPE-Recv-Key and MS-MPPE-Send-Key (RFC 2548 sections 2.4.2 and 2.4.3).
 
-    receive, send: the keys by the direction of the NAS: 16 octets each after MS-CHAPv2; after EAP the first and the
-    second 32 octets of the MSK (RFC 5216 section 2.3).
+    receive, send: the keys for the octets that the NAS receives and sends. After MS-CHAPv2 each has 16 octets. After
+    EAP they are the first and the second 32 octets of the MSK (RFC 5216 section 2.3).
     """
     return push_vendor_attribute(MICROSOFT, MS_MPPE_RECV_KEY, hiding.hide(receive)) + push_vendor_attribute(
         MICROSOFT, MS_MPPE_SEND_KEY, hiding.hide(send)

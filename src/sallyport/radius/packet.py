@@ -1,8 +1,8 @@
 """The packet codec: it parses and verifies requests, and encodes and signs replies (RFC 2865, 2866, 2869, 5080, 5997).
 
-`decode` verifies the packet, and reads the first value of each attribute type. Repeated and vendor attributes are
-parsed on demand, since only new devices and proxied requests need them. This is the hottest code of the service.
-Therefore it uses `attributes.Layout`, and its classes are no dataclasses.
+`decode` verifies the packet, and reads the first value of each attribute type. Repeated attributes and vendor
+attributes are parsed only when they are read, because only new devices and proxied requests need them. This is the
+hottest code of the service. Therefore it uses `attributes.Layout`, and its classes are no dataclasses.
 
 It prefers the interpreter's built-in MD5 to OpenSSL's. The built-in MD5 works even if a system policy forbids MD5 in
 OpenSSL, and takes half the time for packets of a few hundred octets (HMAC-MD5 of 200 octets: 0.7 instead of 1.9 µs).
@@ -90,7 +90,8 @@ class Request:
     """A request of a RADIUS client. `decode` has verified its lengths and authenticators, `peek` only its lengths.
 
     code, identifier: header fields. authenticator: 16 octets. data: the packet without padding. first: the first value
-    of each attribute type. signed: whether it has a Message-Authenticator, which `decode` has verified.
+    of each attribute type. signed: whether the packet has a Message-Authenticator; `decode` has verified it, `peek` has
+    not.
     """
 
     __slots__ = ("_layout", "_vendors", "authenticator", "code", "data", "first", "identifier", "signed")
@@ -107,7 +108,7 @@ class Request:
 
     def integers(self, kinds: tuple[int, ...]) -> tuple[int | None, ...]:
         """Return the first value of each given type as a number; None if the value is missing or does not have four
-        octets. kinds: two or more types; a constant, since it is a key of a cache."""
+        octets. kinds: two or more types. Pass a constant, because it is a key of a cache."""
         return self._layout.integers(self.data, kinds)
 
     def values(self, kind: int) -> list[bytes]:
@@ -115,7 +116,8 @@ class Request:
         return self._layout.values(self.data, kind) if kind in self.first else []
 
     def without(self, kinds: frozenset[int]) -> bytes:
-        """Return the attributes in octets and in order, without those of the given types. kinds: a constant."""
+        """Return the attributes in octets and in order, without those of the given types. kinds: the types to leave
+        out, as a constant."""
         return self._layout.without(self.data, kinds)
 
     def vendor_values(self) -> Mapping[tuple[int, int], Sequence[bytes]]:
@@ -137,7 +139,7 @@ class Request:
 def as_text(value: bytes) -> str:
     """Decode octets as UTF-8, or if they are not valid UTF-8, as Latin-1, which maps every octet to a character.
 
-    NUL becomes U+FFFD, since some databases do not accept it in text.
+    NUL becomes U+FFFD, because some databases do not accept NUL in text.
     """
     try:
         text = value.decode()
@@ -173,7 +175,7 @@ def decode(datagram: bytes, secret: SharedSecret) -> Request:
 
 
 def peek(datagram: bytes) -> Request:
-    """Parse a request without verifying it, since the sender's secret is not known. `signed` only means that a
+    """Parse a request without verifying it, because the sender's secret is not known. `signed` only means that a
     Message-Authenticator is present. PacketError: the datagram is not a RADIUS request."""
     data = _open(datagram)
     if data[0] not in (ACCESS_REQUEST, ACCOUNTING_REQUEST, STATUS_SERVER):
@@ -229,7 +231,8 @@ def message_authenticator_holds(data: bytes, at: int, secret: SharedSecret) -> b
     """Return whether a packet's Message-Authenticator is correct (RFC 3579 section 3.2).
 
     data: the packet with the authenticator field that the sender signed: for requests their own authenticator, for
-    answers the request's authenticator, for accounting requests zeros. at: the offset of the value.
+    answers the request's authenticator, for accounting requests zeros. at: the offset of the Message-Authenticator's
+    value.
     """
     return compare_digest(secret.hmac_md5(data[:at] + ZERO + data[at + 16 :]), data[at : at + 16])
 
@@ -275,8 +278,8 @@ def encode_request(
     """Return a request that the service sends itself. It begins with Message-Authenticator, except for accounting (RFC
     2866 section 3).
 
-    attributes: its attributes in octets. authenticator: the 16 octets with which its passwords were encrypted; random
-    by default.
+    attributes: its attributes in octets. authenticator: the 16 octets with which the passwords in `attributes` were
+    encrypted; random by default.
     """
     if code == ACCOUNTING_REQUEST:
         head = _HEAD.pack(code, identifier, MIN_LENGTH + len(attributes))
@@ -301,7 +304,8 @@ class Reply:
         self._layout = layout
 
     def without(self, kinds: frozenset[int]) -> bytes:
-        """Return the attributes in octets and in order, without those of the given types. kinds: a constant."""
+        """Return the attributes in octets and in order, without those of the given types. kinds: the types to leave
+        out, as a constant."""
         return self._layout.without(self.data, kinds)
 
 

@@ -30,7 +30,7 @@ _BLOCK: Final = Struct("16s")
 
 
 class Method:
-    """The authentication methods of logins, as plain text, since every event contains one."""
+    """The authentication methods of logins. They are plain text, because every event contains one."""
 
     PAP: Final = "pap"
     CHAP: Final = "chap"
@@ -45,7 +45,7 @@ class Method:
 
 
 TYPED: Final = frozenset({Method.PAP, Method.CHAP, Method.PEAP_GTC, Method.TTLS_GTC})
-"""The methods by which a user can type a code to answer a challenge."""
+"""The methods with which a user can type a code as the answer to a challenge."""
 
 
 def method_of(request: Request) -> str:
@@ -75,7 +75,7 @@ def sent_password(request: Request, secret: SharedSecret) -> bytes:
 
 
 def sent_chap(request: Request) -> tuple[bytes, bytes]:
-    """Return the CHAP-Password of a request (identifier and response), and the challenge that it answers."""
+    """Return the CHAP-Password of a request (identifier and response), and the challenge that the response answers."""
     return request.first[CHAP_PASSWORD], request.first.get(CHAP_CHALLENGE, request.authenticator)
 
 
@@ -95,7 +95,7 @@ def reveal_password(hidden: bytes, secret: SharedSecret, authenticator: bytes) -
 
 
 def is_garbled(password: bytes) -> bool:
-    """Return whether a decrypted password contains control characters or is not UTF-8. This is so for nearly every
+    """Return whether a decrypted password contains control characters or is not UTF-8. This is true of nearly every
     password that was encrypted with another secret."""
     if any(octet < 0x20 or octet == 0x7F for octet in password):
         return True
@@ -107,8 +107,8 @@ def is_garbled(password: bytes) -> bool:
 
 
 def hides_garbage(request: Request, secret: SharedSecret) -> bool:
-    """Return whether the password of an unsigned PAP request was probably encrypted with another secret. A signed
-    request has proved its secret. PacketError: the password is malformed."""
+    """Return whether the password of an unsigned PAP request was probably encrypted with another secret. The result
+    is False for a signed request, because its signature proves the secret. PacketError: the password is malformed."""
     return not request.signed and USER_PASSWORD in request.first and is_garbled(sent_password(request, secret))
 
 
@@ -124,8 +124,8 @@ def hide_password(password: bytes, secret: SharedSecret, authenticator: bytes) -
 def reveal_blocks(hidden: bytes, secret: SharedSecret, seed: bytes) -> bytes:
     """Decrypt blocks of 16 octets, each of which was XORed with MD5(secret + the previous encrypted block).
 
-    seed: takes the place of the previous block for the first one: the authenticator (RFC 2865 section 5.2), or the
-    authenticator and a salt (RFC 2868 section 3.5).
+    seed: for the first block, used instead of the previous encrypted block: the authenticator (RFC 2865 section 5.2),
+    or the authenticator and a salt (RFC 2868 section 3.5).
     """
     clear, last = b"", seed
     for at in range(0, len(hidden), 16):

@@ -8,8 +8,8 @@ in time.
             trying.note_sent(now)
         wait for an answer, no longer than until trying.next_at
 
-All retransmissions have the same octets. With a new Event-Timestamp, a retransmission would be another request, and the
-NAS might execute both.
+All retransmissions have the same octets. If a retransmission had a new Event-Timestamp, it would be another request,
+and the NAS might execute both requests.
 """
 
 from collections.abc import Callable
@@ -36,13 +36,13 @@ RFC_5080: Final = Timers()
 
 
 def _jitter() -> float:
-    """Return the RFC's RAND, which prevents clients from retransmitting at the same time."""
+    """Return the random factor RAND of the RFC. It prevents clients from retransmitting at the same time."""
     return _random.uniform(-0.1, 0.1)
 
 
 class Retransmission:
-    """The state of one request. next_at: the time at which it is to be sent (again) or given up. sent: the number of
-    transmissions."""
+    """The state of one request. next_at: the time at which the request must be sent (again) or given up. sent: the
+    number of transmissions."""
 
     __slots__ = ("_ends_at", "_jitter", "_pause", "_timers", "next_at", "sent")
 

@@ -34,7 +34,8 @@ HIDDEN: Final[Mapping[tuple[int, int], int]] = MappingProxyType(
 
 
 class Hiding:
-    """The encryption of the values in one reply. It counts up a salt, so use a new instance for each packet.
+    """The encryption of the values in one reply. It increments the salt for each value, so use a new instance for each
+    packet.
 
     secret: the shared secret of the hop. authenticator: the Request Authenticator of the request that the reply
     answers, 16 octets.
@@ -50,9 +51,9 @@ class Hiding:
     def hide(self, clear: bytes) -> bytes:
         """Encrypt a key or password of at most 239 octets (RFC 2548 section 2.4.2).
 
-        Returns the salt and the encrypted blocks: 2 + 16n octets, n at least 1. If the attribute has a tag, the caller
-        puts it before them. The high bit of the salt is set, and each call uses another salt. ValueError: the value is
-        too long.
+        Returns the salt and the encrypted blocks: 2 + 16n octets, where n is at least 1. If the attribute has a tag,
+        the caller puts the tag before them. The high bit of the salt is set, and each call uses another salt.
+        ValueError: the value is too long.
         """
         if len(clear) > MAX_CLEAR:
             raise ValueError(f"a value of {len(clear)} octets; hidden, RADIUS carries {MAX_CLEAR}")
@@ -65,7 +66,7 @@ class Hiding:
         """Decrypt a key or password, the counterpart of `hide`. value: the value without its tag.
 
         A salt without its high bit is accepted too. PacketError: the value does not consist of a salt and blocks of 16
-        octets, or the decrypted length is greater than the blocks, usually because of a wrong secret.
+        octets, or the decrypted length octet exceeds the blocks. The usual cause of the latter is a wrong secret.
         """
         if len(value) < 18 or len(value) % 16 != 2:
             raise PacketError(f"a salted value of {len(value)} octets")
@@ -78,7 +79,7 @@ class Hiding:
 def hidden_places(attributes: Iterable[Attribute]) -> Mapping[tuple[int, int], int]:
     """Return `HIDDEN` and the attributes that the dictionary marks with `encrypt=1` or `encrypt=2`.
 
-    attributes: the values of `Dictionary.attributes`. Parts of TLVs are left out, since no sender encrypts them
+    attributes: the values of `Dictionary.attributes`. Parts of TLVs are left out, because no sender encrypts them
     separately.
     """
     told = {
@@ -119,8 +120,8 @@ def _rehide_attribute(
 
 
 def _rehide_value(how: int | None, value: bytes, received: Hiding, sent: Hiding) -> bytes:
-    """Re-encrypt a value. Its length shows whether a tag precedes the salt: it is 3 + 16n octets with a tag, 2 + 16n
-    without."""
+    """Re-encrypt a value. The length of the value shows whether a tag precedes the salt: it is 3 + 16n octets with a
+    tag, and 2 + 16n without a tag."""
     if how == AS_PASSWORD:
         if not value or len(value) % 16:
             raise PacketError(f"a hidden value of {len(value)} octets")
@@ -133,10 +134,10 @@ def _rehide_value(how: int | None, value: bytes, received: Hiding, sent: Hiding)
 
 
 def without_hidden(attributes: bytes, places: Mapping[tuple[int, int], int] = HIDDEN) -> bytes:
-    """Return attributes in octets without the encrypted ones, which are valid in one reply only.
+    """Return attributes in octets without the encrypted ones, which are valid only in the original reply.
 
-    places: the encrypted attributes by (vendor, type), see `hidden_places`. A Vendor-Specific attribute that contains
-    one is removed as a whole. PacketError: an attribute is malformed.
+    places: the encrypted attributes by (vendor, type), see `hidden_places`. If a Vendor-Specific attribute contains an
+    encrypted attribute, it is removed as a whole. PacketError: an attribute is malformed.
     """
     return b"".join(
         push_attribute(kind, value)

@@ -1,7 +1,7 @@
 """Values of RADIUS attributes: octets to text and text to octets, by the type that the dictionary gives.
 
 pyrad converts numbers and addresses. This module converts octets and text, because pyrad would read a text such as
-`0x41` or `65` as other octets, but a password or a Class must not change.
+`0x41` or `65` as other octets. A password or a Class must not be changed like that.
 """
 
 import re
@@ -56,8 +56,8 @@ class Attribute:
 
     vendor: the enterprise number; 0 for the attributes of the RFCs. number: the type octet, 0..255. has_tag: whether
     values have a tag (RFC 2868 section 3.1). encrypt: the encryption: 0 none, 1 as User-Password (RFC 2865 section
-    5.2), 2 as Tunnel-Password (RFC 2868 section 3.5), 3 Ascend. parent: the TLV that contains it, else "". values: the
-    names and numbers of named values, for numeric types only.
+    5.2), 2 as Tunnel-Password (RFC 2868 section 3.5), 3 Ascend. parent: the name of the TLV that contains the
+    attribute, or an empty text. values: the numbers of named values by name, only for numeric types.
     """
 
     name: str
@@ -71,12 +71,13 @@ class Attribute:
 
     @property
     def secret(self) -> bool:
-        """Return whether values are passwords, keys, or derived from them. Such a value is never shown."""
+        """Return whether the attribute's values are passwords or keys, or are derived from them. Such a value is
+        never shown."""
         return self.encrypt != 0 or _SECRET.search(self.name) is not None
 
     @property
     def room(self) -> int:
-        """Return the maximum length of a value from `encode` in octets: 255 minus headers, salt and padding."""
+        """Return the maximum length in octets of a value that `encode` returns: 255 minus headers, salt and padding."""
         if self.encrypt == 1:
             return 128
         if self.encrypt == 2:
@@ -84,20 +85,20 @@ class Attribute:
         return 247 if self.vendor else 253
 
     def value_name(self, number: int) -> str | None:
-        """Return the name of a value: for 15 of NAS-Port-Type it is "Ethernet". If there are several names, the last
-        defined one counts."""
+        """Return the name of a value: the value 15 of NAS-Port-Type has the name "Ethernet". If a value has several
+        names, return the one that was defined last."""
         return next((name for name in reversed(tuple(self.values)) if self.values[name] == number), None)
 
     def value_number(self, name: str) -> int | None:
-        """Return the number of a named value, ignoring case: for "ethernet" of NAS-Port-Type it is 15."""
+        """Return the number of a named value, ignoring case: the value "ethernet" of NAS-Port-Type is 15."""
         if name in self.values:
             return self.values[name]
         return next((number for known, number in self.values.items() if known.casefold() == name.casefold()), None)
 
 
 def split_tag(attribute: Attribute, octets: bytes) -> tuple[int, bytes]:
-    """Return the tag (0: none) and the value. In a number, the tag takes the place of the first octet; in other types
-    it precedes the value."""
+    """Return the tag and the value. The tag 0 means that there is no tag. In a number, the tag takes the place of
+    the first octet; in other types it precedes the value."""
     if not attribute.has_tag or not octets:
         return 0, octets
     if attribute.type is DataType.INTEGER:
@@ -142,7 +143,7 @@ def as_text(attribute: Attribute, octets: bytes) -> str:
 
 def _number_text(attribute: Attribute, number: int) -> str:
     """Return a number as the name of the value, as an ISO 8601 date, or as decimal digits. A name that consists of
-    digits is not used, since it would be read back as another number."""
+    digits is not used, because it would be read back as another number."""
     name = attribute.value_name(number)
     if name is not None and not _NUMERAL.fullmatch(name):
         return name
@@ -152,8 +153,8 @@ def _number_text(attribute: Attribute, number: int) -> str:
 
 
 def as_octets(attribute: Attribute, text: str) -> bytes:
-    """Return the octets of a value given as text, without a tag; at least one octet. DictionaryError: the text does not
-    fit; the message does not contain a secret value."""
+    """Return the octets of a value that is given as text, without a tag. There is at least one octet.
+    DictionaryError: the text does not fit the type. The message does not contain a secret value."""
     try:
         octets = _octets(attribute, text)
     except MISFITS as error:
@@ -166,8 +167,8 @@ def as_octets(attribute: Attribute, text: str) -> bytes:
 
 
 def _octets(attribute: Attribute, text: str) -> bytes:
-    """Return the octets of a value given as text. Raises one of MISFITS if the text does not fit the attribute's
-    type."""
+    """Return the octets of a value that is given as text. Raises one of MISFITS if the text does not fit the
+    attribute's type."""
     kind = attribute.type
     if kind in _OPAQUE and text.startswith("0x"):
         if not _HEX.fullmatch(text):
@@ -181,8 +182,8 @@ def _octets(attribute: Attribute, text: str) -> bytes:
 
 
 def _number(attribute: Attribute, text: str) -> int:
-    """Return the number that a text means: digits, the name of a value, or for a date an ISO 8601 time with a time
-    zone."""
+    """Return the number that a text represents: digits, or the name of a value. For a date, the text may also be an
+    ISO 8601 time with a time zone."""
     if _NUMERAL.fullmatch(text):
         return int(text, 16 if "x" in text.lower() else 10)
     number = attribute.value_number(text)

@@ -1,4 +1,4 @@
-"""The store of all data: one writer with group commit, many readers, typed rows.
+"""The store of all data. It has one writer with group commit, many readers, and typed rows.
 
     await store.read(work)     work(tx) in a worker thread, on a read-only connection
     await store.read_now(work) work that reads a page or a key, on the event loop
@@ -6,10 +6,11 @@
     await store.write(work)    work(tx) in the writer's thread, in a transaction shared with other callers
     store.submit(work, done)   the same for the journal, without a task; on the event loop if no other write waits
 
-A write returns once its transaction is on disk. That wait cannot be cancelled, so a caller always learns whether its
+A write returns when its transaction is on disk. That wait cannot be cancelled, so a caller always learns whether its
 write was kept. The writer takes the items of its queue (at most 500), runs each in a savepoint, commits once and wakes
-all callers: thousands of small writes a second cost a few hundred synchronizations. An item that raises fails alone if
-the transaction can continue. If the engine rolls back the transaction (full disk, I/O error), all its items fail.
+all callers. So thousands of small writes a second cost only a few hundred synchronizations. If an item raises an error
+and the transaction can continue, only this item fails. If the engine rolls back the transaction (full disk, I/O error),
+all its items fail.
 
 model        Tx and Store as protocols
 sqlite       the embedded engine: `connections` opens and reads, `writer` writes

@@ -19,12 +19,13 @@ HIDDEN: Final = "********"
 INSTALLATION: Final = 0
 """The tenant_id of entries that belong to no tenant. The command line shows them; no tenant sees them."""
 LONGEST: Final = 2000
-"""Maximum number of characters of a value. A login rule may have a million, and a page has up to a thousand entries."""
+"""Maximum number of characters of a recorded value. A login rule may have a million characters, and a page has up to a
+thousand entries."""
 
 
 def changed(before: Mapping[str, JSON], after: Mapping[str, JSON]) -> dict[str, JSON]:
-    """Return the fields that differ, each as [before, after]. The caller replaces secrets by HIDDEN. To record that a
-    secret has changed, the caller gives HIDDEN as both values."""
+    """Return the fields that differ, each as [before, after]. The caller must replace each secret by HIDDEN. To record
+    that a secret has changed, HIDDEN is given as the value before and after."""
     fields = dict.fromkeys([*before, *after])
     return {
         field: [before.get(field), after.get(field)]
@@ -43,7 +44,7 @@ def record(
     domain_id: int | None = None,
     changes: Mapping[str, JSON] | None = None,
 ) -> None:
-    """Record an action of the acting token, user or service.
+    """Record an action. Its author is the acting token, user or service.
 
     action: `noun.verb`, such as `client.add`. target: kind, id and name of the object or person. changes: the changes,
     without secrets; only the start of a long value is kept. at: microseconds.
@@ -75,8 +76,9 @@ def record_all(
 def record_in(
     tx: Tx, action: str, domain_id: int, target: str, changes: Mapping[str, JSON] | None = None, *, at: int
 ) -> None:
-    """Record an action in a domain, in the trail of the domain's tenant. NotFound: the domain was removed, perhaps
-    after the request was admitted. The transaction of the change then fails, so that no change follows a removal."""
+    """Record an action in a domain, in the trail of the domain's tenant. Raises NotFound if the domain was removed,
+    which may happen after the request was admitted. The transaction of the change then fails, so that no change follows
+    a removal."""
     record(tx, action, at=at, tenant_id=tenant_of(tx, domain_id), domain_id=domain_id, target=target, changes=changes)
 
 
@@ -98,7 +100,7 @@ def count(tx: Tx, tenant_id: int, domain_id: int | None, change: int) -> None:
 
 
 def tenant_of(tx: Tx, domain_id: int) -> int:
-    """Return the id of a domain's tenant. NotFound: there is no such domain, or it was removed."""
+    """Return the id of a domain's tenant. Raises NotFound if there is no such domain, or if it was removed."""
     tenant_id = tx.value(int, "select tenant_id from domains where id = :id and removed_at is null", id=domain_id)
     if tenant_id is None:
         raise NotFound("domain not found")
@@ -106,17 +108,18 @@ def tenant_of(tx: Tx, domain_id: int) -> int:
 
 
 def share_of(tx: Tx, domain_id: int) -> int:
-    """Return the id of the tenant to whose limit the entries of a domain count; 0 if the domain's row is deleted."""
+    """Return the id of the tenant whose limit the entries of a domain count towards. It is 0 if the domain's row is
+    deleted."""
     return tx.value(int, "select tenant_id from domains where id = :id", id=domain_id) or 0
 
 
 def as_kept(changes: Mapping[str, JSON]) -> str:
-    """Return changes in the form of the trail. It needs no transaction."""
+    """Return changes in the form in which the trail stores them. This needs no transaction."""
     return json.dumps({field: _bounded(value) for field, value in changes.items()}, ensure_ascii=False)
 
 
 def _bounded(value: JSON) -> JSON:
-    """Return a field's values before and after, each cut to its start if it is long."""
+    """Return the values of a field before and after a change. A long value is truncated."""
     if isinstance(value, list):
         return [_beginning(each) for each in value]
     return _beginning(value)

@@ -18,13 +18,13 @@ class OneFile(Arguments):
 
 
 class Backup(OneFile):
-    """Arguments of db.backup. keep: the number of backups to keep; the path is then a directory."""
+    """Arguments of db.backup. keep: the number of backups to keep. If it is given, the path is a directory."""
 
     keep: int | None = Field(default=None, ge=1, le=10_000)
 
 
 class Restore(OneFile):
-    """Arguments of db.restore. revoke_tokens: revoke the access tokens of the backup."""
+    """Arguments of db.restore. revoke_tokens: whether to revoke the access tokens of the backup."""
 
     revoke_tokens: bool = False
 
@@ -52,7 +52,8 @@ def commands(copies: Copies, rotation: Rotation) -> dict[str, Command]:
         return {"rows": await copies.copy_to(wanted.url)}
 
     async def migrate(_: Arguments) -> JSON:
-        return "the database has the schema of this program"  # opening the store has migrated it
+        # the database was already migrated when the store was opened
+        return "the database has the schema of this program"
 
     async def rotate_key(_: Arguments) -> JSON:
         return asdict(await rotation.rotate())

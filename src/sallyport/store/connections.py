@@ -1,4 +1,5 @@
-"""Connections to the embedded database: how they are opened, the transaction on one, and the readers."""
+"""Connections to the embedded database. This module opens them, and has the transaction on a connection and the pool of
+readers."""
 
 import sqlite3
 import time
@@ -23,17 +24,18 @@ LONGEST_PHRASE = 16
 """Maximum letters of a phrase for FTS5, which reads the entries of each trigram: 255 letters took 1.3 s, 16 take 80
 ms."""
 MERGED = 16
-"""Pages that one merge of FTS5 writes. On each level, this is more than a transaction of a few milliseconds adds."""
-LONGEST_INSERT = 64  # rows; 500 columns would still be within SQLite's 32,766 parameters
+"""Number of pages that one merge of FTS5 writes. On each level of the index, a transaction of a few milliseconds adds
+fewer pages."""
+LONGEST_INSERT = 64  # rows in one statement; 500 columns would still be within SQLite's 32,766 parameters
 # In pages of 4 KiB. Checkpoints are rare enough to keep the p99 of a commit at 6 ms, and bound the log to 80 MB. If the
-# disk is nearly full they come early, since the log takes space that the database needs.
+# disk is nearly full they come early, because the log takes space that the database needs.
 LONG_LOG, SHORT_LOG = 20_000, 256
 # If a transaction on the event loop takes longer than QUICK_S, the disk counts as too slow for it, for SLOW_FOR_S
 # seconds.
 QUICK_S, SLOW_FOR_S = 0.01, 1.0
 # A transaction on the event loop may take this many thousand steps of SQLite's virtual machine, about 0.3 ms.
 QUICK_STEPS, QUICK_LOOKS = 1000, 20
-BUSY_MS = 5000  # how long to wait for another program's lock
+BUSY_MS = 5000  # how long to wait for a lock that another program holds
 _PRAGMAS = f"""
 pragma journal_mode = wal; pragma synchronous = full; pragma wal_autocheckpoint = {LONG_LOG};
 pragma journal_size_limit = 83886080; pragma foreign_keys = on; pragma busy_timeout = {BUSY_MS};
@@ -45,7 +47,7 @@ def _as_it_is(value: bytes | None) -> bytes | None:
     return value
 
 
-# Without these adapters, sqlite3 searches an adapter for each null and each bytes value, and raises an internal
+# Without these adapters, sqlite3 searches for an adapter for each null and each bytes value, and raises an internal
 # exception, which takes half a microsecond for each value.
 for _kind in (NoneType, bytes):
     sqlite3.register_adapter(_kind, _as_it_is)
@@ -74,9 +76,9 @@ class _Limited:
 class FtsSearch:
     """The search by FTS5, in a table with the trigram tokenizer.
 
-    For a long text, FTS5 finds the rows with its first letters, and those rows are searched for the whole text. A text
-    of one or two letters has no trigram. For such a text, the rows of the domain in FTS5's table `..._content` are
-    scanned until enough rows are found.
+    For a long text, FTS5 finds the rows that contain its first letters. Only these rows are searched for the whole
+    text. A text of one or two letters has no trigram. For such a text, the rows of the domain in FTS5's table
+    `..._content` are scanned until enough rows are found.
     """
 
     def find(self, index: str, text: str) -> tuple[str, dict[str, Value]]:
@@ -89,13 +91,13 @@ class FtsSearch:
         return f"{found} and instr(texts, :wanted) > 0", {"match": phrase, "wanted": text}
 
     def merge(self, tx: Tx, index: str) -> None:
-        """Merge a few pages, for an index with `automerge` off. FTS5 by itself would merge large parts, which takes 30
-        ms with 30,000 rows."""
+        """Merge a few pages of an index with `automerge` off. FTS5 by itself would merge large parts at once, which
+        takes 30 ms with 30,000 rows."""
         tx.execute(f"insert into {index} ({index}, rank) values ('merge', :pages)", pages=MERGED)  # noqa: S608
 
 
 class SqliteTx:
-    """A transaction on one connection."""
+    """A transaction on one connection of the embedded database."""
 
     search = FtsSearch()
     share = ""
@@ -105,7 +107,7 @@ class SqliteTx:
         self._waiting = waiting
 
     def limited(self, limit_s: float) -> "SqliteTx":
-        """Return the same transaction with a limit of CPU time. After it, statements raise Invalid."""
+        """Return the same transaction with a limit of CPU time. If the limit is exceeded, statements raise Invalid."""
         return SqliteTx(_Limited(self._connection, limit_s), self._waiting)
 
     def others_wait(self) -> bool:
@@ -121,9 +123,11 @@ class SqliteTx:
 
     def all(self, shape: Callable[..., T], sql: str, /, **parameters: Value) -> list[T]:
         cursor = self._connection.execute(sql, parameters)
-        names = tuple([column[0] for column in cursor.description])  # a generator would cost a call for each row
+        # faster than a generator, which would cost a call for each row
+        names = tuple([column[0] for column in cursor.description])
         rows = cursor.fetchall()
-        if names == getattr(shape, "__match_args__", None):  # a dataclass with these columns as its fields, in order
+        # the shape is a dataclass whose fields are these columns, in this order
+        if names == getattr(shape, "__match_args__", None):
             return [shape(*row) for row in rows]
         return [shape(**dict(zip(names, row, strict=True))) for row in rows]
 
@@ -157,8 +161,8 @@ class SqliteTx:
 
 
 def open_connection(path: Path, *, read_only: bool = False) -> sqlite3.Connection:
-    """Open a connection with the settings that all connections have. StoreError: the file is no database, or cannot be
-    opened."""
+    """Open a connection with the settings that all connections have. Raises StoreError if the file is not a database or
+    cannot be opened."""
     uri = f"{path.absolute().as_uri()}{'?mode=ro' if read_only else ''}"
     try:
         connection = sqlite3.connect(
@@ -176,14 +180,14 @@ def open_connection(path: Path, *, read_only: bool = False) -> sqlite3.Connectio
 
 
 def _fold(value: Value) -> str | None:
-    """Return `base.text.fold` of a text or of octets; null and numbers as `lower` returns them."""
+    """Return `base.text.fold` of a text or of octets. For null and numbers, return the result of SQLite's `lower`."""
     if isinstance(value, bytes):
         return fold(value.decode(errors="replace"))
     return None if value is None else fold(str(value))
 
 
 class QuickReader:
-    """A read-only connection for short reads on the event loop. clock: in seconds."""
+    """A read-only connection for short reads on the event loop. clock: returns the time in seconds."""
 
     def __init__(self, path: Path, clock: Callable[[], float] = time.perf_counter) -> None:
         self._clock = clock
@@ -195,8 +199,8 @@ class QuickReader:
         self._was_slow = False
 
     def run(self, work: Work[T]) -> T:
-        """Run `work` in a read transaction. sqlite3.Error: the work takes too long, the disk is slow, or the engine
-        fails."""
+        """Run `work` in a read transaction. Raises sqlite3.Error if the work takes too long, if the disk is slow, or if
+        the engine fails."""
         started = self._clock()
         if started < self._slow_until:
             raise sqlite3.OperationalError("the disk is slow")
@@ -208,12 +212,12 @@ class QuickReader:
             with suppress(sqlite3.Error):
                 self._connection.execute("rollback")
             was_slow, self._was_slow = self._was_slow, self._clock() - started > QUICK_S
-            if was_slow and self._was_slow:  # a single slow one may only have waited for a processor
+            if was_slow and self._was_slow:  # a single slow transaction may only have waited for a processor
                 self._slow_until = started + SLOW_FOR_S
 
     def _is_spent(self) -> bool:
-        """Count the steps of a whole transaction, and return whether the limit is exceeded. SQLite itself counts by
-        statement."""
+        """Count the steps of the whole transaction, and return whether the limit is exceeded. SQLite itself counts the
+        steps of each statement separately."""
         self._looks -= 1
         return self._looks < 0
 
@@ -230,7 +234,8 @@ class Readers:
         self._limit = trio.CapacityLimiter(count)
 
     async def run(self, work: Work[T], *, timeout_s: float) -> T:
-        """Run `work` in a read transaction. StoreError: the engine fails, or the work takes longer than `timeout_s`."""
+        """Run `work` in a read transaction. Raises StoreError if the engine fails, or if the work takes longer than
+        `timeout_s`."""
         async with self._limit:
             connection = self._idle.pop()
             try:
@@ -261,14 +266,14 @@ def _read(connection: sqlite3.Connection, work: Work[T], timeout_s: float) -> T:
 
 
 def primary_code(error: Exception) -> int:
-    """Return SQLite's primary result code; 0 for an error that is not the engine's."""
+    """Return SQLite's primary result code. Return 0 if the engine did not raise the error."""
     code: int = getattr(error, "sqlite_errorcode", 0)
     return code & 0xFF
 
 
 def as_ours(error: sqlite3.Error) -> SallyportError:
-    """Return the engine's error as one of `base.errors`."""
+    """Convert an error of the engine to one of `base.errors`, and return it."""
     if not isinstance(error, sqlite3.IntegrityError):
         return StoreError(str(error))
-    limit = str(error).removeprefix("limit: ")  # raised by a trigger of schema.limits
+    limit = str(error).removeprefix("limit: ")  # an error that a trigger of schema.limits has raised
     return LimitReached(limit) if limit in DEFAULTS else Contradiction(str(error))

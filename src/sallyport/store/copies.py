@@ -1,7 +1,7 @@
 """Backup and restore of the store while it is in use.
 
-A backup is a database of SQLite, whatever the engine: it is checked and migrated before it becomes the store. A file
-that ends in DUMP is one of pg_dump instead, which only PostgreSQL has.
+With both engines, a backup is a SQLite database. It is checked and migrated before it becomes the store. If the name of
+a backup ends in DUMP, the file is a dump by pg_dump instead. Only PostgreSQL has such backups.
 """
 
 import os
@@ -29,7 +29,7 @@ PREFIX: Final = "sallyport-"
 """Prefix of the names of backups in a directory. Files with other names are never deleted."""
 DUMP: Final = ".dump"
 _DUMP_MARK: Final = b"PGDMP"
-"""The first octets of a file of pg_dump."""
+"""The first octets of a file that pg_dump has written."""
 PART: Final = ".part"
 """Suffix of the name of an unfinished copy."""
 
@@ -40,9 +40,9 @@ class Copies:
     """Backups and restores of one store. place: the path of the store's file; with PostgreSQL, the path that the file
     would have.
 
-    check: opens the sealed values of a copy before it becomes the store (SecretError). void: makes void in a copy what
-    must not become valid again by a restore, and optionally all tokens. replaced: called after a restore to drop all
-    caches. backed_up: called with the time of the last backup, in microseconds.
+    check: opens the sealed values of a copy before it becomes the store; raises SecretError. void: invalidates the
+    values in a copy that must not become valid again by a restore, and optionally all tokens. replaced: called after a
+    restore to drop all caches. backed_up: called with the time of the last backup, in microseconds.
 
     Backups and restores are recorded in the audit trail. A restore replaces the rows of every tenant, so it is recorded
     in each tenant's trail. This entry is written into the copy before the copy becomes the store, so that a crash
@@ -73,7 +73,8 @@ class Copies:
         """Write a consistent copy beside the target, wait until it is on disk, and rename it.
 
         The copy is read through a separate connection, so logins continue. It does not contain the master key.
-        StoreError: the target cannot be written, or is one of the store's own files; an existing file is unchanged.
+        Raises StoreError if the target cannot be written or is one of the store's own files. An existing file is then
+        unchanged.
         """
         if target.resolve().parent == self._place.resolve().parent and target.name.startswith(self._own_names()):
             raise StoreError(f"{target} belongs to the store: name another file")
@@ -83,15 +84,15 @@ class Copies:
         self._backed_up(at)
         try:
             await self._store.write(lambda tx: _record(tx, "store.backup", at, target))
-        except StoreError as error:  # a backup is most important while the store fails
+        except StoreError as error:  # a backup is most important while the store cannot be written
             log.warning("backup_not_audited", target=str(target), error=str(error))
         return size
 
     async def backup_into(self, directory: Path, keep: int) -> tuple[Path, int, list[Path]]:
-        """Write a backup under a new name, and delete all but the newest `keep`. Return its path, its size and the
-        deleted files, which include unfinished backups of a crash. StoreError: no backup was made, or an older one
-        cannot be deleted."""
-        async with self._one_at_a_time:  # so that `expire` deletes no running backup
+        """Write a backup under a new name, and delete all backups except the newest `keep`. Return the path and the
+        size of the new backup, and the deleted files. The deleted files include backups that a crash has left
+        unfinished. Raises StoreError if no backup was made, or if an older one cannot be deleted."""
+        async with self._one_at_a_time:  # prevents `expire` from deleting a backup that is being written
             stamp = datetime.fromtimestamp(self._clock() / SECOND, UTC).strftime("%Y%m%dT%H%M%S.%fZ")
             target = directory / f"{PREFIX}{stamp}.db"
             size = await self.backup(target)
@@ -101,8 +102,9 @@ class Copies:
                 raise StoreError(f"{target} is made; older backups cannot be deleted: {error.strerror}") from error
 
     async def copy_to(self, url: str) -> int:
-        """Fill an empty PostgreSQL database with all rows of the store; return their number. ConfigError: the extra
-        `postgres` is missing. SchemaError, StoreError: the copy failed, and the database is unchanged."""
+        """Fill an empty PostgreSQL database with all rows of the store, and return the number of rows. Raises
+        ConfigError if the extra `postgres` is missing, and SchemaError or StoreError if the copy failed. The database
+        is then unchanged."""
         check_extra()
         from sallyport.store.postgres.engine import load
 
@@ -136,8 +138,8 @@ class Copies:
         logins of the copy and one-time codes up to now become void; with revoke_tokens, all access tokens of the copy
         too.
 
-        StoreError, SchemaError: the backup is damaged, is not a backup of Sallyport, or was sealed under another master
-        key; nothing was changed.
+        Raises StoreError or SchemaError if the backup is damaged, is not a backup of Sallyport, or was sealed under
+        another master key. Nothing is changed then.
         """
 
         def complete(tx: Tx) -> None:
@@ -175,7 +177,8 @@ def _record(tx: Tx, action: str, at: int, file: Path) -> None:
 
 
 def _record_restore(tx: Tx, at: int, source: Path) -> None:
-    """Record the restore in each tenant's trail. Only the installation's trail has the name of the file."""
+    """Record the restore in each tenant's trail. Only the entry in the installation's trail contains the name of the
+    file."""
     _record(tx, "store.restore", at, source)
     for tenant_id in tx.all(_id, "select id from tenants order by id"):
         audit.record(tx, "store.restore", at=at, tenant_id=tenant_id, target="everything, from a backup")

@@ -1,11 +1,10 @@
-"""Stored totals. The total of a whole list saves the count of its rows for each page. Totals of parts of a list save
-reading all rows before a page.
+"""Stored totals. Because the total of a whole list is stored, its rows need not be counted for each page. Because
+totals of parts of a list are stored, the rows before a page need not be read. The rows of a part have ids that are
+equal except in the last PART_BITS bits. Its key is `NAME#` and the other bits, in hexadecimal digits that sort like the
+numbers.
 
-A part is the rows whose ids are equal except in the last PART_BITS bits. Its key is `NAME#` and the other bits, in
-hexadecimal digits that sort like the numbers.
-
-The journals of several nodes would wait for each other's commits if they changed the same row. So the total that a
-journal counts has a row for each of a few shares, `NAME@SHARE`, and the total is their sum (`Tx.share`).
+If the journals of several nodes changed the same row, they would wait for each other's commits. So a total that
+journals count has several rows, `NAME@SHARE`, one for each share (`Tx.share`). The total is the sum of these rows.
 """
 
 from collections import Counter
@@ -17,7 +16,7 @@ from sallyport.store.model import Tx
 PART_BITS: Final = 12
 NO_ROW: Final = 2**62
 SHARES: Final = "(name = :name or (name > :name || '@' and name < :name || 'A'))"
-"""SQL for the rows of a total."""
+"""SQL for the rows that belong to a total."""
 _ADDED: Final = "on conflict (domain_id, name) do update set value = counters.value + excluded.value"
 
 
@@ -57,7 +56,7 @@ def total(tx: Tx, domain_id: int, name: str) -> int:
 
 
 def totals(tx: Tx, name: str) -> dict[int, int]:
-    """Return the totals of all domains, by the domain's id; an emptied list has 0."""
+    """Return the totals of all domains, by the domain's id. The total of an emptied list is 0."""
     sql = f"select domain_id, sum(value) from counters where {SHARES} group by domain_id"  # noqa: S608
     return {int(str(domain_id)): int(str(value)) for domain_id, value in tx.rows(sql, name=name)}
 

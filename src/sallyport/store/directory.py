@@ -21,10 +21,10 @@ from sallyport.base.listening import locking_process
 from sallyport.base.owner import denied
 
 LOCK: Final = "lock"
-"""The file that the owning process has locked. `serve` creates it before all other files."""
+"""The file that the owning process keeps locked. `serve` creates it before all other files."""
 
 TOKEN_FILE: Final = "admin.token"  # noqa: S105  a file's name
-"""The file with the access token of the first start."""
+"""The file that contains the access token of the first start."""
 
 
 def make_data_directory(path: Path) -> list[Path]:
@@ -54,14 +54,14 @@ def remove_data_directory(made: Sequence[Path]) -> None:
 def open_data_directory(path: Path) -> int:
     """Lock the directory, and create it if it does not exist. Return the descriptor that holds the lock.
 
-    Locked: another process has the lock. StartError: the directory cannot be created or written.
+    Raises Locked if another process has the lock, and StartError if the directory cannot be created or written.
     """
     make_data_directory(path)
     return take_lock(path / LOCK)
 
 
 def check_lock(path: Path) -> None:
-    """Raise Locked if another process owns the directory. Create and change nothing. Raises StartError."""
+    """Raise Locked if another process owns the directory. This creates and changes nothing. Raises StartError."""
     try:
         descriptor = os.open(path / LOCK, os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK)
     except FileNotFoundError:
@@ -87,7 +87,7 @@ def installation_id(path: Path) -> str:
 
 
 def take_lock(path: Path) -> int:
-    """Take a lock file for this process; return the descriptor that holds it. Raises Locked, StartError."""
+    """Lock a lock file for this process, and return the descriptor that holds the lock. Raises Locked, StartError."""
     try:
         descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
     except PermissionError as error:
@@ -103,9 +103,10 @@ def take_lock(path: Path) -> int:
 
 
 class Reserve:
-    """A file of `size` octets that reserves space for the store's log. size 0: no reserve. No method raises.
+    """A file of `size` octets that reserves space for the store's log. If `size` is 0, there is no reserve. The methods
+    raise no errors.
 
-    released: whether the space is not reserved, since it was freed or never taken.
+    released: whether the space is not reserved, because it was freed or never taken.
     """
 
     def __init__(self, path: Path, size: int) -> None:
@@ -139,8 +140,8 @@ class Reserve:
         return self._size > 0
 
     def has_room(self, octets: int) -> bool:
-        """Return whether the disk has room for this many octets. It is tried with a file, since the free space of a
-        file system does not show a quota."""
+        """Return whether the disk has room for this many octets. This is tested by writing a file, because the free
+        space of a file system does not show a quota."""
         if octets <= 0:
             return True
         scratch = self._path.with_name(self._path.name + ".room")

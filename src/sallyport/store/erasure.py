@@ -1,8 +1,8 @@
 """The deletion of the rows of a removed domain: an ordered list of tables, from which the rows are deleted in slices.
 
-A table is listed before the tables that it refers to. Before a row is deleted, the rows of other tables that belong to
-it alone (`Part`) are deleted, so that no slice reads a whole large table. A test compares the list with the schema: a
-new table with rows of a domain needs an entry here. The audit trail belongs to the tenant and stays.
+A table is listed before the tables that it refers to. Before a row is deleted, the rows of other tables that belong
+only to this row (`Part`) are deleted. So no slice reads a whole large table. A test compares the list with the schema:
+a new table with rows of a domain needs an entry here. The audit trail belongs to the tenant and stays.
 
 The last tables have no index by domain. They are small, and their turn comes when the tables before them are empty.
 """
@@ -29,8 +29,8 @@ _LISTED: Final = f"in {LISTED}"
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """A table, each of whose rows belongs to one row of another table. key: the columns that identify a row. column:
-    the column that refers to the owner's id."""
+    """A table in which each row belongs to one row of another table. key: the columns that identify a row. column: the
+    column that refers to the owner's id."""
 
     table: str
     key: str
@@ -76,7 +76,7 @@ class Rows:
 
 @dataclass(frozen=True, slots=True)
 class _Wallets(Rows):
-    """Wallets, each with its access token."""
+    """The wallets of the domain. Each is deleted with its access token."""
 
     def erase(self, tx: Tx, domain_id: int) -> int:
         sql = f"select id, token_id from wallets where domain_id = :d limit {SLICE}"  # noqa: S608

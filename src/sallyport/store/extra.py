@@ -1,4 +1,4 @@
-"""The check whether the extra `postgres` is installed."""
+"""Check whether the extra `postgres` is installed."""
 
 from importlib.util import find_spec
 from typing import Final

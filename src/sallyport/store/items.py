@@ -9,8 +9,8 @@ from sallyport.store.model import Done, Tx
 
 @dataclass(slots=True)
 class Item:
-    """A caller's work in the writer's queue: to run in a transaction, or `alone`, outside of one. own: the work is the
-    service's own."""
+    """The work of a caller in the writer's queue. `work` runs in a transaction, `alone` outside of a transaction. own:
+    whether the work comes from the service itself."""
 
     done: Done[object]
     work: Callable[[Tx], object] | None = None
@@ -25,7 +25,7 @@ class Item:
 
 
 def nobody(_result: object, _error: BaseException | None) -> None:
-    """Ignore the result: no caller waits for it."""
+    """Ignore the result, because no caller waits for it."""
 
 
 def runs_of(items: list[Item]) -> Iterator[list[Item]]:

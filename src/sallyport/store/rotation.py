@@ -1,9 +1,9 @@
-"""Rotation of the master key: every sealed value is opened, and sealed again under a new key.
+"""Rotation of the master key. Every sealed value is opened, and sealed again under a new key.
 
 A rotation can stop at any point without a loss. The new key is on disk beside the old one before a value is sealed
-under it. Each value is replaced on its own, if it has not changed since it was read. The old key leaves the key file
-once a search through all values finds none that is sealed under it. It moves to a file such as `master.key.1`, which
-opens earlier backups. The next rotation continues an interrupted one.
+under it. Each value is replaced separately, and only if it has not changed since it was read. When a search through all
+values finds none that is sealed under the old key, the old key moves from the key file to a file such as
+`master.key.1`. With that file, earlier backups can be opened. The next rotation continues an interrupted one.
 
 A test compares the list of sealed columns with the code.
 """
@@ -26,13 +26,14 @@ from sallyport.store.vault import KEY_OCTETS, LAST, Vault, write_keys
 
 BATCH: Final = 200
 LATE_S: Final = 1.0
-"""Wait before another search for values under the old key: writes of values that were sealed before the rotation end by
-then."""
+"""Pause before another search for values under the old key. Values that were sealed before the rotation are written by
+the end of this pause."""
 
 
 @dataclass(frozen=True, slots=True)
 class Sealed:
-    """A column of sealed values. key: the columns that identify a row. identity: the format of a value's identity."""
+    """A column of sealed values. key: the columns that identify a row. identity: the format string for the identity of
+    a value."""
 
     table: str
     column: str
@@ -74,7 +75,7 @@ class Rotated:
 
 
 async def _alone(_version: int) -> Sequence[str]:
-    """Return no name: there are no other nodes."""
+    """Return no name, because there are no other nodes."""
     return ()
 
 
@@ -101,8 +102,9 @@ class Rotation:
     async def rotate(self) -> Rotated:
         """Seal all values under a new key, or continue an interrupted rotation.
 
-        Conflict: the key comes from the environment, and there is no new key in it, or other nodes do not have the new
-        key. SecretError: a value does not open; both keys stay. ConfigError, StoreError: both keys stay.
+        Raises Conflict if the key comes from the environment and this does not contain a new key, or if other nodes do
+        not have the new key. Raises SecretError if a value does not open. Also raises ConfigError, StoreError. After
+        these errors both keys stay.
         """
         async with self._one:
             await self._begin()
@@ -116,7 +118,8 @@ class Rotation:
             return await self._end(sealed)
 
     async def _begin(self) -> None:
-        """Add a new key if there is only one. The new key is in the key file before any value is sealed under it."""
+        """Add a new key if there is only one key. The new key is written to the key file before any value is sealed
+        under it."""
         versions = self._vault.versions
         new = versions[-1] if len(versions) > 1 else versions[-1] + 1
         if others := await self._without(new):
@@ -136,7 +139,7 @@ class Rotation:
         self._vault.add(version, key)
 
     async def _walk(self) -> int:
-        """Seal the values that are not sealed under the newest key; return their number."""
+        """Seal the values that are not sealed under the newest key. Return the number of these values."""
         sealed = 0
         for column in SEALED_COLUMNS:
             after: tuple[Value, ...] | None = None
@@ -162,8 +165,8 @@ class Rotation:
         return sealed
 
     async def _end(self, sealed: int) -> Rotated:
-        """Remove the old keys from the file. They stay in memory until the next start, since the State of a pending
-        login is sealed under them."""
+        """Remove the old keys from the file. They stay in memory until the next start, because the State of a pending
+        login may be sealed under them."""
         keys, version, file, old_file = self._vault.keys, self._vault.versions[-1], self._vault.file, ""
         if file is not None:
             for each in self._vault.versions[:-1]:

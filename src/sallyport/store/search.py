@@ -2,7 +2,7 @@
 
 Each searched table has a second table with the folded texts of its rows. The rowid in it is the domain's number,
 shifted by ROW_BITS, plus the row's id. The rows of a domain are a range of rowids, so that no search reads the entries
-of another domain. `base.text.fold` folds the texts before they are added. Each engine finds a text in its own way: see
+of another domain. `base.text.fold` folds the texts before they are added. Each engine finds a text in its own way, see
 `TextSearch`.
 
 A search counts at most MOST_COUNTED matches. The totals of whole lists are stored (`counters`).
@@ -22,11 +22,11 @@ T = TypeVar("T")
 MOST_COUNTED: Final = 10_000
 ROW_BITS: Final = 40
 _SEPARATOR: Final = "\x1f"
-_NOT_INDEXED: Final = {0: "\ufffd", ord(_SEPARATOR): "\ufffd"}  # neither engine accepts a NUL
+_NOT_INDEXED: Final = {0: "\ufffd", ord(_SEPARATOR): "\ufffd"}  # a NUL is replaced, because neither engine accepts it
 
 
 class Minimum(int):
-    """The total of a search with more than MOST_COUNTED matches."""
+    """The total that is returned for a search with more than MOST_COUNTED matches."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +48,7 @@ class Entry:
 
 
 class SearchIndex:
-    """The search over one table, in the virtual table `name`."""
+    """The search in one table. `name` is the virtual table of the search index."""
 
     def __init__(self, name: str) -> None:
         self._name = name
@@ -58,8 +58,8 @@ class SearchIndex:
         self.add_all(tx, [Entry(domain_id, row_id, texts)])
 
     def add_all(self, tx: Tx, entries: Sequence[Entry]) -> None:
-        """Add rows. If a transaction adds many, call this at its end: FTS5 writes its buffer when a statement on
-        another table follows."""
+        """Add rows. If a transaction adds many rows, call this method at the end of the transaction, because FTS5
+        writes its buffer when a statement on another table follows."""
         rows = [(_first(each.domain_id) + each.row_id, _joined(each.texts)) for each in entries]
         tx.insert(self._name, ("rowid", "texts"), rows)
 
@@ -69,19 +69,21 @@ class SearchIndex:
         tx.execute(sql, first=_first(domain_id), ids=json.dumps(row_ids))
 
     def merge(self, tx: Tx) -> None:
-        """Merge a small part of the index, in each transaction that changes it, if the engine needs this."""
+        """Merge a small part of the index, if the engine needs this. It is done in each transaction that changes the
+        index."""
         tx.search.merge(tx, self._name)
 
     def find(self, tx: Tx, domain_id: int, text: str) -> tuple[str, dict[str, Value]]:
-        """Return SQL for the ids of a domain's rows that have a text with `text` in it, in order, and the parameters of
-        this SQL. text: must not be empty; case is ignored."""
+        """Return SQL for the ids of the rows of a domain that have a text which contains `text`. The SQL orders them by
+        id. Also return the parameters of this SQL. text: must not be empty; the search is case-insensitive."""
         found, parameters = tx.search.find(self._name, fold(text).translate(_NOT_INDEXED))
         within: dict[str, Value] = {"first": _first(domain_id), "last": _first(domain_id + 1) - 1}
         sql = f"select rowid - :first as id from {found} and rowid between :first and :last"  # noqa: S608
         return sql, {**within, **parameters}
 
     def page(self, tx: Tx, shape: Callable[..., T], select: str, stretch: Stretch, text: str) -> tuple[list[T], int]:
-        """Return a page of the rows that have a text with `text` in it, and their number (see `page`)."""
+        """Return a page of the rows that have a text which contains `text`, and the number of all such rows (see
+        `page`)."""
         ids, parameters = self.find(tx, stretch.domain_id, text)
         rows = _rows(tx, shape, select, f"{ids} order by rowid", stretch, parameters)
         return rows, _searched_total(tx, rows, stretch, ids, parameters)
@@ -141,7 +143,7 @@ def _searched_total(tx: Tx, rows: Sequence[object], stretch: Stretch, ids: str, 
 
 
 def _total_in_sight(rows: Sequence[object], stretch: Stretch) -> int | None:
-    """Return the total of a list if the page contains its end, or None."""
+    """Return the total of a list if the page contains its end. Otherwise return None."""
     if len(rows) < stretch.limit and (rows or not stretch.offset):
         return stretch.offset + len(rows)
     return None

@@ -20,8 +20,8 @@ Slice = Callable[[Tx, T], int]
 
 
 def one_batch(tx: Tx, entries: Iterable[T]) -> Iterator[T]:
-    """Yield the entries of one transaction: at least one, and more until BATCH_S has passed, AT_ONCE entries are
-    written, or an answer waits for the transaction."""
+    """Yield the entries of one transaction. At least one entry is yielded. Further entries follow until BATCH_S has
+    passed, AT_ONCE entries are written, or an answer waits for the transaction."""
     until = time.perf_counter() + BATCH_S
     for number, entry in enumerate(entries, 1):
         yield entry
@@ -46,8 +46,8 @@ async def in_batches(store: Store, entries: Iterable[T], work: Callable[[Tx, Ite
 async def in_slices(
     store: Store, find: Callable[[Tx], FoundT], slices: Sequence[Slice[FoundT]], end: Callable[[Tx, FoundT], T]
 ) -> T:
-    """Delete objects and the rows that depend on them: the dependent rows in as many transactions as needed, the
-    objects in the last one. Raises StoreError.
+    """Delete objects and the rows that depend on them. The dependent rows are deleted in as many transactions as
+    needed, and the objects in the last transaction. Raises StoreError.
 
     find: returns the objects; called in each transaction; raises if an object does not exist. slices: functions that
     run in this order, each until it returns 0. end: deletes the objects; called when nothing depends on them. An
@@ -75,6 +75,6 @@ def delete_slice(tx: Tx, table: str, key: str, condition: str, **parameters: Val
 
 
 def _taken(left: deque[T]) -> Iterator[T]:
-    """Remove the entries of a queue one by one, and yield each."""
+    """Yield the entries of a queue one by one. Each entry is removed from the queue."""
     while left:
         yield left.popleft()

@@ -21,8 +21,8 @@ log = structlog.get_logger()
 
 
 class Snapshot(Generic[T]):
-    """The last result of `load`. `value` is replaced as a whole, never changed. `adopt` is called with each new
-    value."""
+    """The last result of `load`. `value` is never changed; it is replaced by a new object. `adopt` is called with each
+    new value."""
 
     def __init__(self, load: Work[T], empty: T, adopt: Callable[[T], None]) -> None:
         self.load = load
@@ -58,12 +58,12 @@ class Configuration:
         return snapshot
 
     def on_foreign_change(self, forget: Callable[[], None]) -> None:
-        """Register a function that drops caches, called when another process has changed the store."""
+        """Register a function that drops caches. It is called when another process has changed the store."""
         self._on_foreign_change.append(forget)
 
     def on_replaced(self, forget: Callable[[], None]) -> None:
-        """Register a function that drops caches, called when the store was replaced and cached rows may no longer
-        exist."""
+        """Register a function that drops caches. It is called when the store was replaced, because cached rows may no
+        longer exist."""
         self._on_replaced.append(forget)
 
     async def change(self, work: Work[T]) -> T:
@@ -83,7 +83,7 @@ class Configuration:
         return result
 
     async def reload(self) -> None:
-        """Reload all snapshots. An older view never replaces a newer one. Raises StoreError."""
+        """Reload all snapshots. A newer snapshot is never replaced by an older view of the store. Raises StoreError."""
 
         def load(tx: Tx) -> tuple[int, list[object]]:
             version = tx.value(int, "select version from config_version") or 0
@@ -98,7 +98,7 @@ class Configuration:
             snapshot.value = value
 
     async def restored(self) -> None:
-        """Reload all snapshots from a replaced store, whatever its version, and drop all caches."""
+        """Reload all snapshots from a replaced store, and drop all caches. The version of the store does not matter."""
         await self._adopt()
         for forget in self._on_replaced:
             forget()
@@ -110,7 +110,7 @@ class Configuration:
             forget()
 
     def look(self) -> None:
-        """Let `watch` look for a change by another process now."""
+        """Let `watch` look now for a change by another process."""
         self._changed_elsewhere.set()
 
     async def watch(self) -> None:
@@ -127,6 +127,6 @@ class Configuration:
     async def _follow(self) -> None:
         known = self._version
         version = await self.store.read(lambda tx: tx.value(int, "select version from config_version") or 0)
-        ours = self._changing or known != self._version  # a change of this process: it reloads by itself
+        ours = self._changing or known != self._version  # this process has made the change, and reloads by itself
         if version != known and not ours:
             await self._adopt()

@@ -28,10 +28,10 @@ from sallyport.store.writer import Writer
 T = TypeVar("T")
 
 READERS = 4
-SEARCHERS = 2  # for reads of many rows: separate connections, so that logins never wait for them
+SEARCHERS = 2  # separate connections for reads of many rows, so that logins never wait for them
 READ_S = 30.0
 SEARCH_S = 10.0
-WRITE_S = 0.2  # CPU time of a token's work: logins wait for its transaction
+WRITE_S = 0.2  # limit of CPU time of a token's work, because logins wait for its transaction
 
 NO_DUMP = "the database is SQLite, which pg_dump and pg_restore do not read: take a backup that ends in .db"
 
@@ -74,7 +74,7 @@ class SqliteStore:
 
     @property
     def is_shared(self) -> bool:
-        """Return False: one process has the file."""
+        """Return False, because only one process can use the file."""
         return False
 
     @property
@@ -114,7 +114,7 @@ class SqliteStore:
         return await self._writer.write(work)
 
     def on_foreign_change(self, changed: Callable[[ForeignChange], None]) -> None:
-        """Do nothing: no other process changes the file."""
+        """Do nothing, because no other process changes the file."""
 
     async def exclusive(self, work: Callable[[sqlite3.Connection], T], *, replaces: bool = False) -> T:
         """See Writer.exclusive."""
@@ -148,7 +148,7 @@ class SqliteStore:
         self._writer.acknowledge()
 
     async def run(self, *, task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED) -> None:
-        """Process the writes until cancelled, then the queued ones."""
+        """Process the writes until cancelled. Then process the writes that are still in the queue."""
         await self._writer.run(task_status=task_status)
 
     def close(self) -> None:
@@ -165,7 +165,7 @@ def _limited(work: Work[T], tx: Tx) -> T:
 
 
 def _set_limits(connection: sqlite3.Connection, limits: Mapping[str, int]) -> None:
-    """Store the limits that triggers check. Nothing is written if they have not changed."""
+    """Store the limits that triggers check. If they have not changed, nothing is written."""
     if dict(connection.execute("select name, most from limits")) != limits:
         with connection:
             connection.execute("begin immediate")

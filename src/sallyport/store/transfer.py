@@ -1,7 +1,7 @@
 """Copying all rows of an installation from one engine to the other, for backups of PostgreSQL and `sallyport db copy`.
 
-A backup has the same form whatever the engine: a file of SQLite with the schema of the program. So an installation
-moves between the engines by the same steps as a backup and its restore.
+With both engines, a backup is a SQLite file with the schema of the program. So an installation moves between the
+engines by the same steps as a backup and its restore.
 
 Every table is copied with its keys. The totals that triggers maintain and the search indexes are copied too. The counts
 and checksums of the rows that were read must be equal to those of the rows in the target.
@@ -28,7 +28,7 @@ Rows = Iterable[Sequence[Value]]
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """A table of both engines. numbers: whether its keys are numbers that are never reused."""
+    """A table that both engines have. numbers: whether its keys are numbers that are never reused."""
 
     name: str
     columns: tuple[str, ...]
@@ -70,7 +70,8 @@ class Target(Source, Protocol):
 
 
 def transfer(source: Source, target: Target, tables: Sequence[Table]) -> int:
-    """Copy all rows; return their number. StoreError: the rows in the target differ from those of the source."""
+    """Copy all rows, and return their number. Raises StoreError if the rows in the target differ from those in the
+    source."""
     copied = 0
     for table in tables:
         read, kept = Sum(), Sum()
@@ -131,7 +132,7 @@ class SqliteFile:
 
 
 def tables() -> list[Table]:
-    """Return the tables that a backup has, those that others refer to first."""
+    """Return the tables that a backup contains. A table comes after the tables to which it refers."""
     with closing(sqlite3.connect(":memory:", isolation_level=None)) as connection:
         migrate(connection, Path("the schema"))
         return SqliteFile(connection).tables()

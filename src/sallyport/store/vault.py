@@ -33,14 +33,14 @@ _WRONG = f"the master key is {2 * KEY_OCTETS} hex digits, or several with VERSIO
 
 @dataclass(frozen=True, slots=True)
 class MasterKeys:
-    """The master keys by version. file: the file that they were read from; None: they come from the environment."""
+    """The master keys by version. file: the file from which they were read; None if they come from the environment."""
 
     keys: Mapping[int, Secret]
     file: Path | None = None
 
 
 class Vault:
-    """The master keys, to seal and open secrets. keys: all keys by version, or the only key."""
+    """The master keys, which seal and open secrets. keys: all keys by version, or the only key."""
 
     def __init__(self, keys: MasterKeys | Secret) -> None:
         self._ciphers: dict[int, AESGCM] = {}
@@ -52,7 +52,7 @@ class Vault:
 
     @property
     def versions(self) -> tuple[int, ...]:
-        """Return the versions of the keys; the last one seals."""
+        """Return the versions of the keys. The key with the last of these versions seals."""
         return tuple(sorted(self._keys))
 
     @property
@@ -61,7 +61,8 @@ class Vault:
         return dict(self._keys)
 
     def derived(self, purpose: str) -> bytes:
-        """Return 32 octets that follow from the newest key, the same on all nodes. purpose: the use of the octets."""
+        """Return 32 octets that are derived from the newest key. They are the same on all nodes. purpose: the use of
+        the octets."""
         key = self._keys[max(self._keys)].reveal()
         return hmac.digest(key, f"sallyport {purpose}".encode(), "sha256")
 
@@ -89,7 +90,7 @@ class Vault:
         return bytes((version,)) + nonce + self._cipher(version).encrypt(nonce, clear, identity.encode())
 
     def digest(self, clear: bytes, purpose: str) -> str:
-        """Return a keyed hash in hex: equal for equal octets on all nodes with the same newest key."""
+        """Return a keyed hash in hex. It is equal for equal octets on all nodes that have the same newest key."""
         key = hmac.digest(self._keys[max(self._keys)].reveal(), purpose.encode(), "sha256")
         return hmac.digest(key, clear, "sha256").hex()
 
@@ -98,8 +99,8 @@ class Vault:
         return sealed[:1] == bytes((max(self._keys),))
 
     def open(self, sealed: bytes, identity: str) -> bytes:
-        """Return the clear octets of a row's value. SecretError: the value was sealed under another key or for another
-        row, or was altered."""
+        """Return the clear octets of a row's value. Raises SecretError if the value was sealed under another key or for
+        another row, or if it was altered."""
         from cryptography.exceptions import InvalidTag
 
         if not sealed or sealed[0] not in self._keys.keys() | self._retired.keys():
@@ -111,9 +112,9 @@ class Vault:
 
 
 def load_master_keys(data_dir: Path, environ: Mapping[str, str], *, may_make: bool) -> MasterKeys:
-    """Return the master keys of the environment, or of the file. Raises ConfigError.
-
-    may_make: create a missing file. It must be true only if no store exists, since the store would need another key.
+    """Return the master keys from the environment, or else from the file. Raises ConfigError. may_make: whether to
+    create a missing file. It must be true only if no store exists, because an existing store needs the key under which
+    it was sealed.
     """
     text = environ.get(MASTER_KEY)
     if text is not None:
@@ -129,7 +130,8 @@ def write_keys(path: Path, keys: Mapping[int, Secret]) -> None:
 
 
 def parse_keys(text: str) -> dict[int, Secret]:
-    """Parse the keys by version of a file or the environment. ConfigError: the text is malformed."""
+    """Parse the text of a file or of the environment variable, and return the keys by version. Raises ConfigError if
+    the text is malformed."""
     found: dict[int, Secret] = {}
     for entry in text.replace(",", " ").split():
         version, mark, digits = entry.rpartition(":")

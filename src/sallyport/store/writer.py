@@ -1,20 +1,20 @@
 """The only writer of the embedded database. It puts the work of many callers into one transaction, in a thread of its
 own or, if that is faster, on the event loop.
 
-The thread is permanent: a hand-over costs a lock of the queue in one direction and a wake-up of the event loop in the
-other, which is less than the cost of a thread from a pool. Still, the hand-over and the competition of two threads for
-the interpreter lock take a fifth of a login's CPU time. So an item that is submitted while the queue is empty is
-written on the event loop itself, as long as the disk is fast: no answer could leave before that write anyway. The
-thread does all slow work: it merges the log, waits for another program's lock, and retries a failing disk.
+The thread is permanent. To hand work over to it takes a lock of the queue, and to hand the result back takes a wake-up
+of the event loop. This is less than the cost of a thread from a pool. Still, the hand-over and the competition of two
+threads for the interpreter lock take a fifth of a login's CPU time. So an item that is submitted while the queue is
+empty is written on the event loop itself, as long as the disk is fast. No answer could be sent before that write
+anyway. The thread does all slow work: it merges the log, waits for another program's lock, and retries a failing disk.
 
 The items of the queue become three transactions. The first has the submitted items, which are short, and whose answers
-wait. The second has the writes of the service itself, logins among them. The third has the work of tokens and agents,
-of which one item may take 200 ms. The third transaction ends after its present item if the
-service has something to write.
+wait. The second has the writes of the service itself, including logins. The third has the work of tokens and agents.
+One item of this work may take 200 ms. The third transaction ends after its present item if the service has something to
+write.
 
 `Tx.others_wait` tells the work of a transaction that an item was submitted meanwhile, so that it ends early. The item
-joins the transaction: its answer waits for one commit and not for two. After BATCH_S the transaction ends with its
-present item if an answer waits.
+joins the transaction, so that its answer waits for only one commit. After BATCH_S the transaction ends with its present
+item if an answer waits.
 """
 
 import math
@@ -54,8 +54,9 @@ T = TypeVar("T")
 
 MAX_BATCH = 500
 PROBE_S = 1.0
-MERGE_EVERY = 64  # after so many transactions on the event loop the thread runs one, so that the log is merged in time
-ROOM = 1 << 20  # octets that a transaction may need; a disk with less free space counts as full
+# after this number of transactions on the event loop the thread runs one, so that the log is merged in time
+MERGE_EVERY = 64
+ROOM = 1 << 20  # octets that a transaction may need; if the disk has less free space, it counts as full
 _DISK_FAILS = {sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR, sqlite3.SQLITE_CORRUPT}
 
 log = structlog.get_logger()
@@ -70,7 +71,7 @@ class Writer:
         self._connection = connection
         self._metrics = metrics
         self._reserve = reserve
-        self._using = Lock()  # the holder may use the connection, and the values of the next three lines
+        self._using = Lock()  # the holder may use the connection and the values of the next three lines
         self._failing = self._full = False
         self._written_generation = 0  # see `exclusive`
         self._manner = (BUSY_MS, LONG_LOG)
@@ -99,21 +100,20 @@ class Writer:
 
     async def write(self, work: Work[T]) -> T:
         """See Store.write."""
-        context = copy_context()  # the caller's context variables, for the writer's thread
+        context = copy_context()  # the caller's context variables, which the writer's thread uses
         return cast(
             T, await self._wait(Item(nobody, work=lambda tx: context.run(work, tx), own=acting().kind == "service"))
         )
 
     async def exclusive(self, work: Callable[[sqlite3.Connection], T], *, replaces: bool = False) -> T:
-        """Run `work` on the connection, outside a transaction, while no write runs.
-
-        replaces: `work` replaces the database. Items that were queued before, or until `acknowledge`, depend on rows of
-        the old database and are refused.
+        """Run `work` on the connection, outside a transaction, while no write runs. replaces: whether `work` replaces
+        the database. If so, the items that are queued before `acknowledge` is called depend on rows of the old database
+        and are refused.
         """
         return cast(T, await self._wait(Item(nobody, alone=lambda: work(self._connection), replaces=replaces)))
 
     def acknowledge(self) -> None:
-        """Accept writes again, once no cache has rows of the replaced store."""
+        """Accept writes again. Call it when no cache contains rows of the replaced store any more."""
         self._generation = self._written_generation
 
     def submit(self, work: Work[T], done: Done[T]) -> None:
@@ -146,7 +146,7 @@ class Writer:
         return item.result
 
     async def run(self, *, task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED) -> None:
-        """Process the writes until cancelled, then the queued ones."""
+        """Process the writes until cancelled. Then process the writes that are still in the queue."""
         thread = Thread(target=self._write_all, args=(trio.lowlevel.current_trio_token(),), name="store writer")
         thread.start()
         task_status.started()
@@ -161,7 +161,7 @@ class Writer:
     # --- on the event loop ------------------------------------------------------------------------------------
 
     def _write_here(self, item: Item) -> bool:
-        """Write an item at once. False: it is the thread's turn, and nothing was written."""
+        """Write an item at once. Return False if the thread must write it; then nothing was written."""
         started = time.perf_counter()
         self._until_merge -= 1
         if self._until_merge < 0 or self._pending or started < self._slow_until or self._stopped:
@@ -179,7 +179,7 @@ class Writer:
         if seconds > QUICK_S:
             self._slow_until = started + SLOW_FOR_S
         if error is not None:
-            self._put(Item(nobody, work=_probe))  # so that the thread notices that the disk fails
+            self._put(Item(nobody, work=_probe))  # the thread then notices that the disk fails
         self._tell([item], error, seconds)
         return True
 
@@ -190,7 +190,7 @@ class Writer:
             self._behave(0, 0)
             self._connection.execute("begin immediate")
         except sqlite3.Error:
-            return False  # the thread finds the cause
+            return False  # the thread will find the cause
         return True
 
     def _finish(self, items: list[Item], error: StoreError | None, seconds: float) -> None:
@@ -215,7 +215,7 @@ class Writer:
     # --- in the writer's thread -------------------------------------------------------------------------------
 
     def _write_all(self, token: trio.lowlevel.TrioToken) -> None:
-        """Write the items of the queue until it ends."""
+        """Write the items of the queue until the queue ends."""
         ended, left = False, list[Item]()
         while left or not ended:
             items, is_last = self._take(waits=not left)
@@ -228,13 +228,12 @@ class Writer:
                     error, left = self._together(done)
                     token.run_sync_soon(self._finish, done, error, time.perf_counter() - started)
                     if together is runs[-1]:
-                        break  # items that were added meanwhile go first
+                        break  # items that were added meanwhile come first
             if self._failing and not items:
                 self._together([Item(nobody, work=_probe)])
 
     def _take(self, *, waits: bool) -> tuple[list[Item], bool]:
-        """Return the items of the queue, and whether the queue has ended. waits: wait for the first item.
-
+        """Return the items of the queue, and whether the queue has ended. waits: whether to wait for the first item.
         While the disk fails, a test write is due after a second without work. While the reserve is spent, the thread
         tries once a second to take it again.
         """
@@ -254,7 +253,7 @@ class Writer:
         return items, True
 
     def _begin(self, items: list[Item]) -> list[Item]:
-        """Return the items that did not become part of an earlier transaction."""
+        """Return the items that were not part of an earlier transaction."""
         items = [item for item in items if not item.begun]
         for item in items:
             item.begun = True
@@ -275,7 +274,7 @@ class Writer:
                 if self._full and not self._make_room():
                     return StoreFull(f"{self._path}: no space left on the disk"), []
                 self._connection.execute("begin immediate")
-            except Exception as error:  # any exception: every caller gets an answer
+            except Exception as error:  # any exception is caught, so that every caller gets an answer
                 return self._failed(error), []
             return self._transaction(items)
 
@@ -325,7 +324,7 @@ class Writer:
 
     def _each(self, tx: Tx, items: list[Item], turn_s: float) -> list[Item]:
         """Run items until the turn is over and an answer waits. Items of tokens and agents run only until the service
-        has something to write. Return the items that have not run."""
+        has something to write. Return the items that have not been run."""
         until = time.perf_counter() + turn_s
         for number, item in enumerate(items, 1):
             self._connection.execute("savepoint item")
@@ -338,7 +337,7 @@ class Writer:
         return []
 
     def _current(self, items: list[Item]) -> list[Item]:
-        """Return the items that do not depend on a replaced store; the other items fail."""
+        """Return the items that do not depend on a replaced store. The other items fail."""
         for item in items:
             if item.generation != self._written_generation:
                 item.error = StoreError("the store was replaced meanwhile")
@@ -372,7 +371,7 @@ class Writer:
         return self._reserve.has_room(ROOM)
 
     def _merge_log(self) -> None:
-        """Merge the log and free its space, if the database has room to grow. A merge that stops half-way would take
+        """Merge the log and free its space, if the database has room to grow. A merge that stops half-way would use up
         the space that the log can still use."""
         with suppress(sqlite3.Error, OSError):
             size = "select page_count * page_size from pragma_page_count, pragma_page_size"
@@ -387,7 +386,7 @@ def _run(connection: sqlite3.Connection, tx: Tx, item: Item, undo: str) -> bool:
         item.result = item.work(tx)
     except Exception as error:
         if not connection.in_transaction or primary_code(error) in _DISK_FAILS:
-            raise  # the engine rolled back the transaction, or would do so at the next statement
+            raise  # the engine has rolled back the transaction, or would do so at the next statement
         connection.execute(undo)
         item.error = as_ours(error) if isinstance(error, sqlite3.Error) else error
         return False
@@ -395,7 +394,7 @@ def _run(connection: sqlite3.Connection, tx: Tx, item: Item, undo: str) -> bool:
 
 
 def _probe(tx: Tx) -> None:
-    """Make the smallest possible write, as a test of the disk. It changes a value and changes it back, since an update
-    to the same value writes nothing."""
+    """Make the smallest possible write, as a test of the disk. It changes a value and changes it back, because an
+    update to the same value writes nothing."""
     for step in (1, -1):
         tx.execute("update config_version set version = version + :step", step=step)

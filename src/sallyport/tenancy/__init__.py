@@ -1,4 +1,4 @@
-"""Organizations, their tenants, access tokens, and the API keys of agents.
+"""This package manages organizations, their tenants, access tokens, and the API keys of agents.
 
 The store has only the SHA-256 hash of a token; the token itself is shown once, when it is created. A token is looked up
 by this hash, with a bounded cache that is never stale: a revocation in this process removes the record before it

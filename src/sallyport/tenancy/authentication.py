@@ -1,7 +1,7 @@
-"""Look-ups of access tokens and API keys by hash, with a bounded cache that is never stale.
+"""This module looks up access tokens and API keys by hash, with a bounded cache that is never stale.
 
-Only hashes that are not in the cache are read from the store. They are read one at a time, and sources take turns. So a
-flood of wrong keys occupies at most one of the store's readers; the others remain free for logins.
+Only hashes that are not in the cache are read from the store. They are read one at a time, and sources take turns.
+Therefore a flood of wrong keys occupies at most one of the store's readers. The other readers remain free for logins.
 """
 
 import ipaddress
@@ -36,10 +36,10 @@ RecordT = TypeVar("RecordT", bound=Owned)
 
 
 class RecordCache(Generic[RecordT]):
-    """A cache of stored records; the key is a hash. find: function that reads the record of a hash from the store.
-    size: maximum number of records; each tenant has a share.
+    """A cache of stored records by hash. find: a function that reads the record of a hash from the store. size: the
+    maximum number of records; each tenant has a share.
 
-    Unknown hashes are not cached, since guesses would fill the cache.
+    Unknown hashes are not cached, because guesses would fill the cache.
     """
 
     def __init__(self, store: Store, find: Callable[[Tx, str], RecordT | None], *, size: int = CACHED) -> None:
@@ -50,9 +50,10 @@ class RecordCache(Generic[RecordT]):
         self._generation = 0
 
     async def find(self, hashed: str, source: str) -> RecordT | None:
-        """Return the record with a hash, even if it is expired or revoked; None if there is none. Raises StoreError.
+        """Return the record with a hash, even if it is expired or revoked. Return None if there is none. Raises
+        StoreError.
 
-        source: address of the client.
+        source: the address of the client.
         """
         record = self._records.get(hashed)
         if record is None:
@@ -83,9 +84,9 @@ class Guesses:
     """A rate limit for wrong keys from each source: a token bucket of size `burst`, to which one token is added every
     `refill_us` microseconds.
 
-    A source is an IPv4 address, or the /64 prefix of an IPv6 address, since a /64 usually belongs to one subscriber. If
-    the table is full, the source with the oldest failure is evicted. tell: passes the source of a wrong key to the
-    other nodes, whose `count` gets it.
+    A source is an IPv4 address, or the /64 prefix of an IPv6 address, because a /64 usually belongs to one subscriber.
+    If the table is full, the source with the oldest failure is evicted. tell: a function that sends the source of a
+    wrong key to the other nodes. There, `count` is called with the source.
     """
 
     def __init__(
@@ -102,7 +103,7 @@ class Guesses:
         self._spent = BoundedMap[str, tuple[float, int]](max_sources)
 
     def too_many(self, source: str, now: int) -> bool:
-        """Return whether a source has reached the limit. now: microseconds."""
+        """Return whether a source has reached the limit. now: the present time in microseconds."""
         return self._counted(_network(source), now) > self._burst - 1
 
     def fail(self, source: str, now: int) -> None:

@@ -21,7 +21,7 @@ Number = Annotated[int, Field(ge=1, le=2**63 - 1)]
 
 
 class CreateToken(Arguments):
-    """Arguments of token.create. expires: microseconds; None: never."""
+    """Arguments of token.create. expires: the expiry time in microseconds; None if the token never expires."""
 
     org: Number
     tenant: Number
@@ -31,14 +31,15 @@ class CreateToken(Arguments):
 
 
 class ListTokens(Arguments):
-    """Arguments of token.list: all tokens of the installation, or only those of an organization or tenant."""
+    """Arguments of token.list. It lists all tokens of the installation, or only those of an organization or tenant."""
 
     org: Number | None = None
     tenant: Number | None = None
 
 
 class RevokeToken(Arguments):
-    """Arguments of token.revoke. token: id or name. org, tenant: search only tokens of these; None: all."""
+    """Arguments of token.revoke. token: the id or name of the token. org, tenant: the organization and tenant in which
+    the token is searched; None for all."""
 
     token: int | str
     org: Number | None = None
@@ -91,7 +92,7 @@ def commands(service: Tenancy, clock: Clock) -> dict[str, Command]:
 def new(before: Mapping[int, tuple[int, int]], organization: int, tenant: int) -> JSON:
     """Return descriptions of the organization and tenant if they did not exist before a command, for `note_new`.
 
-    before: (organization, tenant) of all tenants before the command, by internal id.
+    before: the (organization, tenant) of each tenant that existed before the command, by internal id.
     """
     scopes = before.values()
     found: list[JSON] = []

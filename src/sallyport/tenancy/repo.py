@@ -9,7 +9,7 @@ from sallyport.web.scope import Role
 
 @dataclass(frozen=True, slots=True)
 class Tenant:
-    """A tenant. id: internal id. organization, number: the orgId and tenantId of the API."""
+    """A tenant. id: the internal id. organization, number: the orgId and tenantId of the API."""
 
     id: int
     organization: int
@@ -18,7 +18,7 @@ class Tenant:
 
 @dataclass(frozen=True, slots=True)
 class TokenRecord:
-    """A token without its secret. tenant_id: internal id of the tenant. Times are UTC microseconds."""
+    """A token without its secret. tenant_id: the internal id of the tenant. Times are UTC microseconds."""
 
     id: int
     organization: int
@@ -116,7 +116,7 @@ def any_token(tx: Tx) -> bool:
 
 
 def token_by_hash(tx: Tx, hashed: str) -> TokenRecord | None:
-    """Return the token with a hash, even if it is expired or revoked; None if there is none.
+    """Return the token with a hash, even if it is expired or revoked. Return None if there is none.
 
     A wallet's token is not returned if the wallet's domain is removed.
     """
@@ -124,19 +124,21 @@ def token_by_hash(tx: Tx, hashed: str) -> TokenRecord | None:
 
 
 def token_by_id(tx: Tx, token_id: int, organization: int | None, number: int | None) -> TokenRecord | None:
-    """Return a token by its id, or None. organization, number: those to which the token must belong; None: any."""
+    """Return a token by its id, or None. organization, number: the organization and tenant to which the token must
+    belong; None for any."""
     where = f"where access_tokens.id = :id and {_IN_TENANT}"
     return tx.one(TokenRecord, f"{_RECORD} {where}", id=token_id, organization=organization, number=number)
 
 
 def tokens(tx: Tx, organization: int | None, number: int | None, *, name: str | None = None) -> list[TokenRecord]:
-    """Return tokens, ordered by id. organization, number, name: return only the tokens with this value; None: any."""
+    """Return tokens, ordered by id. organization, number, name: the values that the tokens must have; None for any
+    value."""
     where = f"where {_IN_TENANT} and (:name is null or access_tokens.name = :name) order by access_tokens.id"
     return tx.all(TokenRecord, f"{_RECORD} {where}", organization=organization, number=number, name=name)
 
 
 def revoke(tx: Tx, token_id: int, *, at: int) -> bool:
-    """Revoke a token; return False if it was revoked before. config_version is increased, so that other nodes empty
+    """Revoke a token. Return False if it was revoked before. config_version is increased, so that other nodes empty
     their caches."""
     sql = "update access_tokens set revoked_at = :at where id = :id and revoked_at is null"
     changed = tx.execute(sql, id=token_id, at=at)
@@ -145,5 +147,5 @@ def revoke(tx: Tx, token_id: int, *, at: int) -> bool:
 
 
 def revoke_all(tx: Tx, *, at: int) -> int:
-    """Revoke all tokens; return the number of those that were not revoked before."""
+    """Revoke all tokens, and return the number of tokens that were not revoked before."""
     return tx.execute("update access_tokens set revoked_at = :at where revoked_at is null", at=at)

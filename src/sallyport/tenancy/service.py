@@ -31,7 +31,8 @@ class Tenancy:
         return await self._store.write(self.tenant_maker(organization, number))
 
     def tenant_maker(self, organization: int, number: int) -> Work[int]:
-        """Return a function for a transaction. It creates a tenant if it does not exist, and returns its internal id.
+        """Return a function that runs in a transaction. It creates a tenant if the tenant does not exist, and returns
+        the tenant's internal id.
 
         Raises Invalid.
         """
@@ -49,7 +50,7 @@ class Tenancy:
         )
 
     async def check_exists(self, organization: int | None, number: int | None) -> None:
-        """Check that a tenant with this organization and number exists; None matches any. Raises NotFound,
+        """Check that a tenant with this organization and number exists. None matches any value. Raises NotFound,
         StoreError."""
         kinds = {"organization": organization, "tenant": number}
         wanted = " with ".join(f"{kind} {each}" for kind, each in kinds.items() if each is not None)
@@ -68,7 +69,8 @@ class Tenancy:
         """Create a token; return (record, token). The token itself is not stored. The tenant is created if it does not
         exist.
 
-        tenant: number within the organization. expires_at: UTC microseconds; None: never. Raises Invalid, StoreError.
+        tenant: the number of the tenant within the organization. expires_at: the expiry time in UTC microseconds; None
+        if the token never expires. Raises Invalid, StoreError.
         """
         at = self._clock()
         _check_scope(organization, tenant)
@@ -141,11 +143,11 @@ class Tenancy:
         self._known.forget()
 
     async def first_start(self, hand_over: Callable[[str], None]) -> bool:
-        """Create organization 1, tenant 1 and an admin token if no token exists; return whether they were created.
+        """Create organization 1, tenant 1 and an admin token if no token exists. Return whether they were created.
 
-        hand_over: function that passes the token to the admin. It is called in the store's thread, before the token is
-        stored. After a crash in between, the admin has an invalid token; in the opposite order, a valid token could be
-        lost.
+        hand_over: a function that passes the token to the admin. It is called in the store's thread, before the token
+        is stored. If the service crashes in between, the admin has an invalid token. In the opposite order, a valid
+        token could be lost.
         """
         at = self._clock()
         token = new_token()

@@ -1,4 +1,4 @@
-"""Identification of the product and the medium of a RADIUS request.
+"""Identify the product that sent a RADIUS request, and the medium of the user's connection.
 
 The forwarder and the NAS behind it are two devices, and each is identified by its own evidence. Vendor attributes,
 NAS-* and Connect-Info describe the NAS, even if several proxies forward the request. Each proxy appends a Proxy-State,
@@ -8,17 +8,18 @@ be detected.
 
 The tables are in `products` and `forwarders`. Further rules:
 
-- If one request has own attributes of two vendors, the evidence is contradictory. The first of these products in the
-  table is then probable.
+- If one request has attributes that are specific to two different vendors, the evidence is contradictory. The first of
+  these products in the table is then probable.
 - A name or format counts only if no attribute of another vendor is present.
 - An admin can edit names and formats, so a finding based only on them is probable.
 - A user can type the User-Name, so it is never evidence.
 
-Without evidence, the product that is configured for the RADIUS client is used. These functions raise no errors,
-whatever octets come from the network, and do no I/O.
+If there is no evidence, the product that is configured for the RADIUS client is used. These functions do no I/O, and
+raise no errors for any octets from the network.
 
-evidence a request's attributes, ranks of evidence, and functions for the tables products the table of NAS products
-forwarders the table of proxies
+evidence    the attributes of a request, the ranks of evidence, and functions for the tables
+products    the table of NAS products
+forwarders  the table of proxies
 """
 
 from dataclasses import dataclass
@@ -83,14 +84,14 @@ MEDIA: Final = {
 """The medium of each NAS-Port-Type (RFC 2865 section 5.41, RFC 3580, RFC 4603, and IANA's registry for 22 to 29 and
 from 35 on).
 
-18 (Wireless - Other) and 19 (Wireless - IEEE 802.11) are both the medium Wireless, since people do not distinguish
+18 (Wireless - Other) and 19 (Wireless - IEEE 802.11) both have the medium Wireless, because people do not distinguish
 them.
 """
 
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """A product and its evidence, such as "Vendor-Specific 12356/3"; never a user's data."""
+    """A product and its evidence, such as "Vendor-Specific 12356/3". The evidence never has a user's data."""
 
     product: str
     certainty: Certainty
@@ -99,8 +100,8 @@ class Finding:
 
 @dataclass(frozen=True, slots=True)
 class Identity:
-    """The products of a request's forwarder and NAS. If `forwarded` is true and `forwarder` is None, the proxy is
-    unknown."""
+    """The products of the forwarder and of the NAS of a request. If `forwarded` is true and `forwarder` is None, the
+    product of the proxy is not known."""
 
     forwarder: Finding | None
     nas: Finding | None
@@ -127,8 +128,8 @@ _FORWARDERS: Final = _select(FORWARDERS, *Rank)
 def identify(request: Request, *, source: str) -> Identity:
     """Identify the host that sent a request, and the NAS that the request is about. It raises no errors.
 
-    source: the packet's source address as text. A call takes 5 to 35 µs, so it is made for new devices and occasionally
-    for known ones, not for each packet.
+    source: the packet's source address as text. A call takes 5 to 35 µs, so the service identifies new devices, and
+    known devices only occasionally, but not each packet.
     """
     attributes = Attributes(request, source)
     nas = _name_nas(attributes)
@@ -148,10 +149,8 @@ def _name_nas(attributes: Attributes) -> Finding | None:
 
 
 def _of_one_vendor(attributes: Attributes) -> Finding | None:
-    """Return the first product in the table for which an attribute of its vendor alone is present.
-
-    The finding is only probable if another vendor's own attributes are present too.
-    """
+    """Return the first product in the table for which the request has an attribute that only its vendor sends. The
+    finding is only probable if another vendor's own attributes are present too."""
     found = [_finding(row, evidence) for row in _OF_ONE_VENDOR if (evidence := row.match(attributes))]
     others = [other for other in found if other.product != found[0].product]
     if not others:
@@ -163,8 +162,8 @@ def _of_one_vendor(attributes: Attributes) -> Finding | None:
 def _without_forwarder(nas: Finding, attributes: Attributes) -> Finding:
     """Return the finding about a NAS that sends a Proxy-State without being a proxy.
 
-    A proxy's Proxy-State can look the same, so the finding is certain only if the packet comes from the NAS's own
-    address.
+    A proxy may send a Proxy-State of the same form, so the finding is certain only if the packet comes from the NAS's
+    own address.
     """
     if attributes.is_sent_by_nas:
         return nas
@@ -185,11 +184,12 @@ def _finding(row: Fingerprint, evidence: tuple[str, ...]) -> Finding:
 
 
 def medium(request: Request) -> str:
-    """Return the medium of the user's connection; Unknown if NAS-Port-Type is absent or does not have 4 octets."""
+    """Return the medium of the user's connection. It is Unknown if NAS-Port-Type is absent or does not have 4
+    octets."""
     value = request.first.get(NAS_PORT_TYPE)
     return medium_of(int.from_bytes(value)) if value is not None and len(value) == 4 else UNKNOWN
 
 
 def medium_of(number: int) -> str:
-    """Return the medium for the number of a NAS-Port-Type; Unknown if the number is not registered."""
+    """Return the medium for the number of a NAS-Port-Type. It is Unknown if the number is not registered."""
     return MEDIA.get(number, UNKNOWN)

@@ -1,8 +1,9 @@
-"""Evidence in a request for a product, and the functions that the tables of fingerprints use.
+"""Find the evidence for a product in a request. The tables of fingerprints use the functions of this module.
 
 Each of these functions returns a `Match`. A `Match` takes a request and returns its evidence as printable texts, such
 as "Vendor-Specific 12356/3" or "Connect-Info vpn-ssl". The tuple is empty if the request does not match. Evidence never
-contains a user's data. Values are compared as octets: a value from the network becomes text only after it has matched.
+contains a user's data. Values are compared as octets. A value from the network is converted to text only after it has
+matched.
 """
 
 import re
@@ -17,12 +18,12 @@ from sallyport.radius.attributes import NAS_IP_ADDRESS, NAS_IPV6_ADDRESS, PROXY_
 from sallyport.radius.packet import Request
 
 _SENT_BY_MANY: Final = frozenset((0, 9, 311, 14122, 29464))
-"""Vendor numbers that identify no NAS: none, Cisco (AV pairs), Microsoft (MS-CHAP), WISPr, and PacketFence (a
+"""Vendor numbers that do not identify a NAS: 0, Cisco (AV pairs), Microsoft (MS-CHAP), WISPr, and PacketFence (a
 proxy)."""
 
 
 class Attributes:
-    """The attributes of one request, prepared once for all fingerprints.
+    """The attributes of one request, in a form that is prepared once for all fingerprints.
 
     first: the first value of each attribute type. vendor: the values of each (vendor, type) in Vendor-Specific.
     proxy_states: all values of Proxy-State, in order. source: the packet's source address as text.
@@ -35,29 +36,30 @@ class Attributes:
         self.source = source
 
     def octets(self, kind: int) -> bytes:
-        """Return the first value of an attribute type; empty if it is absent."""
+        """Return the first value of an attribute type. Return an empty value if the attribute is absent."""
         return self.first.get(kind, b"")
 
     def integer(self, kind: int) -> int | None:
-        """Return the first value of an attribute type as an integer; None if it is absent or does not have 4 octets."""
+        """Return the first value of an attribute type as an integer. Return None if it is absent or does not have 4
+        octets."""
         value = self.first.get(kind)
         return int.from_bytes(value) if value is not None and len(value) == 4 else None
 
     @property
     def last_proxy_state(self) -> bytes:
-        """The Proxy-State of the host that sent the packet (RFC 2865 section 5.33); empty if there is none."""
+        """The Proxy-State of the host that sent the packet (RFC 2865 section 5.33). It is empty if there is none."""
         return self.proxy_states[-1] if self.proxy_states else b""
 
     @cached_property
     def has_vendor_of_its_own(self) -> bool:
-        """Whether the request has a vendor attribute that only products of this vendor send. The vendor may be one
-        without a fingerprint."""
+        """Whether the request has a vendor attribute that only products of its vendor send, even if that vendor has no
+        fingerprint."""
         return any(vendor not in _SENT_BY_MANY for vendor, _ in self.vendor)
 
     @cached_property
     def is_sent_by_nas(self) -> bool:
-        """Whether the source is the NAS's own address. If it is another address, the cause may be a proxy, NAT or a
-        wrong setting."""
+        """Whether the source is the NAS's own address. A different address may be caused by a proxy, NAT or a wrong
+        setting."""
         try:
             source = ip_address(self.source)
         except ValueError:
@@ -76,7 +78,8 @@ class Certainty(StrEnum):
 
     CERTAIN = "certain"
     PROBABLE = "probable"
-    """Based only on a name or a format that an admin could have set, or on evidence that contradicts itself."""
+    """The finding is based only on a name or a format that an admin could have set, or on evidence that contradicts
+    itself."""
 
 
 class Rank(IntEnum):
@@ -87,7 +90,7 @@ class Rank(IntEnum):
     SHARED_ATTRIBUTE = 2
     """A vendor's attribute that other vendors send as well."""
     MICROSOFT_VALUE = 3
-    """The value of a Microsoft attribute; the attribute itself is sent by many products."""
+    """The value of a Microsoft attribute. Many products send the attribute itself."""
     CONNECT_INFO = 4
     """The exact text of a Connect-Info."""
     NAS_IDENTIFIER = 5
@@ -98,8 +101,8 @@ class Rank(IntEnum):
 
 @dataclass(frozen=True, slots=True)
 class Fingerprint:
-    """One way to recognize a product. source: the source of the knowledge, see `products`. certainty: None for the
-    default of the rank."""
+    """One way to recognize a product. source: the source of this knowledge, see `products`. certainty: the certainty of
+    the finding; if None, it is the default of the rank."""
 
     product: str
     rank: Rank
@@ -109,7 +112,7 @@ class Fingerprint:
 
 
 def vendor(number: int, *kinds: int) -> Match:
-    """Match if any of these attributes of a vendor is present; without `kinds`, any attribute of the vendor."""
+    """Match if any of these attributes of a vendor is present. Without `kinds`, match any attribute of the vendor."""
 
     def match(request: Attributes) -> tuple[str, ...]:
         if not kinds:
@@ -153,7 +156,8 @@ def text(kind: int, name: str, *values: bytes) -> Match:
 
 
 def prefix(kind: int, name: str, *prefixes: bytes) -> Match:
-    """Match if an attribute begins with one of these ASCII prefixes. The evidence leaves out the rest of the value."""
+    """Match if an attribute begins with one of these ASCII prefixes. The evidence does not have the rest of the
+    value."""
 
     def match(request: Attributes) -> tuple[str, ...]:
         value = request.octets(kind)
@@ -163,11 +167,8 @@ def prefix(kind: int, name: str, *prefixes: bytes) -> Match:
 
 
 def pattern(kind: int, expression: bytes, *, name: str = "", evidence: str = "") -> Match:
-    """Match if a whole attribute matches an expression.
-
-    evidence: text of the evidence. If it is empty, the evidence is the attribute's name and value, and the expression
-    must match only printable ASCII.
-    """
+    """Match if the whole value of an attribute matches an expression. evidence: the text of the evidence. If it is
+    empty, the evidence is the attribute's name and value, and the expression must match only printable ASCII."""
     compiled = re.compile(expression)
 
     def match(request: Attributes) -> tuple[str, ...]:
@@ -185,12 +186,12 @@ def says(condition: Condition, *evidence: str) -> Match:
 
 
 def integers(values: dict[int, int]) -> Condition:
-    """Return a condition: each of these attributes is present with this integer."""
+    """Return the condition that each of these attributes is present and has this integer value."""
     return lambda request: all(request.integer(kind) == value for kind, value in values.items())
 
 
 def present(*kinds: int) -> Condition:
-    """Return a condition: all of these attributes are present."""
+    """Return the condition that all of these attributes are present."""
     return lambda request: all(kind in request.first for kind in kinds)
 
 
@@ -205,12 +206,12 @@ def unless(exception: Match, match: Match) -> Match:
 
 
 def any_of(*matches: Match) -> Match:
-    """Match if one of these matches, with the evidence of all that match."""
+    """Match if at least one of these matches. The evidence is that of all that match."""
     return lambda request: tuple(line for match in matches for line in match(request))
 
 
 def all_of(*matches: Match) -> Match:
-    """Match if all of these match, with the evidence of all."""
+    """Match if all of these match. The evidence is that of all of them."""
 
     def match(request: Attributes) -> tuple[str, ...]:
         found = [match(request) for match in matches]
@@ -226,7 +227,7 @@ def supported(match: Match, *further: Match) -> Match:
 
 
 def first_of(*matches: Match) -> Match:
-    """Match like the first of these that matches."""
+    """Match if one of these matches. The evidence is that of the first one that matches."""
 
     def match(request: Attributes) -> tuple[str, ...]:
         return next((found for match in matches if (found := match(request))), ())

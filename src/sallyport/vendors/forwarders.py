@@ -1,5 +1,5 @@
-"""The table of proxies, which are recognized by the last Proxy-State of a request; and the NAS products that send a
-Proxy-State themselves.
+"""The table of proxies, which are recognized by the last Proxy-State of a request. It also lists the NAS products that
+send a Proxy-State themselves.
 
 The rows have the same form as in `products`.
 """
@@ -59,7 +59,7 @@ FORWARDERS: Final = (
 
 
 def _is_of_rras(request: Attributes) -> bool:
-    """Return whether the Proxy-State is from RRAS. Source P: RRAS contains the engine of NPS and sends the same
+    """Return whether the Proxy-State is from RRAS. By source P, RRAS contains the engine of NPS and sends the same
     Proxy-State, often without a NAS address."""
     if len(request.proxy_states) != 1 or not _is_of_nps(request.last_proxy_state):
         return False
@@ -67,10 +67,11 @@ def _is_of_rras(request: Attributes) -> bool:
 
 
 def _is_of_ruckus(request: Attributes) -> bool:
-    """Return whether the Proxy-State is from Ruckus. Source P: a controller sends the requests of its access points
-    with a Proxy-State like that of FreeRADIUS 3."""
+    """Return whether the Proxy-State is from Ruckus. By source P, a controller forwards the requests of its access
+    points with a Proxy-State like that of FreeRADIUS 3."""
     return len(request.proxy_states) == 1 and _is_packet_identifier(request.last_proxy_state)
 
 
 OWN_PROXY_STATE: Final[dict[str, Condition]] = {"Microsoft RRAS": _is_of_rras, "Ruckus": _is_of_ruckus}
-"""NAS products that send a Proxy-State without being a proxy, each with the condition for its own Proxy-State."""
+"""NAS products that send a Proxy-State without being a proxy. Each has the condition by which its own Proxy-State is
+recognized."""

@@ -2,11 +2,11 @@
 
 To add a product, add its rows here (for a proxy in `forwarders`), and a packet in tests/vendors/packets.
 
-Each row has a source: P a real packet or debug log, S source code, D vendor documentation, M memory, to be confirmed.
+Each row has a source: P a real packet or debug log, S source code, D vendor documentation, M memory, not confirmed yet.
 Within a rank, the first matching row counts. Products that imitate another product's attributes are listed before it:
-Meraki, Ruckus and Aruba before Cisco, whose AV pairs they send too. hostapd is last, since many access points run it.
+Meraki, Ruckus and Aruba before Cisco, whose AV pairs they send too. hostapd is last, because many access points run it.
 
-Not used as evidence, because others send or set the same:
+These are not used as evidence, because other products send or set the same:
 
 - MS-CHAP attributes (Microsoft 311/1, /11, /25) and a User-Name such as meraki_8021x_test;
 - attributes that belong in answers or that a server adds on the way: Fortinet-Group-Name (12356/1), Aruba's role
@@ -97,7 +97,7 @@ _STRONGSWAN_STATIONS: Final = when(
 
 
 def _is_like_pam_radius(request: Attributes) -> bool:
-    """Return whether NAS-Port can be a process ID, and no attribute is present that pam_radius never sends."""
+    """Return whether NAS-Port can be a process ID, and the request has no attribute that pam_radius never sends."""
     if any(kind in request.first for kind in (ACCT_SESSION_ID, CALLED_STATION_ID, NAS_PORT_ID)):
         return False
     return NAS_IDENTIFIER in request.first and 0 < (request.integer(NAS_PORT) or 0) <= 1 << 22

@@ -17,7 +17,7 @@
     problem     conversion of errors to error bodies
     description the OpenAPI document; `docs` is its page, `examples` its bodies
 
-The order of the checks is token, body, scope, domain, role, the rest. It is the same for all operations, since
-`Operations` runs the checks before the area's code. A body model with a domainId that it does not claim is an error at
-the start of the service.
+The order of the checks is token, body, scope, domain, role, the rest. It is the same for all operations, because
+`Operations` runs the checks before the area's code. If a body model has a domainId but does not claim it, the service
+does not start.
 """

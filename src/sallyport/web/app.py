@@ -1,4 +1,4 @@
-"""Composition of the operations, health, metrics and API description into one ASGI application."""
+"""This module makes one ASGI application of the operations, health, metrics and API description."""
 
 import math
 from collections.abc import Callable, Sequence
@@ -19,7 +19,8 @@ from sallyport.web.operation import Operations
 from sallyport.web.routing import ByPath, Observe, Observed, TemplateRoute
 
 NotReady: TypeAlias = Callable[[], Sequence[str]]
-"""A function that returns the reasons why the service should get no requests now; empty if it is ready."""
+"""A function that returns the reasons why the service should get no requests now. The result is empty if the service is
+ready."""
 RenderMetrics: TypeAlias = Callable[[], bytes]
 """A function that returns the metrics in Prometheus's text format. It is called in a worker thread."""
 
@@ -37,8 +38,8 @@ def create_app(
 ) -> ASGIApp:
     """Return the application of the service's address.
 
-    metrics: None if the metrics have their own address. pages: routes that are not operations, such as the enrolment
-    page. ValueError: two operations have the same method and path.
+    metrics: returns the metrics; None if the metrics have their own address. pages: routes that are not operations,
+    such as the enrolment page. Raises ValueError if two operations have the same method and path.
     """
     every = [operation for one in operations for operation in one.all]
     described = Description(every, version).routes()

@@ -14,7 +14,7 @@ from starlette.types import Message, Scope
 from sallyport.web.http1 import Answer, Head, Malformed, Parser
 
 PIPELINED = 1 << 16
-"""Maximum octets after the current request that are buffered while its answer is streamed."""
+"""Maximum number of octets that are buffered while an answer is streamed. They arrive after the current request."""
 _CONTINUE = b"HTTP/1.1 100 Continue\r\n\r\n"
 _DISCONNECT: Message = {"type": "http.disconnect"}
 
@@ -23,19 +23,19 @@ class Wire(Protocol):
     """The methods of a connection that an exchange uses."""
 
     async def fill(self, parser: Parser) -> bool:
-        """Receive octets, and feed them to the parser. Return False if the client sends no more, or exceeds its
+        """Receive octets, and feed them to the parser. Return False if the client sends no more octets, or exceeds its
         time."""
 
     async def write(self, octets: bytes, *, last: bool) -> None:
-        """Send octets. If the client does not read them, the request is cancelled. last: these are the last octets of
-        the answer."""
+        """Send octets. If the client does not read them, the request is cancelled. last: whether these are the last
+        octets of the answer."""
 
     def body_received(self) -> None:
         """Record that the whole request has been received."""
 
 
 class Exchange:
-    """One request and its answer. closing: the connection ends after this answer."""
+    """One request and its answer. closing: whether the connection ends after this answer."""
 
     def __init__(self, wire: Wire, parser: Parser, head: Head, *, closing: bool) -> None:
         self._wire = wire
@@ -43,15 +43,17 @@ class Exchange:
         self._expects_continue = head.expects_continue
         self._received = False
         self._disconnected = False
-        self._unsent = b""  # the head of the answer, until the first part of its body
+        self._unsent = b""  # the head of the answer, which is kept until the first part of its body
         self.answer = Answer(head, closes=closing)
         if not parser.body_due:
             wire.body_received()
 
     async def receive(self) -> Message:
-        """Return the next part of the body, or the client's disconnection (the ASGI `receive`)."""
+        """Return the next part of the body, or the information that the client has disconnected (the ASGI
+        `receive`)."""
         if self._parser.in_chunks:
-            await trio.lowlevel.checkpoint()  # many chunks of one octet must not block the event loop
+            # a checkpoint, because many chunks of one octet must not block the event loop
+            await trio.lowlevel.checkpoint()
         if not self._disconnected:
             try:
                 if not self._received:

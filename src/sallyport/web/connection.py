@@ -1,4 +1,4 @@
-"""One HTTP connection: octets between a trio stream, the parser and the application. Each wait has a limit.
+"""One HTTP connection. It passes octets between a trio stream, the parser and the application. Each wait has a limit.
 
 - Versions are HTTP/1.1 and 1.0. A request for an upgrade is served without it; prior-knowledge HTTP/2 is answered by
   505.
@@ -31,7 +31,7 @@ RECEIVE = 1 << 14
 PIECE = 1 << 16
 _GONE = (OSError, trio.BrokenResourceError, trio.ClosedResourceError, trio.TooSlowError)
 _ANY = Head("GET", b"/", b"1.1", [], keeps_alive=False)
-"""Used as the request in answers to octets that are not an HTTP request."""
+"""A placeholder for the request in answers to octets that are not an HTTP request."""
 
 Stream: TypeAlias = trio.SocketStream | TlsStream
 
@@ -43,26 +43,27 @@ class Limits:
     """Limits for a peer, in seconds and octets."""
 
     connections: int = 512
-    """Maximum connections of a listener. At the limit, the connection that has waited longest for its peer is
-    closed."""
+    """Maximum number of connections of a listener. If it is reached, the connection that has waited longest for its
+    peer is closed."""
     strangers: int = 64
-    """Maximum connections from one address without an authenticated request."""
+    """Maximum number of connections from one address that have sent no authenticated request."""
     handshake_s: float = 10.0
     head_s: float = 10.0
     idle_s: float = 60.0
     body_s: float = 30.0
     stranger_body_s: float = 5.0
-    """Time for the body of a request without valid credentials."""
+    """Time limit for the body of a request without valid credentials."""
     body_rate: int = 16_384
-    """Minimum rate of a body in octets per second: octets that arrive extend the time for the body accordingly."""
+    """Minimum rate of a body in octets per second. When octets arrive, the time for the body is extended
+    accordingly."""
     send_s: float = 5.0
-    """Time for the client to read each 64 KiB of an answer."""
+    """Time limit for the client to read each 64 KiB of an answer."""
     linger_s: float = 1.0
     drain_s: float = 5.0
-    """Maximum time for running requests after the service begins to stop."""
+    """Time limit for running requests after the service has begun to stop."""
     head_octets: int = 16_384
     requests: int = 1000
-    """Maximum requests on one connection."""
+    """Maximum number of requests on one connection."""
 
 
 class Phase(enum.Enum):
@@ -79,9 +80,8 @@ class Phase(enum.Enum):
 
 
 class Acceptor(Protocol):
-    """The methods of a listener that a connection uses. closing: the listener serves no more requests.
-
-    turn: a lock that all TLS handshakes of the listener share.
+    """The methods of a listener that a connection uses. closing: whether the listener serves no more requests. turn: a
+    lock that all TLS handshakes of the listener share.
     """
 
     closing: bool
@@ -93,16 +93,15 @@ class Acceptor(Protocol):
 
     def forwarded(self, connection: "Connection", head: Head) -> str | None:
         """Return the client's address from the X-Forwarded-For header of a trusted proxy, and count the connection for
-        that address. None: the header has no address."""
+        that address. Return None if the header has no address."""
 
     def left(self, connection: "Connection") -> None:
         """Remove a connection that has ended."""
 
 
 class Connection:
-    """One accepted connection. client: the peer's address and port. proxied: the peer is a trusted proxy.
-
-    known: the peer has sent an authenticated request.
+    """One accepted connection. client: the peer's address and port. proxied: whether the peer is a trusted proxy.
+    known: whether the peer has sent an authenticated request.
     """
 
     def __init__(
@@ -123,9 +122,9 @@ class Connection:
         self._proxied = proxied
         self._parser = Parser(limits.head_octets)
         self._scope = trio.CancelScope()
-        # One scope for all waits for a head and for the peer to read an answer, since a new scope takes 10 us.
+        # One scope for all waits for a head and for the peer to read an answer, because a new scope takes 10 us.
         self._patience = trio.CancelScope()
-        self._left_s = math.inf  # time that the peer still has in this phase
+        self._left_s = math.inf  # the time that the peer still has in this phase
         self._descriptor = self._transport.socket.fileno() if stream is self._transport else None
         self._client = client
         self._server: tuple[str, int] = self._transport.socket.getsockname()[:2]
@@ -212,7 +211,7 @@ class Connection:
         If the peer takes too long, the scope `_patience` is cancelled.
         """
         if self._parser.held:
-            await trio.lowlevel.checkpoint()  # pipelined requests must not block the event loop
+            await trio.lowlevel.checkpoint()  # a checkpoint, because pipelined requests must not block the event loop
         while (head := self._parser.head()) is None:
             self._patience.deadline = trio.current_time() + self._left_s
             octets = await self._receive()
@@ -224,11 +223,11 @@ class Connection:
             else:
                 self._left_s = self._patience.deadline - trio.current_time()
         self._patience.deadline = math.inf
-        await trio.lowlevel.checkpoint_if_cancelled()  # if the time ran out just now, do not start the request
+        await trio.lowlevel.checkpoint_if_cancelled()  # if the time has just run out, the request must not start
         return head
 
     async def _receive(self) -> bytes:
-        """Return received octets; empty if the peer sends no more."""
+        """Return received octets. The result is empty if the peer sends no more octets."""
         if self._descriptor is None:
             return bytes(await self._stream.receive_some(RECEIVE))
         while True:  # equivalent to `receive_some`, at half its cost
@@ -243,7 +242,7 @@ class Connection:
         octets = answer.begin(status, response.raw_headers) + answer.piece(bytes(response.body), more=False)
         await self.write(octets, last=True)
 
-    # --- what an exchange uses --------------------------------------------------------------------------------
+    # --- methods that an exchange uses ------------------------------------------------------------------------
 
     async def fill(self, parser: Parser) -> bool:
         """See `asgi.Wire`."""
@@ -293,7 +292,7 @@ class Connection:
         self._enter(Phase.WORKING, math.inf)
 
     async def _close(self) -> None:
-        """Shut the sending side, then read for at most `linger_s` until the peer closes too."""
+        """Shut the sending side. Then read for at most `linger_s`, until the peer closes its side too."""
         self._enter(Phase.CLOSING, math.inf)
         with trio.move_on_after(self._limits.linger_s):
             await self._transport.send_eof()

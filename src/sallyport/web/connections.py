@@ -23,18 +23,18 @@ ConnectionT = TypeVar("ConnectionT", bound=Closable)
 
 
 class ConnectionTable(Generic[ConnectionT]):
-    """The connections of one listener. strangers: limit of connections without an authenticated request for one
-    address."""
+    """The connections of one listener. strangers: the maximum number of connections from one address without an
+    authenticated request."""
 
     def __init__(self, strangers: int) -> None:
         self._limit = strangers
-        self._waiting_strangers: dict[ConnectionT, None] = {}  # the connection that waits longest is first
+        self._waiting_strangers: dict[ConnectionT, None] = {}  # the first connection is the one that has waited longest
         self._waiting_known: dict[ConnectionT, None] = {}
-        self._strangers: dict[str, dict[ConnectionT, None]] = {}  # by address, the oldest connection first
+        self._strangers: dict[str, dict[ConnectionT, None]] = {}  # by address; the oldest connection is the first
         self._address: dict[ConnectionT, str] = {}
 
     def enter(self, connection: ConnectionT, host: str) -> None:
-        """Count a stranger for its address. Above the limit, close the oldest stranger of the address that waits for
+        """Count a stranger for its address. If the address exceeds its limit, close its oldest stranger that waits for
         its peer. If none waits, close this connection."""
         self.forget_address(connection)
         address = _counted(host)
@@ -45,7 +45,7 @@ class ConnectionTable(Generic[ConnectionT]):
             self._close(next((each for each in own if each in self._waiting_strangers), connection))
 
     def forget_address(self, connection: ConnectionT) -> None:
-        """Stop counting a connection for its address, since it is no stranger any more, or now has a client with
+        """Stop counting a connection for its address, because it is no stranger any more, or now has a client with
         another address."""
         address = self._address.pop(connection, None)
         if address is not None:
@@ -89,6 +89,6 @@ class ConnectionTable(Generic[ConnectionT]):
 
 
 def _counted(host: str) -> str:
-    """Return the key under which an address is counted: an IPv4 address itself, the /64 network of an IPv6 address."""
+    """Return the key under which an address is counted. For IPv4 it is the address itself, for IPv6 its /64 network."""
     address = parse_address(host.partition("%")[0])
     return str(address) if address.version == 4 else str(ipaddress.ip_network((int(address), 64), strict=False))

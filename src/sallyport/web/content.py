@@ -1,4 +1,4 @@
-"""Bodies with limits: request bodies, and the large answers of a tenant.
+"""Limits of bodies: of each request body, and of all large answers of a tenant together.
 
 A client may read as slowly as 64 KiB in 5 s. 512 clients that read lists of 13 MB at this rate would fill the machine's
 memory, so the total size of each tenant's large answers is limited.
@@ -19,17 +19,17 @@ from sallyport.web import problem
 
 LARGE: Final = 256 << 10
 MOST: Final = 64 << 20
-"""Maximum octets of a tenant's large answers that are being sent."""
+"""Maximum number of octets of a tenant's large answers that are being sent."""
 _HEADERS: Final = "sallyport.headers"
-"""The key in an ASGI scope for the headers as a dict."""
+"""The key in an ASGI scope under which the headers are stored as a dict."""
 
 
 async def read(request: Request, *, kind: str, limit: int) -> bytes:
-    """Return the body. kind: the content type to require, without parameters. Raises WrongContentType. TooLarge: the
-    body is larger than `limit`; its rest is not read."""
+    """Return the body. kind: the required content type, without parameters. Raises WrongContentType. Raises TooLarge if
+    the body is larger than `limit`; then its rest is not read."""
     _check_head(request, kind, limit)
     octets, more = bytearray(), True
-    while more:  # without `pieces`, whose generators take as long as the parsing of a short body
+    while more:  # `pieces` is not used, because its generators take as long as the parsing of a short body
         message = await request.receive()
         if message["type"] == "http.disconnect":
             raise ClientDisconnect
@@ -41,9 +41,8 @@ async def read(request: Request, *, kind: str, limit: int) -> bytes:
 
 
 async def pieces(request: Request, *, kind: str, limit: int) -> AsyncGenerator[bytes, None]:
-    """Yield the body in parts, as they arrive. kind: the content type to require, without parameters.
-
-    Raises WrongContentType. TooLarge: the body is larger than `limit`; its rest is not read.
+    """Yield the parts of the body when they arrive. kind: the required content type, without parameters. Raises
+    WrongContentType. Raises TooLarge if the body is larger than `limit`; then its rest is not read.
     """
     _check_head(request, kind, limit)
     received = 0
@@ -58,7 +57,7 @@ async def pieces(request: Request, *, kind: str, limit: int) -> AsyncGenerator[b
 def headers_of(request: Request) -> dict[str, str]:
     """Return the headers of a request as a dict. If several headers have the same name, it contains the first.
 
-    The dict is stored in the ASGI scope, since Starlette's own look-up searches all headers each time.
+    The dict is stored in the ASGI scope, because Starlette's own look-up searches all headers each time.
     """
     headers: dict[str, str] | None = request.scope.get(_HEADERS)
     if headers is None:
@@ -68,7 +67,7 @@ def headers_of(request: Request) -> dict[str, str]:
 
 
 def declared_size(request: Request) -> float:
-    """Return the Content-Length of a request; infinite if the request does not declare it."""
+    """Return the Content-Length of a request. The result is infinite if the request does not declare it."""
     declared = headers_of(request).get("content-length", "")
     if not declared.isdecimal():
         return math.inf
@@ -97,8 +96,8 @@ class Answers:
         self.octets = Counter[int]()
 
     def counted(self, response: Response, tenant_id: int) -> Response:
-        """Return a response whose octets count for its tenant while it is sent. If the tenant would exceed its limit at
-        the start, a 429 is sent instead."""
+        """Return a response whose octets count for its tenant while it is sent. If the tenant would exceed its limit
+        when the response starts, status 429 is sent instead."""
         return _Counted(response, self.octets, tenant_id) if len(response.body) > LARGE else response
 
 

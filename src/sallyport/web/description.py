@@ -1,6 +1,6 @@
 """The OpenAPI 3.1 document and its page, generated from the declared operations.
 
-Both are generated on the first request: this takes a third of a second, and most processes never need them.
+Both are generated on the first request, because this takes a third of a second and most processes never need them.
 """
 
 import json
@@ -149,7 +149,7 @@ def _body(operation: Operation, path: str, schema: Mapping[str, object]) -> Json
 
 
 def _form(fields: Mapping[str, object]) -> Json:
-    """Return the schema of a form: its fields and one file."""
+    """Return the schema of a form. It has the fields of the form and one file."""
     file: Json = {"type": "object", "properties": {FILE: {"type": "string", "format": "binary"}}, "required": [FILE]}
     return {"allOf": [fields, file]}
 

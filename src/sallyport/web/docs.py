@@ -11,7 +11,8 @@ from typing import TypeAlias, cast
 Json: TypeAlias = Mapping[str, object]
 
 TOKEN = "x-example-token"  # noqa: S105
-"""Extension field of an operation in the document: the token to send its example with; absent for an admin's token."""
+"""Extension field of an operation in the document. It names the token with which the example is sent. The field is
+absent if this is an admin's token."""
 
 _STYLE = """
 body{font:15px/1.5 system-ui,sans-serif;margin:2rem auto;max-width:62rem;padding:0 1rem;color:#1c2126;background:#fff}
@@ -73,7 +74,7 @@ def _operation(method: str, path: str, operation: Json) -> str:
 
 
 def _example(method: str, path: str, operation: Json) -> str:
-    """Return an operation's example as a shell command; empty if it has none."""
+    """Return the example of an operation as a shell command. The result is empty if it has none."""
     for kind, media in _items(_object(_object(operation, "requestBody"), "content")):
         if "example" in media:
             call = (
@@ -85,7 +86,7 @@ def _example(method: str, path: str, operation: Json) -> str:
 
 
 def _sent(kind: str, example: Json) -> str:
-    """Return a body as arguments of curl: JSON, or a form with a file."""
+    """Return a body as arguments of curl. The body is JSON, or a form with a file."""
     if kind == "application/json":
         return f"-H 'Content-Type: application/json' -d '{json.dumps(example)}'"
     named = (name for name in example if name != "file")

@@ -1,8 +1,8 @@
 """The example body of each operation in the API description. Sent in this order, all requests succeed.
 
 The caller has the first token of a new installation. The requests add a client, a user, groups and rules, and remove
-them. A test sends each body as written here. The caller replaces a text in angle brackets: `<apiKey of createKey>` is
-this field in the answer of this operation.
+them. A test sends each body as written here. The caller must replace a text in angle brackets. For example, `<apiKey of
+createKey>` stands for the field `apiKey` in the answer of createKey.
 """
 
 from typing import Final
@@ -328,4 +328,4 @@ TOKENS: Final = {
     "/api/v1/walletService/createPresentation": "<token of resetWallet>",
     "/api/v1/walletService/submitPresentation": "<token of resetWallet>",
 }
-"""The token of each example that is not sent with an admin's token."""
+"""The token with which an example is sent, for each example that is not sent with an admin's token."""

@@ -4,8 +4,8 @@ h11 parses heads and chunks. But h11 accepts heads that a server behind a proxy 
 head first: lines must end with CRLF, no line may be folded, and the head must not be too long.
 
 h11 takes 60 us for a head. A head in the most common form is read by one regular expression in 10 us instead. The body
-of a request with Content-Length needs no parsing. A chunked request is the last one of its connection, so octets that
-another parser could read as the next request are ignored.
+of a request with Content-Length needs no parsing. A chunked request is the last request of its connection. So octets
+after it, which another parser could read as the next request, are ignored.
 
 This module writes answers without h11: their framing depends only on the version of the request and on whether the
 application sets Content-Length.
@@ -32,11 +32,11 @@ _COMMON_HEAD: Final = re.compile(rb"([A-Z]+) (/[!-~]*) HTTP/1\.1\r\n((?:%b:[ -~]
 _UNCOMMON: Final = frozenset({b"expect", b"transfer-encoding", b"upgrade"})
 _LENGTH: Final = re.compile(rb"[0-9]{1,15}")
 _CHUNKS_AT_ONCE: Final = 64
-"""Maximum chunks that one call parses: h11 takes 10 us for each."""
+"""Maximum number of chunks that one call parses, because h11 takes 10 us for each."""
 
 
 class Malformed(Exception):
-    """The octets are not an acceptable HTTP/1 request. status: HTTP status of the answer."""
+    """The received octets are not an acceptable HTTP/1 request. status: the HTTP status of the answer."""
 
     def __init__(self, message: str, status: int = 400) -> None:
         super().__init__(message)
@@ -49,8 +49,8 @@ class BrokenAnswer(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Head:
-    """The head of a request. target: path and query, ASCII. headers: names in lower case. content_length: 0 if the
-    request has none."""
+    """The head of a request. target: path and query, ASCII. headers: names in lower case. content_length: the length of
+    the body; 0 if the request has no Content-Length."""
 
     method: str
     target: bytes
@@ -87,7 +87,8 @@ def common_head(octets: bytes) -> Head | None:
 
 
 class Parser:
-    """A parser of the requests of one connection: `feed` octets, then ask for the head and for parts of the body.
+    """A parser of the requests of one connection. Call `feed` with received octets, and then ask for the head and for
+    parts of the body.
 
     head_octets: maximum length of a head.
     """
@@ -95,7 +96,7 @@ class Parser:
     def __init__(self, head_octets: int) -> None:
         self._head_octets = head_octets
         self._held = bytearray()
-        self._searched = 0  # number of octets of an incomplete head that need no further search
+        self._searched = 0  # the number of octets of an incomplete head that were searched already
         self._chunks: h11.Connection | None = None
         self._remaining = 0
         self.body_due = False
@@ -108,7 +109,7 @@ class Parser:
 
     @property
     def held(self) -> int:
-        """Number of octets that were fed and are not parsed yet."""
+        """Number of octets that were fed but are not parsed yet."""
         return len(self._held)
 
     def feed(self, octets: bytes) -> None:
@@ -116,7 +117,7 @@ class Parser:
         self._held += octets
 
     def head(self) -> Head | None:
-        """Return the head of the next request; None if it is not complete. Raises Malformed."""
+        """Return the head of the next request. Return None if the head is not complete. Raises Malformed."""
         end = self._held.find(_END_OF_HEAD, max(self._searched - len(_END_OF_HEAD), 0))
         size = len(self._held) if end < 0 else end + len(_END_OF_HEAD)
         if size > self._head_octets:
@@ -166,7 +167,7 @@ class Parser:
         )
 
     def take_body(self) -> bytes:
-        """Return octets of the body that were fed; empty if more must be fed. Raises Malformed."""
+        """Return octets of the body that were fed. The result is empty if more octets must be fed. Raises Malformed."""
         if self._chunks is not None:
             return self._take_chunks(self._chunks)
         piece = bytes(self._held[: self._remaining])
@@ -196,7 +197,7 @@ class Parser:
 
 
 class Answer:
-    """The framing of one response. head: head of the request. closes: the connection ends after this answer."""
+    """The framing of one response. head: head of the request. closes: whether the connection ends after this answer."""
 
     def __init__(self, head: Head, *, closes: bool = False) -> None:
         self._head = head
@@ -208,7 +209,7 @@ class Answer:
         self.complete = False
 
     def begin(self, status: int, headers: Headers) -> bytes:
-        """Return the octets of the head. BrokenAnswer: a header contains a line break."""
+        """Return the octets of the head. Raises BrokenAnswer if a header contains a line break."""
         lines = [b"HTTP/1.1 %d %s" % (status, _phrase(status))]
         for name, value in headers:
             if name.lower() == b"content-length":
@@ -231,7 +232,8 @@ class Answer:
         return octets + _END_OF_HEAD
 
     def piece(self, octets: bytes, *, more: bool) -> bytes:
-        """Return a part of the body in its framing. BrokenAnswer: the body is not as long as declared."""
+        """Return a part of the body in its framing. Raises BrokenAnswer if the body does not have the declared
+        length."""
         self.complete = not more
         if self._without_body:
             return b""

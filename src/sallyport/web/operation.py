@@ -9,8 +9,8 @@
 
 The annotations give the types of body and answer. The API description is generated from them and the docstring. The
 order of the checks is token (401), content type and size (415, 413), JSON and model (400), scope, domain, role (403).
-The body is read after the check of the token, except for models that contain an API key (`claimed_key`), which are read
-up to 16 KiB without a token. An array body, `list[Model]`, may also be a single object.
+The body is read after the check of the token. Models that contain an API key (`claimed_key`) are an exception: up to 16
+KiB of them are read without a token. An array body, `list[Model]`, may also be a single object.
 """
 
 import inspect
@@ -35,16 +35,18 @@ from sallyport.web.scope import Body, Caller, Gate, Role
 from sallyport.web.upload import Keeper, Reader, Upload
 
 STRANGERS = 0
-"""Used instead of a tenant's id for requests whose tenant is known only after the body is read."""
+"""A placeholder for the id of the tenant, for requests whose tenant is known only after the body was read."""
 BODY_LIMIT = 1 << 20
 KEYED_LIMIT = 16 << 10
 LARGE = 64 << 10
-"""Minimum octets of a large body. A thread parses it, so that other requests and logins are not delayed."""
+"""Minimum size of a large body in octets. Large bodies are parsed in a thread, so that other requests and logins are
+not delayed."""
 MOST_CONTAINERS = 50_000
 """Maximum objects and arrays in a large body. The parser holds the interpreter lock: 340,000 empty arrays took 125 ms.
 """
 MOST_ENTRIES = 1000
-"""Maximum entries of an array body. The errors of 21,000 empty objects blocked the event loop for 1 s."""
+"""Maximum number of entries of an array body. Without this limit, the errors of 21,000 empty objects blocked the event
+loop for 1 s."""
 TOKEN_HEADER = "x-authorization"  # noqa: S105
 BEARER_PREFIX = "/api/v1/"
 
@@ -55,8 +57,8 @@ Work: TypeAlias = Callable[[BodyT, Caller], Awaitable[AnswerT]]
 UploadWork: TypeAlias = Callable[[Upload[FormT], Caller], Awaitable[AnswerT]]
 Handler: TypeAlias = Callable[[Request], Coroutine[None, None, Response]]
 Run: TypeAlias = Callable[[bytes, Caller], Awaitable[bytes]]
-"""A function that runs an operation for an authenticated caller, after all other checks: (JSON body, caller) -> JSON
-answer. It raises Refused or another SallyportError."""
+"""A function that runs an operation for an authenticated caller after all other checks. Its signature is (JSON body,
+caller) -> JSON answer. It raises Refused or another SallyportError."""
 
 
 class Success(Model):
@@ -87,9 +89,8 @@ class Plain(Generic[AnswerT]):
 
 @dataclass(frozen=True, slots=True)
 class Operation:
-    """One operation. handler: answers an HTTP request, after all checks. run: the same for the control socket.
-
-    has_file: the request is a form with a file instead of JSON; then `run` is None.
+    """One operation. handler: answers an HTTP request, after all checks. run: answers a request of the control socket.
+    has_file: whether the request is a form with a file instead of JSON; if so, `run` is None.
     """
 
     method: str
@@ -107,7 +108,7 @@ class Operation:
 
 
 class Operations:
-    """The operations of an area. tag: their heading in the API description."""
+    """The operations of an area. tag: the heading of these operations in the API description."""
 
     def __init__(self, tag: str, gate: Gate) -> None:
         self._tag = tag
@@ -117,7 +118,7 @@ class Operations:
     def post(
         self, path: str, *alternatives: str, roles: frozenset[Role]
     ) -> Callable[[Work[BodyT, AnswerT]], Work[BodyT, AnswerT]]:
-        """Declare a POST operation at each of these paths, which are case-sensitive."""
+        """Declare a POST operation. It gets each of these paths. Paths are case-sensitive."""
         return self._declare("POST", (path, *alternatives), roles)
 
     def put(
@@ -135,8 +136,8 @@ class Operations:
     def upload(
         self, path: str, *, roles: frozenset[Role], form: type[FormT], keeper: Keeper, limit: int
     ) -> Callable[[UploadWork[FormT, AnswerT]], UploadWork[FormT, AnswerT]]:
-        """Declare a POST operation that takes a form with one file. limit: maximum octets of the file. The file is
-        stored with `keeper`. It is deleted if the operation raises; otherwise the operation owns it."""
+        """Declare a POST operation that takes a form with one file. limit: the maximum size of the file in octets. The
+        file is stored with `keeper`. It is deleted if the operation raises; otherwise the operation owns it."""
 
         def declare(work: UploadWork[FormT, AnswerT]) -> UploadWork[FormT, AnswerT]:
             answer = get_type_hints(work)["return"]
@@ -282,7 +283,8 @@ class _Checked(Generic[BodyT, AnswerT]):
             return self._answer.content(await self._work(body, caller))
 
     async def _read(self, request: Request) -> tuple[Caller, BodyT, Sequence[Body]]:
-        """Return the caller of the token or of the key in the body, the body, and its claims. Raises Refused."""
+        """Return the caller, the body, and the claims of the body. The caller is the owner of the token or of the key
+        in the body. Raises Refused."""
         token, source = token_of(request), request.client.host if request.client else ""
         if not self._shape.carries_key:
             caller = await self._gate.caller(token, source)
@@ -300,7 +302,7 @@ class _Checked(Generic[BodyT, AnswerT]):
     async def _parse(self, request: Request, caller: Caller | None) -> tuple[BodyT, Sequence[Body]]:
         if caller is None or content.declared_size(request) < LARGE:
             return await self._parse_body(request, caller)
-        with self._gate.large_body(caller):  # this includes chunked bodies, whose size is not known
+        with self._gate.large_body(caller):  # this includes chunked bodies, because their size is not known
             return await self._parse_body(request, caller)
 
     async def _parse_body(self, request: Request, caller: Caller | None) -> tuple[BodyT, Sequence[Body]]:
@@ -318,7 +320,7 @@ class _Checked(Generic[BodyT, AnswerT]):
             began = trio.current_time()
             try:
                 return await trio.to_thread.run_sync(self._shape.parse, octets)
-            finally:  # a pause after each body, so that logins get the interpreter lock
+            finally:  # pause after each body, so that logins get the interpreter lock
                 await trio.sleep(trio.current_time() - began)
 
 
@@ -368,7 +370,8 @@ def token_of(request: Request) -> str | None:
 
 
 def _types(work: Work[BodyT, AnswerT]) -> tuple[type[object], type[object]]:
-    """Return the types of body and answer in the annotations of an operation. TypeError: an annotation is missing."""
+    """Return the types of body and answer in the annotations of an operation. Raises TypeError if an annotation is
+    missing."""
     hints = get_type_hints(work, include_extras=True)
     names = [name for name in inspect.signature(work).parameters if name != "self"]
     if len(names) != 2 or names[0] not in hints or hints.get(names[1]) is not Caller or "return" not in hints:
@@ -383,8 +386,7 @@ def _model_of(answer: type[object]) -> type[object]:
 
 
 def _claiming(model: object) -> type[Body]:
-    """Return a body model after a check that it claims its ids of organization, tenant and domain. TypeError: it does
-    not claim them."""
+    """Return a body model. Raises TypeError if the model does not claim its ids of organization, tenant and domain."""
     if not (isinstance(model, type) and issubclass(model, Body)):
         raise TypeError(f"{model!r}: a body is a web.scope.Body, or a list of one")
     names = {name.lower().replace("_", "") for name in model.model_fields}

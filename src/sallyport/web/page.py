@@ -73,9 +73,10 @@ class Page:
 
 
 Show: TypeAlias = Callable[[str], Awaitable[Page]]
-"""A function that returns the page of a link: show(secret). It changes nothing, since mail scanners open links too."""
+"""A function that returns the page of a link: show(secret). It changes nothing, because mail scanners open links
+too."""
 Submit: TypeAlias = Callable[[str, Mapping[str, str]], Awaitable[Page]]
-"""A function that returns the page after the form: submit(secret, fields of the form)."""
+"""A function that returns the page after the form was sent: submit(secret, fields of the form)."""
 
 
 def link_route(path: str, *, show: Show, submit: Submit) -> BaseRoute:
@@ -96,7 +97,7 @@ def link_route(path: str, *, show: Show, submit: Submit) -> BaseRoute:
 
 
 def _fields(octets: bytes) -> dict[str, str]:
-    """Return the fields of a form; of several with the same name, the last. Raises Invalid."""
+    """Return the fields of a form. If several fields have the same name, the last one is returned. Raises Invalid."""
     try:
         return dict(parse_qsl(octets.decode("ascii"), keep_blank_values=True, max_num_fields=_FIELDS, errors="replace"))
     except ValueError:
@@ -104,7 +105,7 @@ def _fields(octets: bytes) -> dict[str, str]:
 
 
 def _refused(error: Exception, template: str) -> Page:
-    """Return an error as a page. `problem` decides its status, text and log entry."""
+    """Return an error as a page. Its status, text and log entry are those that `problem` determines."""
     answer = problem.response(error, template)
     message = json.loads(bytes(answer.body))["message"]
     return Page("This did not work", f"<p>{escape(message)}</p>", answer.status_code)

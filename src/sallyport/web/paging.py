@@ -20,7 +20,7 @@ TOTAL_HEADER: Final = "X-Total-Count"
 ItemT = TypeVar("ItemT")
 SHORT = 100
 LONG = 1000
-# The last page whose offset fits into 63 bits with the maximum page size.
+# the last page whose offset fits into 63 bits if the page size is the maximum
 LAST = (2**63 - 1) // LONG
 IsMinimum = Annotated[
     bool,

@@ -7,8 +7,9 @@ An address serves a limited number of connections at the same time. A parked req
 so that a thousand waiting agents do not keep other clients out. The caller of `parked` must limit the number of parked
 requests.
 
-A connection without an authenticated request is a stranger. A stranger has less time and is closed first at the limit,
-and one address may have only a few strangers. After `Peer.authenticate` the connection is no stranger any more.
+A connection without an authenticated request is a stranger. A stranger has less time, and is closed first if the limit
+of connections is reached. One address may have only a few strangers. After `Peer.authenticate` the connection is no
+stranger any more.
 """
 
 from collections.abc import Iterator
@@ -28,7 +29,7 @@ class Peer(Protocol):
 
 
 PEER: ContextVar[Peer | None] = ContextVar("peer", default=None)
-"""The connection of the current request; None for work that is no HTTP request."""
+"""The connection of the current request; None for work that is not an HTTP request."""
 
 
 @contextmanager

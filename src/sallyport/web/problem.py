@@ -1,4 +1,4 @@
-"""Conversion of errors to error bodies, for all operations.
+"""This module converts errors to error bodies, for all operations.
 
 Radius and domain operations answer `{"error": text, "code": status}`. All other operations answer `{"code": status,
 "status": "Failure", "message": text}`. If the request body is invalid, both have `errors: [{field, message}]` too. The
@@ -78,7 +78,7 @@ def response(error: Exception, path: str) -> Response:
         log.error("http_store_failed", path=path, error=str(error))
         return body(path, 503, "the store does not take requests")
     if isinstance(error, ClientDisconnect):
-        return body(path, 400, "incomplete body")  # the client has disconnected; no one reads this answer
+        return body(path, 400, "incomplete body")  # the client has disconnected, so no one reads this answer
     error_id = new_error_id()
     # The traceback is formatted here as text: a log renderer with local variables would show bodies and passwords.
     trace = "".join(traceback.format_exception(error))

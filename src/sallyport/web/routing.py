@@ -1,7 +1,8 @@
-"""Routing of requests, measurement of each request, and the handling of errors that nothing else has caught.
+"""This module routes requests, measures each request, and handles the errors that no other code has caught.
 
-An operation is found by its path in a dict, since 150 routes in sequence cost 110 us. Starlette routes all other paths.
-The label of a measurement is the template of the route, never the path that was sent, so a client cannot add labels.
+An operation is found by its path in a dict, because 150 routes in sequence cost 110 us. Starlette routes all other
+paths. The label of a measurement is the template of the route, never the path that was sent, so a client cannot add
+labels.
 """
 
 import time
@@ -21,7 +22,7 @@ Observe: TypeAlias = Callable[[str, str, int, float], None]
 
 UNMATCHED = "unmatched"
 TEMPLATE = "sallyport.template"
-"""The key in an ASGI scope for the template of the route."""
+"""The key in an ASGI scope under which the template of the route is stored."""
 _METHODS = frozenset({"DELETE", "GET", "HEAD", "OPTIONS", "PATCH", "POST", "PUT"})
 
 
@@ -57,12 +58,12 @@ class Observed:
 class ByPath:
     """The operations by path, without path parameters. All other paths go to `rest`.
 
-    ValueError: two operations have the same method and path.
+    Raises ValueError if two operations have the same method and path.
     """
 
     def __init__(self, operations: Sequence[Operation], rest: ASGIApp) -> None:
         self._rest = rest
-        self._handlers: dict[str, dict[str, Handler]] = {}  # by path, then by method
+        self._handlers: dict[str, dict[str, Handler]] = {}  # by path, and then by method
         for operation in operations:
             for path in operation.paths:
                 methods = self._handlers.setdefault(path, {})

@@ -62,11 +62,12 @@ ENROLMENTS = frozenset({Role.ENROLMENT})
 WALLETS = frozenset({Role.WALLET})
 """The role of a wallet's holder."""
 MOST_RUNNING = 128
-"""Maximum concurrent requests of one tenant's admins, operators and auditors; a listener has 512 connections."""
+"""Maximum number of concurrent requests of one tenant's admins, operators and auditors. A listener has 512
+connections."""
 MOST_LARGE_BODIES = 32
-"""Maximum large bodies of one tenant in memory at the same time, each up to 1 MiB."""
+"""Maximum number of large bodies of one tenant in memory at the same time. Each has up to 1 MiB."""
 SMALL_BODIES = 16
-"""Maximum bodies that one pass of the event loop parses."""
+"""Maximum number of bodies that are parsed in one pass of the event loop."""
 _KEYS = AGENTS | DIRECTORY_AGENTS | ENROLMENTS
 _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f]")  # all control characters (Unicode category Cc)
 
@@ -102,15 +103,15 @@ class Authenticator(Protocol):
     async def authenticate(self, token: str, source: str = "") -> Caller:
         """Return the owner of a token. source: the sender's address. Raises StoreError.
 
-        Unauthenticated: `invalid token`. TooMany: the source has sent too many unknown tokens.
+        Raises Unauthenticated: `invalid token`. Raises TooMany if the source has sent too many unknown tokens.
         """
 
 
 class DomainOwners(Protocol):
-    """A look-up of a domain's tenant, in memory."""
+    """A function that returns the tenant of a domain from memory."""
 
     def tenant_of(self, domain_id: int) -> int | None:
-        """Return the internal id of the tenant; None if the domain does not exist."""
+        """Return the internal id of the domain's tenant. Return None if the domain does not exist."""
 
 
 ItemT = TypeVar("ItemT")
@@ -167,9 +168,8 @@ MAX_MEMBERS = 500
 
 
 def few_members(values: dict[str, object]) -> dict[str, object]:
-    """Return the object, or raise a validation error if it has more than MAX_MEMBERS members and entries.
-
-    The members and entries of inner objects and arrays count too.
+    """Return the object. Raise a validation error if it has more than MAX_MEMBERS members and entries. The members and
+    entries of inner objects and arrays count too.
     """
     count, inner = 0, list[Collection[object]]([values])
     while inner:
@@ -183,17 +183,17 @@ def few_members(values: dict[str, object]) -> dict[str, object]:
 
 
 MOST_OF_MANY = 10_000
-"""Maximum entries of an array. It is not declared as max_length, which would override a smaller max_length of a
-field."""
+"""Maximum number of entries of an array. It is not declared as max_length, because that would override a smaller
+max_length of a field."""
 
 Whole = Annotated[int, BeforeValidator(_whole)]
-"""A whole number of any size, also as a string; never a boolean."""
+"""A whole number of any size. It may also be a string, but never a boolean."""
 Id = Annotated[int, Field(ge=-(2**63), le=2**63 - 1), BeforeValidator(_whole)]
 """An identifier: a whole number that the store can hold."""
 Flag = Annotated[bool, BeforeValidator(_flag)]
-"""true, yes, 1 or false, no, 0 in any case, as text, number or boolean."""
+"""A truth value: true, yes, 1 or false, no, 0, as text, number or boolean. Text is case-insensitive."""
 PlainText = Annotated[str, AfterValidator(plain)]
-"""Text without control characters, not stripped. Set a maximum length with Field(max_length=)."""
+"""Text without control characters. White space at its ends is kept. Set a maximum length with Field(max_length=)."""
 Text = Annotated[str, Field(max_length=255), AfterValidator(plain)]
 """A short text, which may be empty."""
 AddressOrText = Annotated[Text, AfterValidator(canonical)]
@@ -201,7 +201,7 @@ AddressOrText = Annotated[Text, AfterValidator(canonical)]
 Name = Annotated[str, Field(min_length=1, max_length=255), AfterValidator(plain), AfterValidator(_not_blank)]
 """A name, which must not be empty or blank."""
 NameOrNone = Annotated[Text, AfterValidator(_not_blank)]
-"""A name; empty for none."""
+"""A name. An empty text means that there is no name."""
 LongText = Annotated[str, Field(max_length=4096), AfterValidator(plain)]
 """A long text, such as a description, a URL or a path."""
 Members = Annotated[dict[str, object], AfterValidator(few_members)]
@@ -218,7 +218,7 @@ Octets = Annotated[
         }
     ),
 ]
-"""A secret: text, or an object with the octets in hex, for secrets that are not UTF-8."""
+"""A secret. It is a text, or for secrets that are not UTF-8 an object with the octets in hex."""
 Many = Annotated[list[ItemT], BeforeValidator(_many), Field(json_schema_extra=_most_of_many)]
 """An array, or a single value as an array of one: `Many[Id]`, `Many[Text]`."""
 OrgId = Annotated[Whole, Field(description="Number of the token's organization.")]
@@ -273,7 +273,7 @@ class Body(Model):
 
 @cache
 def _several_spellings(model: type[Body]) -> list[list[str]]:
-    """Return the spellings of each field that has several."""
+    """Return the spellings of each field that has more than one."""
     aliases = [field.validation_alias for field in model.model_fields.values()]
     several = [alias.choices for alias in aliases if isinstance(alias, AliasChoices)]
     return [[name for name in choices if isinstance(name, str)] for choices in several]
@@ -328,8 +328,9 @@ class Gate:
 
     large_bodies: a limiter. Only one large body is parsed at a time, with a pause after it; the tenants take turns. The
     parser holds the interpreter lock for 15 to 60 ms; with 40 parsing threads the event loop waited for seconds.
-    small_bodies: a limiter by tenant. Each pass of the event loop parses small bodies for a few milliseconds at most;
-    the tenants take turns. Without this limit, 400 bodies of 60 KB at the same time blocked the event loop for 2 s.
+    small_bodies: a limiter by tenant. In each pass of the event loop, small bodies are parsed for at most a few
+    milliseconds, and the tenants take turns. Without this limit, 400 simultaneous bodies of 60 KB blocked the event
+    loop for 2 s.
     """
 
     def __init__(self, tokens: Authenticator, domains: DomainOwners) -> None:
@@ -344,7 +345,8 @@ class Gate:
     async def caller(self, token: str | None, source: str = "") -> Caller:
         """Return the owner of a token. source: the sender's address.
 
-        Unauthenticated: `missing token`, `invalid token`. TooMany: the source has sent too many unknown tokens.
+        Raises Unauthenticated: `missing token`, `invalid token`. Raises TooMany if the source has sent too many unknown
+        tokens.
         """
         if not token:
             raise Unauthenticated("missing token")
@@ -356,7 +358,7 @@ class Gate:
     def admit(self, caller: Caller, bodies: Sequence[Body], roles: frozenset[Role]) -> None:
         """Check scope, domain and role, in this order.
 
-        Forbidden: `scope mismatch`, `domain not in tenant`, `role not allowed`.
+        Raises Forbidden: `scope mismatch`, `domain not in tenant`, `role not allowed`.
         """
         scope = (caller.organization, caller.tenant_number)
         if any(body.claimed_scope() not in (None, scope) for body in bodies):
@@ -387,7 +389,7 @@ class Gate:
 
 
 class _Counted(AbstractContextManager[None]):
-    """A context manager that counts its block for a tenant. TooMany: the tenant has reached the limit."""
+    """A context manager that counts its block for a tenant. Raises TooMany if the tenant has reached the limit."""
 
     __slots__ = ("_counter", "_most", "_tenant_id", "_what")
 

@@ -47,12 +47,14 @@ class Tls:
     _contexts: list[ssl.SSLContext] = field(default_factory=list, repr=False, compare=False)
 
     def load(self, context: ssl.SSLContext) -> None:
-        """Load the files into a context, which `reload` updates. ConfigError: they cannot be used."""
+        """Load the files into a context. `reload` updates this context. Raises ConfigError if the files cannot be
+        used."""
         self._take(context)
         self._contexts.append(context)
 
     def reload(self) -> None:
-        """Load the files again for new connections. ConfigError: they cannot be used; the former certificate stays."""
+        """Load the files again for new connections. Raises ConfigError if they cannot be used; then the former
+        certificate stays in use."""
         for context in (ssl.create_default_context(ssl.Purpose.CLIENT_AUTH), *self._contexts):
             self._take(context)
 
@@ -68,7 +70,8 @@ class Listener:
     """An app on an address, with or without TLS. trusted_proxies: networks of the proxies whose X-Forwarded-For is
     used.
 
-    setting: name of the setting with the address, for messages. bound: a socket that listens there already.
+    setting: the name of the setting with the address, for messages. bound: a socket that already listens on the
+    address.
     """
 
     app: ASGIApp
@@ -89,7 +92,8 @@ async def serve_http(
     """Serve until `stop` is set and the running requests have ended, or `drain_s` later.
 
     The function reports the bound addresses by `task_status.started`, in the order of `listeners`, with the actual
-    ports. No peer can make it raise. StartError: an address cannot be bound. ConfigError: a certificate cannot be used.
+    ports. No peer can make it raise. Raises StartError if an address cannot be bound, and ConfigError if a certificate
+    cannot be used.
     """
     limits = limits or Limits()
     acceptors: list[_Acceptor] = []
@@ -112,7 +116,7 @@ async def serve_http(
 
 
 def tls_context(tls: Tls) -> ssl.SSLContext:
-    """Return a context for TLS 1.2 or newer, with HTTP/1.1 only. ConfigError: the files cannot be used."""
+    """Return a context for TLS 1.2 or newer, with HTTP/1.1 only. Raises ConfigError if the files cannot be used."""
     context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
     context.minimum_version = ssl.TLSVersion.TLSv1_2
     context.options |= ssl.OP_NO_COMPRESSION | ssl.OP_NO_RENEGOTIATION
@@ -133,7 +137,7 @@ async def _open(listener: Listener, limits: Limits) -> "_Acceptor":
 
 
 class _Acceptor:
-    """One listening socket and its connections. closing: it accepts no more requests. turn: a lock that its TLS
+    """One listening socket and its connections. closing: whether it accepts no more requests. turn: a lock that its TLS
     handshakes share."""
 
     def __init__(
@@ -178,9 +182,8 @@ class _Acceptor:
                 connection.hang_up()
 
     def park(self, connection: Connection, parks: bool) -> None:
-        """Stop counting a parked request, and count it when it continues.
-
-        A request may continue above the limit. Then the next connection that ends makes no room for another.
+        """Stop counting a parked request, and count it again when it continues. It may continue even if the limit is
+        reached. Then the next connection that ends makes no room for another one.
         """
         if parks and connection not in self._parked:
             self._parked.add(connection)

@@ -1,4 +1,4 @@
-"""A form with one file (multipart/form-data): the fields become a body model, and the file goes to a keeper.
+"""A form with one file (multipart/form-data). The fields become a body model, and the file is stored by a keeper.
 
 The file is passed on in parts and is never whole in memory. Fields may come after the file, so the form is validated at
 the end; the file of an invalid form is discarded. python-multipart parses the form (RFC 7578). A preamble is an error:
@@ -31,7 +31,7 @@ logging.getLogger("python_multipart").setLevel(logging.CRITICAL)
 
 @dataclass(frozen=True, slots=True)
 class Begin:
-    """The head of a part. file_name: the client's name of the file; None for a plain field."""
+    """The head of a part of the form. file_name: the client's name of the file; None for a plain field."""
 
     name: str
     file_name: str | None
@@ -39,14 +39,15 @@ class Begin:
 
 @dataclass(frozen=True, slots=True)
 class End:
-    """The end of a part."""
+    """The end of a part of the form."""
 
 
 Event: TypeAlias = Begin | bytes | End
 
 
 class FormParser:
-    """A parser for one body. complete: the last boundary was parsed. Invalid: the content type has no boundary.
+    """A parser for one body. complete: whether the last boundary was parsed. Raises Invalid if the content type has no
+    boundary.
 
     python-multipart limits the headers of a part to 8 headers of 4 KiB.
     """
@@ -121,7 +122,7 @@ KIND: Final = "multipart/form-data"
 FILE: Final = "file"
 LONGEST_FIELD: Final = 65_536
 AROUND_FILE: Final = 1 << 17
-"""Maximum octets of a form without its file."""
+"""Maximum size in octets of a form without its file."""
 
 FormT = TypeVar("FormT", bound=Body)
 
@@ -152,7 +153,7 @@ class Upload(Generic[FormT]):
 
 
 class Reader(Generic[FormT]):
-    """A reader for forms of one model. limit: maximum octets of the file."""
+    """A reader for forms of one model. limit: the maximum size of the file in octets."""
 
     def __init__(self, model: type[FormT], keeper: Keeper, limit: int) -> None:
         self._model = model
@@ -160,7 +161,7 @@ class Reader(Generic[FormT]):
         self._limit = limit
 
     async def read(self, request: Request, *, keeps: bool) -> Upload[FormT]:
-        """Return the form and its file. keeps: False to validate the form without storing the file.
+        """Return the form and its file. keeps: whether to store the file; if it is False, the form is only validated.
 
         Raises WrongContentType, TooLarge, Invalid, StoreFull, OSError. After an error the file is deleted.
         """

@@ -26,11 +26,11 @@ from sallyport.directory.entry import Batch, Entry
 from sallyport.directory.reading.reader import LdapReader
 
 SEND_AT: Final = 500
-"""Number of entries that are collected before they are sent, since the reader yields only a few at a time."""
+"""Number of entries that are collected before they are sent, because the reader yields only a few at a time."""
 
 APPLY_US: Final = 1800 * SECOND
-"""Time limit for the service to apply a run, in microseconds. After it the agent sends another run, since the import
-may have failed."""
+"""Time limit for the service to apply a run, in microseconds. After this time the agent sends another run, because the
+import may have failed."""
 
 T = TypeVar("T")
 
@@ -39,7 +39,7 @@ log = structlog.get_logger()
 
 @dataclass(frozen=True, slots=True)
 class RunSummary:
-    """The summary of a run. counts: number of entries of each kind. job: id of the import in the service."""
+    """The summary of a run. counts: the number of entries of each kind. job: the id of the import in the service."""
 
     full: bool
     counts: Mapping[str, int]
@@ -57,7 +57,7 @@ class StateFile:
         self._path = path
 
     def load(self) -> dict[str, object]:
-        """Return the saved state; empty if the file is missing or damaged."""
+        """Return the saved state, or an empty state if the file is missing or damaged."""
         try:
             value = json.loads(self._path.read_bytes())
         except (OSError, ValueError, RecursionError):
@@ -91,11 +91,12 @@ class DirectoryAgent:
         self._clock = clock
 
     async def once(self, *, full: bool = False, patient: bool = False) -> RunSummary:
-        """Send one run: a complete one if `full` is set or a complete run is due, else only the changes.
+        """Send one run. It is complete if `full` is set or a complete run is due; otherwise it contains only the
+        changes.
 
-        patient: raise ServiceAway while the service may still be applying the last run; otherwise its changes would be
-        sent again. Raises ServiceAway, ServiceRefused, ConfigError; ReadError: the directory cannot be read. After an
-        error nothing has changed in the service.
+        patient: whether to raise ServiceAway while the service may still be applying the last run. Without it, the
+        changes of the last run may be sent a second time. Raises ServiceAway, ServiceRefused, ConfigError; ReadError:
+        the directory cannot be read. After an error nothing has changed in the service.
         """
         await self._in_thread(self._prepare_key)
         sender = Sender(self._ask, self._settings.domain_id, self._settings.name)
@@ -124,7 +125,7 @@ class DirectoryAgent:
         return RunSummary(full, counts + Counter(refused=sender.refused), job)
 
     async def dry_run(self, report: Callable[[str], None], *, full: bool = False) -> None:
-        """Report the entries that a run would send, each as a line of JSON, without contacting the service. Raises
+        """Report each entry that a run would send as a line of JSON, without contacting the service. Raises
         ReadError."""
         cursor = self._saved("cursor")
         async with self._reader.read(self._settings.source, cursor, full=full) as batches:
@@ -168,12 +169,12 @@ class DirectoryAgent:
             log.warning("agent_file_unusable", reason=str(error))
 
     def _is_full_due(self, now: int) -> bool:
-        """Return whether a complete run is due; also if the time of the last complete run is unknown or in the
-        future."""
+        """Return whether a complete run is due. It is also due if the time of the last complete run is unknown or in
+        the future."""
         return not iso(now - int(self._settings.full_every_s * SECOND)) < self._saved("full_at") <= iso(now)
 
     def _is_applying(self, cursor: str, now: int) -> bool:
-        """Return whether the service may still be applying the last run. cursor: that of the last applied run."""
+        """Return whether the service may still be applying the last run. cursor: the cursor of the last applied run."""
         just_sent = iso(now - APPLY_US) < self._saved("sent_at") <= iso(now)
         return just_sent and cursor != self._saved("cursor")
 

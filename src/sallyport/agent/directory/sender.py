@@ -1,9 +1,9 @@
-"""Sending runs and their batches until the service has stored them.
+"""This module sends runs and their batches until the service has stored them.
 
-If the service is unavailable, a request is repeated for five minutes; then the run is abandoned, and nothing of it is
-applied. An entry that the service does not accept must not block the others: its batch is halved until the entry is
-alone in a batch. Then the entry is sent as a problem: an entry that exists but cannot be used, so that the service does
-not treat it as removed.
+If the service is unavailable, a request is repeated for five minutes. Then the run is abandoned, and the service
+applies no entry of it. An entry that the service does not accept must not block the other entries. Therefore its batch
+is halved until the entry is alone in a batch. Then the entry is sent as a problem, which is an entry that exists but
+cannot be used. So the service does not treat the entry as removed.
 """
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
@@ -28,8 +28,8 @@ Wire = Mapping[str, object]
 
 
 Ask = Callable[[str, Wire], Awaitable[Wire]]
-"""A function that sends a body to a path with the agent's key and returns the answer. It raises ServiceAway or
-ServiceRefused."""
+"""A function that sends a request body to a URL path, authorized by the agent's key, and returns the answer. It raises
+ServiceAway or ServiceRefused."""
 
 
 class Sender:
@@ -62,7 +62,7 @@ class Sender:
     async def finish(self, cursor: str, *, complete: bool) -> int:
         """Finish the run; return the id of the import that applies it. Raises ServiceAway, ServiceRefused.
 
-        complete: the service removes the entries that are not in the run.
+        complete: whether the service removes the entries that are not in the run.
         """
         complete &= self._is_whole
         body = {"runId": self._run_id, "sequence": self._sequence, "complete": complete, "cursor": cursor}
@@ -99,8 +99,8 @@ class Sender:
             self._is_whole = False  # the service does not know the entry, so it must not remove missing entries
 
     def _without_dropped(self, batch: Sequence[Wire]) -> Sequence[Wire]:
-        """Return the batch without further parts of a group whose first part was refused: the service would add their
-        members to the preceding group."""
+        """Return the batch without the further parts of a group whose first part was refused. The service would add the
+        members in these parts to the preceding group."""
         kept = []
         for entry in batch:
             if entry.get("continued") and entry.get("dn") == self._dropped_dn:
@@ -113,7 +113,8 @@ class Sender:
         self._sequence = _number(await self._until_taken("batch", body), "sequence")
 
     async def _until_taken(self, operation: str, body: Wire) -> Wire:
-        """Send a request, and repeat it for GIVE_UP_S until it is answered. Raises ServiceAway, ServiceRefused."""
+        """Send a request, and repeat it until it is answered, for at most GIVE_UP_S seconds. Raises ServiceAway,
+        ServiceRefused."""
         waits, until = BackOff(most_s=30.0), trio.current_time() + GIVE_UP_S
         while True:
             try:

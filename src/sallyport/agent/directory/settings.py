@@ -23,7 +23,7 @@ _MAX_PEM: Final = 65_536
 
 @dataclass(frozen=True, slots=True)
 class DirectorySettings:
-    """The settings of a directory agent. name: name of the directory in the service."""
+    """The settings of a directory agent. name: the name of the directory in the service."""
 
     domain_id: int
     name: str
@@ -76,7 +76,8 @@ def _account(table: Table) -> Account | None:
 
 
 def _authorities(table: Table) -> str | None:
-    """Return the trusted certificates in PEM. The file has them as text or as the path of a PEM file."""
+    """Return the trusted certificates in PEM. The configuration file contains the certificates themselves or the path
+    of a PEM file."""
     text = table.long_text("ca_certificate")
     if not text:
         return None

@@ -1,11 +1,12 @@
-"""The endpoint agent: it manages accounts, groups, sudo, SSH keys and passwords of a Linux host as the service's state
-demands.
+"""The endpoint agent manages the accounts, groups, sudo rights, SSH keys and passwords of a Linux host as the service's
+state demands.
 
     poll > verify > plan > execute each step > rotate > report
 
-Each pass compares the host with the state and plans the difference. So a pass does not depend on the result of the
-previous one: after a crash, a full disk or a locked file the next pass continues. The memory has only facts that cannot
-be read from the host itself: which accounts are the agent's, which orders it has carried out.
+Each pass compares the host with the state and plans the difference. A pass does not depend on the result of the
+previous pass. Therefore the next pass continues after a crash, a full disk or a locked file. The memory contains only
+facts that cannot be read from the host itself: which accounts belong to the agent, and which orders the agent has
+carried out.
 
 The agent runs as root and writes files in directories of other users. Programs get argument lists and a fixed
 environment. Passwords are passed over standard input. Names are checked before use. Files are written only through

@@ -16,8 +16,8 @@ EXPIRED: Final = 1
 
 @dataclass(frozen=True, slots=True)
 class Account:
-    """A local account. password: the password field of shadow(5). expires: days since 1970; None: never. groups: names
-    of the groups that list the account as a member."""
+    """A local account. password: the password field of shadow(5). expires: the expiry day in days since 1970; None if
+    the account never expires. groups: the names of the groups that list the account as a member."""
 
     name: str
     uid: int
@@ -37,7 +37,7 @@ class Account:
 
 @dataclass(frozen=True, slots=True)
 class LocalGroup:
-    """A local group. members: user names, in the order of group(5)."""
+    """A local group. members: the user names in the order of group(5)."""
 
     name: str
     gid: int

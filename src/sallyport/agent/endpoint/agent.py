@@ -43,7 +43,7 @@ from sallyport.base.text import counted
 from sallyport.base.wire import dumps, loads
 
 _WRONG_CLOCK_US: Final = 300 * SECOND
-"""Difference between the clocks of host and service above which the agent reports drift: with a larger difference
+"""Difference between the clocks of host and service above which the agent reports drift. With a larger difference,
 Kerberos and one-time passwords fail."""
 
 
@@ -118,15 +118,15 @@ class Endpoint:
         return True
 
     def _position(self) -> Position:
-        """Return the position with which a new state is compared. After a crash the stored state may be newer than the
-        memory."""
+        """Return the position of the last accepted state, with which a new state is compared. After a crash the stored
+        state may be newer than the memory."""
         at = self._memory.now.position
         if self.state is not None and self.state.version > at.version:
             return Position(self.state.version, content(self.state))
         return at
 
     def preview(self) -> Plan | None:
-        """Return the plan of a pass with the newest state, without changing anything; None if there is no state.
+        """Return the plan of a pass with the newest state, or None if there is no state. Nothing is changed.
 
         Raises ServiceAway, ServiceRefused, WireError.
         """
@@ -139,7 +139,8 @@ class Endpoint:
         return plan(state, read(self._executor.files), self._executor, self.now(), rotating=self._rotator.unended)
 
     def _stored_state(self) -> State | None:
-        """Return the state on disk; None if it is missing, or older than the memory, or its signature is invalid."""
+        """Return the state on disk. Return None if it is missing or older than the memory, or if its signature is
+        invalid."""
         try:
             signed = open_envelope(self._states.read())
             state = believe(signed, self._identity.remembers) if signed else None
@@ -160,8 +161,8 @@ class Endpoint:
         return bool(self._rotator.unended or (self.state is not None and any(self._open_triggers(self.state))))
 
     def next_expiry(self) -> int | None:
-        """Return the earliest expiry of an account that had not expired at the last pass, in microseconds; it may be in
-        the past by now. None: no such account."""
+        """Return the earliest expiry time of the accounts that had not expired at the last pass, in microseconds. This
+        time may have passed since then. Return None if there is no such account."""
         expiries = (user.expires for user in self.state.users) if self.state else ()
         return min((at for at in expiries if at is not None and at > self._passed_at), default=None)
 
@@ -170,7 +171,8 @@ class Endpoint:
     def run(self, *, look: bool = False) -> tuple[Report, PrivilegeStatus] | None:
         """Apply the state to the host; return the messages for the service, or None if there is no state.
 
-        look: discover accounts even without an order of the service. HostError: the host's files cannot be read at all.
+        look: whether to discover accounts even if the service has not ordered it. HostError: the host's files cannot be
+        read at all.
         """
         state = self.state
         if state is None:
@@ -223,7 +225,8 @@ class Endpoint:
             yield Action(step.kind, step.name, printable(detail, 500), printable(error, 500))
 
     def _reconcile(self, actions: list[Action]) -> str:
-        """Reconcile an interrupted rotation. Return its user if the rotation is still unfinished, else empty text."""
+        """Reconcile an interrupted rotation. Return the rotation's user if the rotation is still unfinished, else empty
+        text."""
         try:
             action = self._rotator.reconcile()
         except (ServiceAway, HostError, ConfigError) as error:
@@ -240,7 +243,7 @@ class Endpoint:
 
     def _rotate_passwords(self, state: State, actions: list[Action]) -> Iterator[Outcome]:
         """Rotate the passwords that the triggers name; yield the outcomes. If a rotation stays unfinished, leave the
-        rest to the next pass, since the journal has room for one rotation only."""
+        rest to the next pass, because the journal has room for only one rotation."""
         for trigger in list(self._open_triggers(state)):
             if trigger.kind is not TriggerKind.ROTATE:
                 continue

@@ -1,4 +1,5 @@
-"""The changes of an existing account that the state requires, and the drift: changes that others have made."""
+"""This module finds the changes of an existing account that the state requires, and the drift, which is the changes
+that others have made."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -16,7 +17,7 @@ SUDO_GROUPS = frozenset({"sudo", "wheel", "admin"})
 @dataclass(frozen=True, slots=True)
 class Change:
     """A change of an account. arguments: the arguments of usermod; empty if nothing changes. granted: the groups that
-    the account then has only because of the agent."""
+    the account has after the change only because of the agent."""
 
     arguments: tuple[str, ...]
     detail: str

@@ -1,7 +1,7 @@
 """`sallyport agent endpoint`, `status` and `authorized-keys`: the commands on the host of an endpoint agent.
 
-They do not use the service's command-line client. Each command imports its modules only when it runs, since sshd waits
-for `authorized-keys` at each login.
+They do not use the service's command-line client. Each command imports its modules only when it runs, because sshd
+waits for `authorized-keys` at each login.
 """
 
 import os

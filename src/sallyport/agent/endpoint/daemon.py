@@ -1,7 +1,8 @@
 """The loop of the agent: it polls for the newest state, applies it to the host, and reports the result.
 
-A single thread does all work. It mostly waits for the answer to a poll. It checks the host when an account expires, and
-periodically for changes by administrators. If the service does not answer, the last state remains in force.
+A single thread does all work. Most of the time it waits for the answer to a poll. It checks the host when an account
+expires, and also periodically, to find changes by administrators. If the service does not answer, the last state
+remains in force.
 """
 
 import signal
@@ -35,7 +36,7 @@ _UNSENT: Final = 20
 
 
 class Stopped(Exception):
-    """The agent is asked to stop."""
+    """Raised in a wait when the agent is to stop."""
 
 
 class Stop:
@@ -51,7 +52,7 @@ class Stop:
             signal.signal(number, self.ask)
 
     def ask(self, number: int = 0, frame: FrameType | None = None) -> None:
-        """Ask the agent to stop: at once if it waits, else before its next wait."""
+        """Ask the agent to stop. It stops at once if it waits, else before its next wait."""
         self.asked = True
         if self._waiting:
             self._waiting = False
@@ -71,8 +72,8 @@ class Stop:
 
 @dataclass(frozen=True, slots=True)
 class Environment:
-    """The environment of the agent. monotonic: the monotonic clock, in seconds. pause: sleeps for a number of seconds.
-    say: writes a line to the log."""
+    """The environment of the agent. monotonic: returns the monotonic clock, in seconds. pause: sleeps for a number of
+    seconds. say: writes a line to the log."""
 
     systemd: Notifier
     stop: Stop
@@ -82,9 +83,10 @@ class Environment:
 
 
 def enrolled(enrol: Callable[[], Identity], environment: Environment, *, patient: bool) -> Identity | None:
-    """Register, and return the agent's identity; None if the agent was stopped meanwhile.
+    """Register, and return the agent's identity, or None if the agent was stopped meanwhile.
 
-    patient: retry until the service answers; otherwise raise ServiceAway. Raises ServiceRefused, ConfigError.
+    patient: whether to retry until the service answers; otherwise raise ServiceAway. Raises ServiceRefused,
+    ConfigError.
     """
     back_off = BackOff()
     while True:
@@ -108,7 +110,7 @@ def enrolled(enrol: Callable[[], Identity], environment: Environment, *, patient
 
 
 class Daemon:
-    """The loop of the agent. ring: the agent's key; None: the key is not renewed."""
+    """The loop of the agent. ring: the agent's key; if None, the key is not renewed."""
 
     def __init__(
         self,
@@ -141,7 +143,7 @@ class Daemon:
             self._environment.systemd.stopping()
 
     def once(self) -> int:
-        """Poll, apply the state and report once; return the exit status, 0 if nothing failed.
+        """Poll, apply the state and report, once. Return the exit status, which is 0 if nothing failed.
 
         ServiceAway, ServiceRefused, WireError: the poll failed, and the state on disk was applied.
         """
@@ -205,7 +207,7 @@ class Daemon:
         return max(0.0, min(longest, self._until_due_s(), *(() if watchdog_s is None else (watchdog_s / 2,))))
 
     def _wait(self, seconds: float) -> None:
-        """Wait, and notify systemd's watchdog meanwhile. Raises Stopped."""
+        """Wait, and notify systemd's watchdog during the wait. Raises Stopped."""
         until = self._environment.monotonic() + seconds
         step_s = self._environment.systemd.alive_s or POLL_S
         while (left := until - self._environment.monotonic()) > 0:

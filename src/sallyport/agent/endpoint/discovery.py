@@ -1,5 +1,5 @@
-"""Discovery of a host: local accounts and groups, with their sudo rules, keys and last logins. Also the accounts with
-root privileges."""
+"""This module discovers the local accounts and groups of a host, with their sudo rules, keys and last logins. It also
+finds the accounts with root privileges."""
 
 import struct
 from collections.abc import Iterable, Mapping
@@ -38,7 +38,8 @@ _NEWEST_LOGINS: Final = 5000
 _MOST_KEYS: Final = 100
 """Maximum number of reported keys for each account."""
 _MOST_OCTETS: Final = MAX_REPORT // 2
-"""Maximum size of a discovery in octets: half of a report, since the report has other content too."""
+"""Maximum size of a discovery in octets. It is half of a report's maximum size, because the report has other content
+too."""
 
 
 def discover(accounts: Accounts, executor: Executor, now: int) -> Discovery:
@@ -66,10 +67,11 @@ def discover(accounts: Accounts, executor: Executor, now: int) -> Discovery:
 
 
 def privileges(state: State, accounts: Accounts, executor: Executor) -> tuple[tuple[Privilege, ...], tuple[Drift, ...]]:
-    """Return the accounts other than root that have root privileges, with the reasons; and the drift of privileges.
+    """Return the accounts other than root that have root privileges, with the reasons. Return also the drift of
+    privileges.
 
-    A managed account is drift if the state does not make it privileged. An account that the agent does not manage is
-    drift if it was not privileged at the agent's first check.
+    A managed account counts as drift if the state does not make it privileged. An account that the agent does not
+    manage counts as drift if it was not privileged at the agent's first check.
     """
     sudoers = read_sudoers(executor.files)
     before = executor.memory.now.privileged
@@ -145,8 +147,8 @@ def _keys(account: Account, accounts: Accounts, executor: Executor) -> tuple[Fou
 
 
 def _last_logins(files: Files, accounts: Accounts) -> Mapping[str, int]:
-    """Return the time of each account's last login, in microseconds; from lastlog, or from the end of wtmp if there is
-    no lastlog."""
+    """Return the time of each account's last login, in microseconds. It is read from lastlog, or from the end of wtmp
+    if there is no lastlog."""
     try:
         lastlog = files.records("/var/log/lastlog", _LASTLOG.size, {account.uid for account in accounts.users.values()})
         if lastlog is not None:

@@ -1,5 +1,6 @@
-"""The changes of a host, made one at a time. They write its files, or run its own programs such as usermod. Each change
-is recorded before or after it is made, so that after a crash the next pass knows the state of the host."""
+"""The executor makes the changes of a host, one at a time. It writes the host's files, or runs the host's own programs
+such as usermod. Each change is recorded before or after it is made, so that after a crash the next pass knows the state
+of the host."""
 
 import subprocess
 from collections.abc import Iterable, Sequence
@@ -28,15 +29,15 @@ from sallyport.base.text import counted
 
 HANDED_OVER: Final = Mode(0o700)
 """Owner (root) and mode of a deleted account's home directory. A later account with the same uid therefore does not own
-it."""
+the directory."""
 LONGEST_S: Final = 90.0
-"""Time limit of a program. The programs of shadow wait up to 15 s for a lock; the rest is for moving a home
-directory."""
+"""Time limit of a program. The programs of the shadow package wait up to 15 s for a lock. The rest of the time is for
+moving a home directory."""
 _ENVIRONMENT: Final = {"PATH": "/usr/sbin:/usr/bin:/sbin:/bin", "LC_ALL": "C"}
 BUSY: Final = 8
 """Exit status of userdel if the account has processes."""
 EXISTS: Final = 9
-"""Exit status of useradd and groupadd if the name is in use, on the host or in a directory that the host queries."""
+"""Exit status of useradd and groupadd if the name is in use on the host or in a directory that the host queries."""
 _MEANINGS: Final = {
     1: "the file is locked or cannot be written",
     BUSY: "in use",
@@ -70,8 +71,8 @@ class ToolError(HostError):
 
 
 class Tools:
-    """The programs of shadow (useradd and others) and visudo, for the host whose root directory is `prefix`. They run
-    without a shell, with argument lists, a fixed environment, and a time limit."""
+    """The programs of the shadow package (such as useradd) and visudo, for the host whose root directory is `prefix`.
+    They run without a shell, with argument lists, a fixed environment, and a time limit."""
 
     def __init__(self, prefix: Path = Path("/")) -> None:
         self._prefix = () if prefix == Path("/") else ("--prefix", str(prefix))
@@ -91,7 +92,7 @@ class Tools:
         self._run(["chpasswd", "--encrypted", *self._root], f"{name}:{password_hash}\n".encode())
 
     def check_sudoers(self, content: bytes) -> None:
-        """Check that sudo accepts the file. ToolError: it does not, or visudo is missing."""
+        """Check that sudo accepts the file. ToolError: sudo does not accept it, or visudo is missing."""
         self._run(["visudo", "--check", "--quiet", "--file=-"], content)
 
     def _run(self, arguments: Sequence[str], stdin: bytes = b"") -> None:
@@ -145,7 +146,7 @@ class Executor:
     # --- accounts ---------------------------------------------------------------------------------------------
 
     def make_user(self, user: DesiredUser, groups: Sequence[str]) -> None:
-        """Make an account with its home directory. It accepts no password yet."""
+        """Make an account with its home directory. The account accepts no password yet."""
         accounts = read(self.files)
         before = self.memory.now
         own = before.of(user.name) or Kept(user.name)
@@ -168,8 +169,8 @@ class Executor:
         self.give_home_back(user.name)
 
     def take_over(self, name: str, *, made: bool) -> None:
-        """Put an existing account into the managed group. made: whether the agent's useradd has created it, in a pass
-        that crashed."""
+        """Put an existing account into the managed group. made: whether the agent itself has created the account, in a
+        pass that crashed."""
         account = self._account(name)
         kept = self.memory.now.of(name) or Kept(name)
         self.memory.keep(replace(kept, uid=account.uid, made=made, making=True))
@@ -177,8 +178,8 @@ class Executor:
         self._marked(name)
 
     def change_user(self, name: str, arguments: Sequence[str], granted: Iterable[str]) -> None:
-        """Change groups, shell, home or expiry of an account by usermod. granted: groups that the account then has from
-        the agent."""
+        """Change groups, shell, home or expiry of an account by usermod. granted: the groups that the account has from
+        the agent after the change."""
         kept = self._kept(name)
         self.memory.keep(replace(kept, granted=tuple(sorted({*kept.granted, *granted}))))
         self._tools.account("usermod", *arguments, name)
@@ -189,8 +190,8 @@ class Executor:
         self._tools.account("usermod", "--lock", "--expiredate", str(EXPIRED), name)
 
     def end_sessions(self, name: str) -> None:
-        """End every process of a managed account. HostError: processes are left, or another account has the same
-        uid."""
+        """End every process of a managed account. HostError: processes are still running, or another account has the
+        same uid."""
         accounts = read(self.files)
         account = self._own(name)
         if sharing := [each.name for each in accounts.users.values() if each.uid == account.uid and each.name != name]:
@@ -222,7 +223,7 @@ class Executor:
     def delete_user(self, name: str, *, home: bool) -> None:
         """Delete an account that the agent made. home: whether to delete its home directory too.
 
-        HostError: processes of the account still run; they would outlive the account.
+        HostError: processes of the account still run, and would outlive the account.
         """
         account = self._own(name)
         if left := self.processes.of(self.ids_of(account, read(self.files))):
@@ -266,8 +267,8 @@ class Executor:
         self.user_keys.write(account, keys, alone=alone)
 
     def put_sudoers(self, names: Iterable[str], *, without_password: bool) -> None:
-        """Write the agent's sudoers file after visudo has accepted it. It contains those of the names that are accounts
-        of the agent now."""
+        """Write the agent's sudoers file after visudo has accepted it. The file contains only those of the names that
+        are accounts of the agent now."""
         accounts = read(self.files)
         owned = [name for name in names if self._is_own(accounts, name)]
         content = render(owned, without_password=without_password)
@@ -304,7 +305,7 @@ class Executor:
         return account is not None and self.memory.now.owns(accounts, account) is not None
 
     def _uid_options(self, user: DesiredUser, accounts: Accounts) -> list[str]:
-        """Return the options that select the uid in useradd: the account's former uid, or one that no deleted account
+        """Return the useradd options that select the uid: the account's former uid, or a uid that no deleted account
         had.
 
         Files, cron jobs and at jobs of a deleted account still have its uid; another account must not own them.
@@ -328,7 +329,7 @@ class Executor:
 
 def _last_line(stderr: bytes, status: int) -> str:
     """Return the last line of a program's error output and its exit status. Non-printable characters are replaced,
-    since a terminal may interpret them as commands."""
+    because a terminal may interpret them as commands."""
     lines = stderr.decode(errors="replace").strip().splitlines() or [_MEANINGS.get(status, "")]
     text = "".join(each if each.isprintable() else "?" for each in lines[-1])
     return f"{text[:300]} (status {status})"

@@ -1,4 +1,4 @@
-"""Files of a host, below a prefix, in directories in which other users may have created symbolic links.
+"""The files of a host below a prefix. They may be in directories in which other users can create symbolic links.
 
 The agent writes as root into directories that users own. The functions therefore open the directories of a path one by
 one and do not follow symbolic links. Each directory must belong to root; a home directory may belong to its account. A
@@ -31,8 +31,8 @@ class Mode:
 
 @dataclass(frozen=True, slots=True)
 class Content:
-    """The content of a regular file. octets: at most the requested number of octets. is_whole: whether `octets` is the
-    whole file."""
+    """The content of a regular file. octets: the content, up to the requested number of octets. is_whole: whether
+    `octets` is the whole file."""
 
     octets: bytes
     is_whole: bool
@@ -46,7 +46,7 @@ class Files:
         self.owner = owner
 
     def read(self, path: str, *, most: int = 16_000_000) -> bytes | None:
-        """Return the octets of a system file; None if there is no file. Symbolic links are followed.
+        """Return the octets of a system file, or None if there is no file. Symbolic links are followed.
 
         HostError: the file is unreadable, or longer than `most` octets.
         """
@@ -62,10 +62,10 @@ class Files:
         return octets
 
     def records(self, path: str, size: int, wanted: Iterable[int]) -> dict[int, bytes] | None:
-        """Return records of `size` octets from a system file, by record number. None: there is no such file.
+        """Return records of `size` octets from a system file, by record number. Return None if there is no such file.
 
-        A negative number in `wanted` counts from the end. Missing records are left out. Raises HostError. Only the
-        wanted records are read, since such files may be large and sparse.
+        A negative number in `wanted` counts from the end of the file. Missing records are left out. Raises HostError.
+        Only the wanted records are read, because such files may be large and sparse.
         """
         try:
             with (self.prefix / path.lstrip("/")).open("rb") as file:
@@ -89,9 +89,9 @@ class Files:
     def directory(self, path: str, owners: frozenset[int] = frozenset()) -> Iterator[int]:
         """Yield a descriptor of a directory.
 
-        owners: accepted owners of the last directory of the path, besides root. The directories above it must belong to
-        root. HostError: a directory of the path is missing, is a symbolic link, belongs to another user, or is writable
-        by others.
+        owners: the users besides root that may own the last directory of the path. The directories above it must belong
+        to root. HostError: a directory of the path is missing, is a symbolic link, belongs to another user, or is
+        writable by others.
         """
         parts = [part for part in path.split("/") if part]
         descriptor = os.open(self.prefix, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
@@ -107,8 +107,8 @@ class Files:
             os.close(descriptor)
 
     def exists(self, path: str) -> bool:
-        """Return whether the path may exist, as a symbolic link too. True if this cannot be determined, for example if
-        a user's mount is not readable for root."""
+        """Return whether the path may exist; it may be a symbolic link. Return True if this cannot be determined, for
+        example if root cannot read a user's mount."""
         try:
             os.lstat(self.prefix / path.lstrip("/"))
         except (FileNotFoundError, NotADirectoryError):
@@ -118,10 +118,10 @@ class Files:
         return True
 
     def look(self, directory: int, name: str, *, owners: frozenset[int], most: int) -> Content | None:
-        """Return a file in an open directory; None if there is none.
+        """Return a file in an open directory, or None if there is no file.
 
-        owners: accepted owners of the file, besides root. most: maximum number of octets to read. HostError: the file
-        is not a regular file, or belongs to another account.
+        owners: the users besides root that may own the file. most: the maximum number of octets to read. HostError: the
+        file is not a regular file, or belongs to another account.
         """
         try:
             descriptor = os.open(name, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC, dir_fd=directory)
@@ -145,7 +145,8 @@ class Files:
     def keep_as(self, directory: int, name: str, other: str) -> None:
         """Make a hard link to a file in an open directory, so that the old content remains when the file is replaced.
 
-        name: the file. other: the name of the hard link; an existing file of that name is removed. Raises HostError.
+        name: the name of the file. other: the name of the hard link; an existing file of that name is removed. Raises
+        HostError.
         """
         try:
             with suppress(FileNotFoundError):
@@ -166,7 +167,7 @@ class Files:
 
     def put(self, directory: int, name: str, octets: bytes, mode: Mode) -> None:
         """Write a file in an open directory atomically; it is on disk when this returns. Raises HostError."""
-        # The name has a dot, since sudo ignores such files in sudoers.d.
+        # The name has a dot, because sudo ignores such files in sudoers.d.
         temporary = f".{name}.{secrets.token_hex(6)}.new"
         flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
         try:
@@ -209,7 +210,8 @@ class Files:
 
     @contextmanager
     def within(self, directory: int, name: str, mode: Mode, *, make: bool) -> Iterator[int]:
-        """Yield a descriptor of a subdirectory of an open directory. make: make it with `mode` if it is missing.
+        """Yield a descriptor of a subdirectory of an open directory. make: whether to make the subdirectory with `mode`
+        if it is missing.
 
         HostError: the subdirectory is missing, is a symbolic link, is writable by others, or belongs to neither root
         nor the owner in `mode`.
@@ -232,11 +234,11 @@ class Files:
         return stat.S_ISDIR(found.st_mode) and found.st_uid == uid
 
     def hand_over(self, path: str, *, of: int, to: Mode) -> None:
-        """Change the owner and mode of a directory, not of its content. of: uid of the present owner. to: the new owner
-        and mode.
+        """Change the owner and mode of a directory, but not of its content. of: the uid of the present owner. to: the
+        new owner and mode.
 
         HostError: the directory belongs to another account, or the path contains symbolic links. The present mode is
-        not checked, since the owner may have made the directory writable for all.
+        not checked, because the owner may have made the directory writable for all.
         """
         above, _, name = path.rstrip("/").rpartition("/")
         with self.directory(above) as parent:
@@ -277,7 +279,7 @@ def _enter(directory: int, name: str, path: str) -> int:
 def _trust(descriptor: int, path: str, owners: frozenset[int], *, final: bool) -> None:
     """Check that only the owners can create or delete files in a directory. Raises HostError.
 
-    path: for the message. final: whether the directory is the last of the path.
+    path: the path that the error message names. final: whether the directory is the last of the path.
     """
     found = os.fstat(descriptor)
     if found.st_uid not in owners:

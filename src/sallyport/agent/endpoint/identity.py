@@ -32,8 +32,8 @@ _APPLICATION: Final = b"sallyport agent endpoint\0"
 
 @dataclass(frozen=True, slots=True)
 class Known:
-    """The stored identity. state_key: public key (32 octets in base64). former_key: the previous state key; empty if
-    there was none."""
+    """The stored identity. state_key: the public key that verifies states (32 octets in base64). former_key: the
+    previous state key; empty if there was none."""
 
     instance: Number
     state_key: Annotated[str, Text(64, "[A-Za-z0-9+/]{43}=", "an Ed25519 key in base64")]
@@ -41,7 +41,7 @@ class Known:
 
 
 class Identity:
-    """The identity of the agent. write: replaces a file atomically."""
+    """The identity of the agent. write: a function that replaces a file atomically."""
 
     def __init__(self, path: Path, known: Known, write: Callable[[Path, bytes], None] = disk.write) -> None:
         self._path = path
@@ -50,7 +50,8 @@ class Identity:
 
     @classmethod
     def load(cls, directory: Path) -> "Identity | None":
-        """Return the identity in the agent's directory; None before it has registered. ConfigError: an invalid file."""
+        """Return the identity in the agent's directory, or None if the agent has not registered yet. ConfigError: the
+        file is invalid."""
         path = directory / FILE
         try:
             known = decode(Known, loads(path.read_bytes(), most=_MOST))
@@ -75,18 +76,17 @@ class Identity:
         self._write(self._path, dumps(self.known) + b"\n")
 
     def verify(self, signature: bytes, octets: bytes) -> bool:
-        """Return whether a signature over new octets is valid: made with the present key."""
+        """Return whether a signature over new octets was made with the present key."""
         return verifies(self.known.state_key, signature, octets)
 
     def remembers(self, signature: bytes, octets: bytes) -> bool:
-        """Return whether a signature over octets that were accepted before is valid: made with the present or the
-        former key."""
+        """Return whether a signature over octets that were accepted before was made with the present or former key."""
         former = self.known.former_key
         return self.verify(signature, octets) or (former != "" and verifies(former, signature, octets))
 
     def follow(self, key: str) -> None:
-        """Store the key that a state announces, which verifies later states. Do nothing if it is empty or the present
-        one.
+        """Store the key that a state announces. This key verifies later states. Do nothing if it is empty or is the
+        present key.
 
         Raises ConfigError.
         """
@@ -100,7 +100,7 @@ class Identity:
 
 
 def verifies(key: str, signature: bytes, octets: bytes) -> bool:
-    """Return whether an Ed25519 signature over octets is valid (RFC 8032). key: public key, 32 octets in base64."""
+    """Return whether an Ed25519 signature over octets is valid (RFC 8032). key: the public key, 32 octets in base64."""
     from cryptography.exceptions import InvalidSignature
     from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
 
@@ -146,8 +146,8 @@ def _machine() -> dict[str, object]:
 
 
 def _machine_id() -> str:
-    """Return a stable id of this machine: a hash of machine-id(5), which itself is confidential. Empty if there is
-    none."""
+    """Return a stable id of this machine, or empty text if there is none. It is a hash of machine-id(5), because the
+    machine-id itself is confidential."""
     try:
         text = _MACHINE_ID.read_bytes().strip()
     except OSError:
@@ -156,7 +156,8 @@ def _machine_id() -> str:
 
 
 def _address() -> str:
-    """Return the source address that the routing table selects for outgoing connections; empty if there is no route."""
+    """Return the source address that the routing table selects for outgoing connections, or empty text if there is no
+    route."""
     for family, target in ((socket.AF_INET, "192.0.2.1"), (socket.AF_INET6, "2001:db8::1")):
         try:
             with socket.socket(family, socket.SOCK_DGRAM) as sock:

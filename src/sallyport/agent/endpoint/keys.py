@@ -1,8 +1,9 @@
-"""SSH keys: the agent's block in authorized_keys, or files that an AuthorizedKeysCommand reads (sshd_config(5)).
+"""The SSH keys of accounts. The agent writes them into its block in authorized_keys, or into files that an
+AuthorizedKeysCommand reads (sshd_config(5)).
 
-The agent's configuration file selects one of the two. The block, between two marker lines, has only keys of the agent;
-the lines outside belong to the user. The files for the AuthorizedKeysCommand belong to root and are outside of home
-directories.
+The agent's configuration file selects one of the two. The block is between two marker lines and contains only keys of
+the agent. The lines outside the block belong to the user. The files for the AuthorizedKeysCommand belong to root and
+are outside of home directories.
 
 sshd reads a file of any length, and follows symbolic links. If the agent must remove unknown keys, it therefore
 replaces a file that it cannot read as a whole. Otherwise it keeps a long file under the name authorized_keys.long, and
@@ -50,7 +51,8 @@ class KeyFile:
     second_is_whole: bool = True
 
     def with_keys(self, keys: Sequence[str], *, alone: bool) -> bytes:
-        """Return the content of authorized_keys with these keys in the block. alone: remove all other keys."""
+        """Return the content of authorized_keys with these keys in the block. alone: whether all other keys are
+        removed."""
         others = [line for line in self.others if not alone or not is_key(line)]
         block = [BEGIN, *keys, END] if keys else []
         lines = [*others, *block]
@@ -63,7 +65,8 @@ class KeyFile:
 
 
 def parse(octets: bytes) -> KeyFile:
-    """Return the lines of authorized_keys. Lines after a begin marker without an end marker count as the user's."""
+    """Return the lines of authorized_keys. If the block has no end marker, the lines after the begin marker count as
+    lines of the user."""
     managed: list[str] = []
     others: list[str] = []
     block: list[str] | None = None
@@ -106,8 +109,8 @@ def printable(text: str, most: int) -> str:
     """Return text for a message, truncated to `most` characters. Characters that are not printable, or not in Unicode
     3.2, are replaced.
 
-    The service refuses a report with a character that its own, perhaps older, Python does not know as printable. Any
-    user of the host can write such a character into the comment of a key.
+    The service refuses a report with a character that is not printable in the service's Python version, which may be
+    older. Any user of the host can write such a character into the comment of a key.
     """
     return "".join(each if _is_plain(each) else "\ufffd" for each in text[:most])
 
@@ -142,7 +145,8 @@ class UserKeys:
         return any(self._files.exists(f"{account.home}/.ssh/{each}") for each in (_FILE, _SECOND))
 
     def write(self, account: Account, keys: Sequence[str], *, alone: bool) -> None:
-        """Write keys into the block. alone: remove all other keys. HostError: as in `read`, or the disk is full."""
+        """Write keys into the block. alone: whether to remove all other keys. HostError: an error that `read` can have,
+        or a full disk."""
         if not keys and not self._has_any(account):
             return
         owners, mode = frozenset({account.uid}), Mode(0o700, account.uid, account.gid)
@@ -173,8 +177,8 @@ class UserKeys:
             self._files.put(ssh, _SECOND, b"", Mode(0o600, account.uid, account.gid))
 
     def _look(self, ssh: int, name: str, account: Account, *, alone: bool) -> Content | None:
-        """Return a file in .ssh, or None if there is none. alone: if the file cannot be read, return empty content,
-        since the file will be replaced."""
+        """Return a file in .ssh, or None if there is no file. alone: whether to return empty content if the file cannot
+        be read, because the file will be replaced."""
         try:
             return self._files.look(ssh, name, owners=frozenset({account.uid}), most=LONGEST)
         except HostError:
@@ -205,8 +209,8 @@ class CommandKeys:
 
 
 def for_command(keys: Sequence[str], expires: int | None) -> bytes:
-    """Return the content of an account's file: keys that are valid until `expires` (microseconds; None: without
-    limit)."""
+    """Return the content of an account's file. Its keys are valid until `expires` (microseconds), or without limit if
+    `expires` is None."""
     if not keys:
         return b""
     until = () if expires is None else (f"{_EXPIRES}{expires}",)

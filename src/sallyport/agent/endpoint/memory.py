@@ -1,5 +1,5 @@
-"""The memory of the agent: its own accounts, its last actions, and its anchor of the service's time. It is one file
-that is always rewritten as a whole.
+"""The memory of the agent contains its own accounts, its last actions, and its anchor of the service's time. The memory
+is one file that is always rewritten as a whole.
 
 An account belongs to the agent if it is in the memory *and* has the same uid and is in the group `sallyport-managed`.
 So neither an old memory file nor a changed group makes the agent change an account that is not its own. The flag
@@ -26,7 +26,7 @@ from sallyport.base.wire import Many, Text, decode, dumps, loads
 _MOST: Final = 8_000_000
 _BOOT: Final = Path("/proc/sys/kernel/random/boot_id")
 ANYBODY: Final = "*"
-"""Used instead of a name if the account of an unfinished rotation is not known."""
+"""The value that stands for a name if the account of an unfinished rotation is not known."""
 _Digest = Annotated[str, Text(64, "[0-9a-f]*", "a digest")]
 
 
@@ -50,9 +50,10 @@ class Kept:
 
 @dataclass(frozen=True, slots=True)
 class Former:
-    """An account that the agent deletes or has deleted. Its uid is reserved: only an account of the same name gets it.
+    """An account that the agent deletes or has deleted. Its uid is reserved, so that only an account of the same name
+    gets it.
 
-    home: the home directory whose owner is root now; empty if there is none.
+    home: the home directory that belongs to root now; empty if there is none.
     """
 
     name: Name
@@ -63,9 +64,9 @@ class Former:
 @dataclass(frozen=True, slots=True)
 class Anchor:
     """One moment on two clocks: the service's time (issued) and the time since the host booted (ticks), in
-    microseconds. The host's wall clock is not used, since it may be wrong.
+    microseconds. The host's wall clock is not used, because it may be wrong.
 
-    boot: id of that boot.
+    boot: the id of that boot.
     """
 
     boot: Annotated[str, Text(64)]
@@ -77,9 +78,9 @@ class Anchor:
 class Memory:
     """The content of the memory.
 
-    version, content: position of the last accepted state. groups: groups that the agent created. outcomes: outcomes of
-    triggers that the state still lists. privileged: accounts that were privileged at the agent's first check and that
-    the agent did not manage; None before this check. sudoers: digest of the agent's file in sudoers.d.
+    version, content: the position of the last accepted state. groups: groups that the agent created. outcomes: outcomes
+    of triggers that the state still lists. privileged: accounts that were privileged at the agent's first check and
+    that the agent did not manage; None before this check. sudoers: digest of the agent's file in sudoers.d.
     """
 
     version: Number = 0
@@ -114,7 +115,7 @@ class Memory:
 
 
 class MemoryFile:
-    """The file of the memory. write: replaces a file atomically."""
+    """The file of the memory. write: a function that replaces a file atomically."""
 
     def __init__(self, path: Path, write: Callable[[Path, bytes], None] = disk.write) -> None:
         self._path = path
@@ -122,7 +123,7 @@ class MemoryFile:
         self.now = self._load()
 
     def _load(self) -> Memory:
-        """Read the file; an empty memory if there is none. ConfigError: the file is invalid or unreadable."""
+        """Read the file. If there is no file, the memory is empty. ConfigError: the file is invalid or unreadable."""
         try:
             octets = self._path.read_bytes()
         except FileNotFoundError:
@@ -137,9 +138,9 @@ class MemoryFile:
             ) from None
 
     def change(self, memory: Memory) -> None:
-        """Store the memory; it is on disk when this returns.
+        """Store the memory. It is on disk when this returns.
 
-        ConfigError: the disk is full, or the memory exceeds the limits of `_load`. Then nothing has changed.
+        ConfigError: the disk is full, or the memory exceeds the limits of `_load`. In both cases nothing has changed.
         """
         if memory == self.now:
             return
@@ -156,7 +157,7 @@ class MemoryFile:
         self.change(replace(self.now, kept=(*others, kept)))
 
     def former(self, name: str, former: Former | None) -> None:
-        """Store the uid and home of a deleted account; None: the account exists again."""
+        """Store the uid and home of a deleted account. If the value is None, the account exists again."""
         others = tuple(each for each in self.now.former if each.name != name)
         self.change(replace(self.now, former=others if former is None else (*others, former)[-MAX_FOUND:]))
 
@@ -202,8 +203,9 @@ class ServiceClock:
     time.
 
     Each new state contains the time at which it was issued. The agent adds the time that has passed since then on the
-    host's boot clock, which cannot be set. After a reboot of the host it uses the wall clock, but never a time before
-    the issue of the last state. wall, since_boot: clocks of the host, in microseconds. boot: id of the present boot.
+    host's boot clock, which cannot be set. After a reboot of the host the agent uses the wall clock, but never a time
+    before the last state was issued. wall, since_boot: functions that return the clocks of the host, in microseconds.
+    boot: the id of the present boot.
     """
 
     def __init__(
@@ -214,7 +216,7 @@ class ServiceClock:
         self._boot = boot_id() if boot is None else boot
 
     def anchor(self, issued: int) -> Anchor:
-        """Return the anchor for the memory when a new state arrives. issued: the state's time of issue."""
+        """Return the anchor for the memory when a new state arrives. issued: the time at which the state was issued."""
         return Anchor(self._boot, self._since_boot(), issued)
 
     def now(self, anchor: Anchor | None) -> int:

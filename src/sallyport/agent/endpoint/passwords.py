@@ -19,10 +19,10 @@ from sallyport.base.sha512crypt import sha512_crypt
 from sallyport.passwords.engine import failures
 
 LENGTH: Final = 24
-"""Default length of a password; a policy may demand more or fewer characters. With letters and digits of both cases it
-has 140 random bits."""
+"""Default length of a password. A policy may demand more or fewer characters. A password of this length, made of digits
+and of letters of both cases, has 140 random bits."""
 _LONGEST: Final = 128  # maximum length of a User-Password in RADIUS, in octets (RFC 2865 section 5.2)
-# Quotes, backslash and colon are excluded, since configuration files give them a special meaning.
+# Quotes, backslash and colon are excluded, because configuration files give them a special meaning.
 _SPECIAL: Final = "!#$%&()*+,-./;<=>?@[]^_{|}~"
 _TRIES: Final = 300
 _LIBRARIES: Final = ("libcrypt.so.1", "libcrypt.so.2")
@@ -62,8 +62,8 @@ def _choices(policies: Sequence[Rules]) -> list[list[str]]:
 
 
 def _draw(policies: Sequence[Rules], classes: Sequence[str], length: int) -> str:
-    """Return a random password of `length` characters. If there are several classes, a run of characters of one class
-    is not longer than the policies allow."""
+    """Return a random password of `length` characters. If there are several classes, the password has no more
+    consecutive characters of one class than the policies allow."""
     longest_run = min((q.maxclassrepeat for p in policies if (q := p.quality) and q.maxclassrepeat > 1), default=length)
     password = ""
     run = 0

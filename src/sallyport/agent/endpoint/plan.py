@@ -1,4 +1,5 @@
-"""The steps that turn the accounts of the host into those of the state. A pass executes them; `--dry-run` shows them.
+"""The steps that change the accounts of the host into those of the state. A pass executes the steps; `--dry-run` shows
+them.
 
 Steps that remove access come first: the sudoers file, then the lock of each account that is expired or no longer in the
 state, then the end of its sessions, the removal of its keys, and its deletion. Steps that grant access follow. No step
@@ -30,8 +31,8 @@ _SYSTEM_HOMES: Final = frozenset(
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """One change. sign: `+` (add), `~` (change) or `-` (remove). kind, name, detail: description for reports. do: the
-    function that makes the change."""
+    """One change. sign: `+` (add), `~` (change) or `-` (remove). kind, name, detail: the description of the change for
+    reports. do: the function that makes the change."""
 
     sign: str
     kind: str
@@ -85,7 +86,7 @@ class _Planner:
         leaving = (
             step for kept in self._memory.kept if kept.name not in named_by_state for step in self._leaving(kept)
         )
-        # All accounts are locked before the first session is ended, since that takes time.
+        # All accounts are locked before the first session is ended, because it takes time to end sessions.
         yield from sorted([*expired, *leaving], key=lambda step: step.kind not in {"take-over", "lock"})
         yield from self._groups_to_make(users)
         for user in users:
@@ -109,8 +110,8 @@ class _Planner:
         return not reason
 
     def _refusal(self, user: DesiredUser, account: Account | None) -> str:
-        """Return the reason to refuse a user that does not depend on whether the account exists; empty if there is
-        none."""
+        """Return the reason to refuse a user, or empty text if there is none. The reason does not depend on whether the
+        account exists."""
         if user.name in self._executor.options.protected:
             return "protected in the agent's file"
         is_new = user.home and (account is None or account.home != user.home)
@@ -119,7 +120,7 @@ class _Planner:
         return ""
 
     def _refusal_to_make(self, user: DesiredUser) -> str:
-        """Return the reason not to create a missing account; empty if there is none."""
+        """Return the reason not to create a missing account, or empty text if there is none."""
         if user.uid is not None and user.uid < self._accounts.lowest_uid:
             return "its uid is a system account's"
         if user.uid is not None and any(other.uid == user.uid for other in self._accounts.users.values()):
@@ -130,8 +131,8 @@ class _Planner:
         return ""
 
     def _refusal_to_change(self, user: DesiredUser, account: Account) -> str:
-        """Return the reason not to change an existing account; empty if the account is the agent's or may be taken
-        over."""
+        """Return the reason not to change an existing account. Return empty text if the account belongs to the agent or
+        may be taken over."""
         if self._accounts.is_system(account):
             return "a system account"
         if self._memory.owns(self._accounts, account) is None and not self._may_take_over(user.name):
@@ -141,8 +142,8 @@ class _Planner:
         return ""
 
     def _may_take_over(self, name: str) -> bool:
-        """Return whether the agent may take an account over: the state allows it, or the agent has lost its memory of
-        an account that is in the managed group."""
+        """Return whether the agent may take an account over. It may if the state allows it, or if the account is in the
+        managed group and the agent has lost its memory of the account."""
         return name in self._state.takeover or (self._memory.of(name) is None and self._accounts.in_managed_group(name))
 
     def _groups_of(self, user: DesiredUser) -> list[str]:

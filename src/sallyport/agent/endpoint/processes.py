@@ -1,10 +1,10 @@
-"""Processes of an account: how to find all of them, under every uid that the account can use, and end them.
+"""This module finds all processes of an account, under every uid that the account can use, and ends them.
 
 A hostile user may hide processes in namespaces, under subordinate uids (/etc/subuid), or by a /proc entry that belongs
-to root (PR_SET_DUMPABLE, prctl(2)), and may fork faster than /proc can be read. Therefore uids are read from
-/proc/PID/status, a namespace is attributed to its creators, and one system call stops all processes of a uid that
-forks. A signal is sent through the open /proc directory of the examined process, so that it cannot reach another
-process with the same process id.
+to root (PR_SET_DUMPABLE, prctl(2)). The user may also fork faster than /proc can be read. Therefore uids are read from
+/proc/PID/status, a namespace is attributed to its creators, and one system call stops all processes of a uid whose
+processes fork. A signal is sent through the open /proc directory of the examined process, so that it cannot reach
+another process with the same process id.
 """
 
 import errno
@@ -27,9 +27,9 @@ _GRACE_S: Final = 3.0
 _KILL_S: Final = 10.0
 """Time limit after which processes that survive SIGKILL are an error."""
 _FORKING_S: Final = 1.0
-"""Time with SIGKILL after which the remaining processes are assumed to fork faster than they are found. From then on
-they are stopped (SIGSTOP) before they are killed. They are not stopped earlier, since su(1) stops together with a
-process for which it waits."""
+"""Time after the first SIGKILL at which the remaining processes are assumed to fork faster than they are found. From
+then on they are stopped (SIGSTOP) before they are killed. They are not stopped earlier, because su(1) stops together
+with a process for which it waits."""
 _STEP_S: Final = 0.05
 _NS_GET_PARENT: Final = 0xB702  # ioctl_ns(2)
 _NS_GET_OWNER_UID: Final = 0xB704
@@ -42,9 +42,9 @@ uid, and this uid cannot send signals to processes of root."""
 class Process:
     """A process, as read from /proc at one moment.
 
-    uids: real, effective, saved and file-system uid. creators: uids that created the process's user namespace and the
-    namespaces above it; empty for a process in the host's user namespace. is_contained: whether the process is in
-    another process-id namespace than the host's.
+    uids: the real, effective, saved and file-system uid. creators: the uids that created the process's user namespace
+    and the namespaces above it; empty for a process in the host's user namespace. is_contained: whether the process is
+    in a process-id namespace other than the host's.
     """
 
     id: int
@@ -55,7 +55,8 @@ class Process:
 
 @dataclass(frozen=True, slots=True)
 class Ids:
-    """The user ids of an account. subordinate: its ranges in /etc/subuid that contain no id of another account."""
+    """The user ids of an account. subordinate: the account's ranges in /etc/subuid that contain no id of another
+    account."""
 
     uid: int
     subordinate: tuple[range, ...] = ()
@@ -63,8 +64,9 @@ class Ids:
     def own(self, process: Process) -> bool:
         """Return whether a process belongs to the account.
 
-        A process in a container that root has started does not belong to it, since the uids in the container are not
-        those of the host's accounts. A process in a container that the account has started does (user_namespaces(7)).
+        A process in a container that root has started does not belong to the account, because the uids in the container
+        are not those of the host's accounts. A process in a container that the account has started belongs to the
+        account (user_namespaces(7)).
         """
         return self.uid in process.creators or (not process.is_contained and bool(self.within(process)))
 
@@ -74,8 +76,8 @@ class Ids:
 
 
 class Processes:
-    """The processes of the host, read from `proc`. proc: None for a host without processes, such as a root directory
-    that is not /."""
+    """The processes of the host. proc: the directory from which they are read; None for a host without processes, such
+    as a root directory that is not /."""
 
     def __init__(self, proc: Path | None = Path("/proc")) -> None:
         self._proc = proc
@@ -91,7 +93,7 @@ class Processes:
     def end(self, ids: Ids) -> None:
         """Send SIGTERM to the processes of an account. After three seconds send SIGKILL until no process is left.
 
-        HostError: processes are left after ten seconds of SIGKILL.
+        HostError: processes still run after ten seconds of SIGKILL.
         """
         self._signal(ids, signal.SIGTERM)
         deadline = time.monotonic() + _GRACE_S
@@ -111,8 +113,8 @@ class Processes:
             time.sleep(_STEP_S)
 
     def _kill_stopped(self, uids: set[int], ids: Ids) -> None:
-        """Stop all processes with these uids, kill the account's processes, and continue the rest. uids: of the
-        account."""
+        """Stop all processes with these uids, kill the account's processes, and continue the others. uids: the uids of
+        the account."""
         for uid in uids:
             _stop_all(uid)
         self._signal(ids, signal.SIGKILL)
@@ -145,8 +147,8 @@ class Processes:
 
 
 def _examine(number: int, directory: int, user: int, pid: int) -> Process | None:
-    """Return the process of a directory in /proc; None if it has ended. user, pid: inode numbers of the host's user and
-    process-id namespaces."""
+    """Return the process of a directory in /proc, or None if the process has ended. user, pid: the inode numbers of the
+    host's user and process-id namespaces."""
     try:
         with os.fdopen(os.open("status", os.O_RDONLY | os.O_CLOEXEC, dir_fd=directory), errors="replace") as file:
             status = dict(line.split(":\t", 1) for line in file if ":\t" in line)
@@ -165,9 +167,10 @@ def _examine(number: int, directory: int, user: int, pid: int) -> Process | None
 
 
 def _creators(namespace: int) -> Iterator[int]:
-    """Yield the uids that created a user namespace and the namespaces above it, without the host's (ioctl_ns(2)).
+    """Yield the uids that created a user namespace and the namespaces above it, except the host's namespace
+    (ioctl_ns(2)).
 
-    namespace: a descriptor, which is closed.
+    namespace: a descriptor of the user namespace; it is closed.
     """
     while True:
         try:

@@ -35,7 +35,7 @@ KIND: Final = "rotate"
 
 
 class Stage(StrEnum):
-    """The last step of a rotation that is recorded in the journal. The following step may already be done too."""
+    """The last step of a rotation that the journal records. The following step may already be done too."""
 
     MADE = "made"
     ESCROWED = "escrowed"
@@ -44,7 +44,7 @@ class Stage(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """A rotation in the journal. trigger: id of the order. hash: hash of the new password, as in shadow(5)."""
+    """A rotation in the journal. trigger: the id of the order. hash: the hash of the new password, as in shadow(5)."""
 
     id: Annotated[str, Text(64, "[A-Za-z0-9_-]{8,}")]
     user: Name
@@ -54,7 +54,7 @@ class Entry:
 
 
 class Journal:
-    """The file of an unfinished rotation. write: replaces a file atomically."""
+    """The file of an unfinished rotation. write: a function that replaces a file atomically."""
 
     def __init__(self, path: Path, write: Callable[[Path, bytes], None] = disk.write) -> None:
         self._path = path
@@ -93,9 +93,9 @@ class Rotator:
     def rotate(self, user: str, trigger: int, policies: Sequence[Rules]) -> None:
         """Give an account a new password. Call `reconcile` first, so that no other rotation is unfinished.
 
-        trigger: id of the order. HostError: the host has not set the new password. ServiceRefused: the service has not
-        stored it, and the old password remains in force. ServiceAway: the outcome is unknown until `reconcile`. Raises
-        ConfigError too.
+        trigger: the id of the order. HostError: the host has not set the new password. ServiceRefused: the service has
+        not stored the new password, and the old password remains in force. ServiceAway: the outcome is unknown until
+        `reconcile`. Raises ConfigError too.
         """
         from sallyport.agent.endpoint.passwords import (
             generate,  # imported here: rarely used, and slow to import
@@ -122,8 +122,8 @@ class Rotator:
 
     @property
     def unended(self) -> str:
-        """Return the user whose rotation is in the journal; empty if there is none, ANYBODY if the journal is
-        invalid."""
+        """Return the user whose rotation is in the journal. Return empty text if there is none, and ANYBODY if the
+        journal is invalid."""
         try:
             entry = self._journal.read()
         except ConfigError:

@@ -30,7 +30,7 @@ class Service(Protocol):
 
 
 class HttpService:
-    """The client over HTTPS. ring: the agent's keys; the key is read for each request, since it may be renewed."""
+    """The client over HTTPS. ring: the agent's keys; the key is read for each request, because it may be renewed."""
 
     def __init__(self, posts: ServiceClient, ring: KeyRing) -> None:
         self._posts = posts

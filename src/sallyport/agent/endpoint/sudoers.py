@@ -1,4 +1,4 @@
-"""sudoers(5): the agent's own file, and the other rules that give root privileges.
+"""This module writes the agent's own sudoers file, and reads the other rules that give root privileges (sudoers(5)).
 
 The agent writes one file, after visudo has accepted it. It reads the files of administrators but never writes them.
 """
@@ -27,8 +27,8 @@ _NO_RULE: Final = re.compile(r"(?:Defaults|Host_Alias|Cmnd_Alias|Cmd_Alias|Runas
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """A rule that grants privileges. who: the user names, %groups, #uids, aliases or ALL to which the rule applies.
-    text: the line, shortened for reports. file: path of its file."""
+    """A sudoers rule that grants privileges. who: the user names, %groups, #uids, aliases or ALL to which the rule
+    applies. text: the line, shortened for reports. file: path of its file."""
 
     who: tuple[str, ...]
     text: str
@@ -37,7 +37,7 @@ class Rule:
     def holds_for(self, account: Account, accounts: Accounts, aliases: dict[str, tuple[str, ...]]) -> bool:
         """Return whether the rule applies to an account.
 
-        Negated aliases and names are not interpreted, since a report should show too many rules rather than too few.
+        Negated aliases and names are not interpreted, because a report should show too many rules rather than too few.
         """
         return any(_is(who, account, accounts, aliases) for who in self.who)
 
@@ -55,8 +55,8 @@ class Sudoers:
 
 
 def render(names: Iterable[str], *, without_password: bool) -> bytes:
-    """Return the content of the agent's file, which lets these users run every command as every user; empty without
-    users."""
+    """Return the content of the agent's file, which allows these users to run every command as every user. It is empty
+    if there are no users."""
     tag = "NOPASSWD: " if without_password else ""
     lines = [f"{name} ALL=(ALL:ALL) {tag}ALL\n" for name in sorted(names)]
     return (_HEAD + "".join(lines)).encode() if lines else b""
@@ -84,7 +84,8 @@ def read(files: Files) -> Sudoers:
 def _lines(files: Files, path: str, seen: set[str]) -> Iterator[tuple[str, str]]:
     """Yield (line, path) for the lines of a file and of the files that it includes. Continued lines are joined.
 
-    seen: paths of the files that were read, so that each file is read once. A file that cannot be read has no lines.
+    seen: the paths of the files that were read, so that each file is read only once. A file that cannot be read has no
+    lines.
     """
     try:
         octets = None if path in seen or len(seen) > _MOST_FILES else files.read(path, most=1_000_000)

@@ -1,5 +1,5 @@
-"""Building the parts of the endpoint agent from its configuration file. Also locking its accounts without the
-service."""
+"""This module builds the parts of the endpoint agent from its configuration file. It also locks the agent's accounts
+without the service."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace

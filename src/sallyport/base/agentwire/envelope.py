@@ -1,4 +1,4 @@
-"""The signed envelope of a state: signature, version, and the checks of an agent."""
+"""The signed envelope of a state: its signature, its version, and the checks that an agent makes."""
 
 import base64
 import binascii
@@ -32,14 +32,15 @@ class _Envelope:
 
 @dataclass(frozen=True, slots=True)
 class Position:
-    """The version and content digest of the state that an agent has, for comparison with a newer state."""
+    """The version and the content digest of the state that an agent has. The agent compares them with those of a
+    newer state."""
 
     version: int = 0
     content: str = ""
 
 
 def content(state: State) -> str:
-    """Return a digest of a state without its version and time, but with its triggers."""
+    """Return a digest of a state. It includes the triggers, but not the version and the time."""
     return hashlib.sha256(dumps(replace(state, version=0, issued=0))).hexdigest()
 
 
@@ -51,14 +52,15 @@ def signed_octets(payload: bytes) -> bytes:
 def envelope(sign: Callable[[bytes], bytes], state: State) -> dict[str, str]:
     """Return the answer to a poll, in JSON's types.
 
-    sign: a function that returns the signature (64 octets) of some octets.
+    sign: a function that gets octets and returns their signature of 64 octets.
     """
     payload = dumps(state)
     return {"payload": _to_base64(payload), "signature": _to_base64(sign(signed_octets(payload)))}
 
 
 def open_envelope(value: object) -> Signed | None:
-    """Parse the answer to a poll, given in JSON's types. Return None for UNCHANGED. WireError: malformed."""
+    """Parse the answer to a poll, given in JSON's types. Return None if it is UNCHANGED. WireError: the answer is
+    malformed."""
     if isinstance(value, dict) and value.get("unchanged") is True:
         return None
     sealed = decode(_Envelope, value)
@@ -66,10 +68,9 @@ def open_envelope(value: object) -> Signed | None:
 
 
 def believe(signed: Signed, verify: Callable[[bytes, bytes], bool]) -> State:
-    """Return the state in an envelope after verification. WireError: the signature is wrong, or the state malformed.
-
-    verify: a function of (signature, octets) that returns whether the signature of the octets is valid.
-    """
+    """Return the state in an envelope after verification. WireError: the signature is wrong, or the state is
+    malformed. verify: a function that gets a signature and the signed octets, and returns whether the signature is
+    valid."""
     if not verify(signed.signature, signed_octets(signed.payload)):
         raise WireError("signature: wrong")
     state = decode(State, _with_readable_triggers(loads(signed.payload, most=MAX_STATE)))

@@ -38,10 +38,10 @@ class TriggerKind(StrEnum):
 class DesiredUser:
     """An account that should exist.
 
-    uid: None lets the host choose. groups: groups in addition to the account's own group. home, shell: empty for the
-    host's default. ssh_keys: OpenSSH public keys without options. password_hash: in the form of shadow(5); NO_PASSWORD
-    disables passwords; empty leaves the password unchanged. expires: the account is locked from this time on, even if
-    the agent cannot reach the service; None for never.
+    uid: the user id; if None, the host chooses one. groups: groups in addition to the account's own group. home, shell:
+    if empty, the host's default is used. ssh_keys: OpenSSH public keys without options. password_hash: a hash in the
+    form of shadow(5). NO_PASSWORD disables passwords; if empty, the password is not changed. expires: the time from
+    which the account is locked, even if the agent cannot reach the service; None means never.
     """
 
     name: Name
@@ -57,7 +57,7 @@ class DesiredUser:
 
 @dataclass(frozen=True, slots=True)
 class DesiredGroup:
-    """A group that should exist. gid: None lets the host choose."""
+    """A group that should exist. gid: the group id; if None, the host chooses one."""
 
     name: Name
     gid: Id | None = None
@@ -73,11 +73,12 @@ class First(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Quality:
-    """Parameters of libpwquality. minlen: None if no length is required; then credits above 0 have no effect.
+    """Parameters of libpwquality. minlen: the minimum length; None if no length is required. In this case, credits
+    above 0 have no effect.
 
-    credits: four numbers, for digits, uppercase, lowercase and other characters. With n above 0, up to n of these
-    characters count twice for minlen. With n below 0, at least -n of them are required. The other parameters require
-    nothing if they are 0; so does maxclassrepeat 1.
+    credits: four numbers, for digits, uppercase, lowercase and other characters. If a number n is above 0, up to n of
+    these characters count twice for minlen. If n is below 0, at least -n of these characters are required. The other
+    parameters require nothing if they are 0. maxclassrepeat also requires nothing if it is 1.
     """
 
     minlen: Annotated[int, Whole(0, 1024)] | None = None
@@ -114,11 +115,11 @@ class Rules:
 class Settings:
     """The settings of an agent.
 
-    put_back_privileges: remove rights that a managed account should not have. remove_unknown_keys: remove keys of
-    managed accounts that are not in the state. remove_homes: remove the home directory with the account; otherwise root
-    becomes its owner. sudo_without_password: privileged users need no password for sudo. end_sessions: end sessions of
-    accounts that are locked or deleted. privilege_s, discover_s: interval of privilege statuses and of discoveries, in
-    seconds.
+    put_back_privileges: whether to remove rights that a managed account should not have. remove_unknown_keys: whether
+    to remove keys from managed accounts if the state does not contain them. remove_homes: whether to remove the home
+    directory with the account; otherwise root becomes its owner. sudo_without_password: whether privileged users need
+    no password for sudo. end_sessions: whether to end the sessions of accounts that are locked or deleted. privilege_s,
+    discover_s: the intervals of privilege statuses and of discoveries, in seconds.
     """
 
     put_back_privileges: bool = False
@@ -133,10 +134,8 @@ class Settings:
 
 @dataclass(frozen=True, slots=True)
 class Trigger:
-    """An order to act now. It is part of the state until a report contains its outcome.
-
-    users: accounts whose passwords to rotate.
-    """
+    """An order to act now. It is part of the state until a report contains its outcome. users: the accounts whose
+    passwords must be rotated."""
 
     id: Number
     kind: TriggerKind
@@ -147,7 +146,7 @@ class Trigger:
 class State:
     """The desired state of an instance. takeover: existing accounts that the agent may manage.
 
-    key: public key for the next states; empty if it does not change.
+    key: the public key with which the next states are verified; empty if the key does not change.
     """
 
     instance: Number

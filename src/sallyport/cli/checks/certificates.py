@@ -1,5 +1,5 @@
-"""Checks of the certificates for EAP and RadSec, for faults because of which supplicants and RADIUS servers refuse
-them."""
+"""Checks of the certificates for EAP and RadSec. They find faults because of which supplicants or RADIUS servers refuse
+a certificate."""
 
 import shlex
 import stat
@@ -159,7 +159,7 @@ def _newest_of_clients(directory: Directory) -> dict[str, Issued]:
 
 
 def _of_realms(issued: Mapping[str, Issued], examination: Examination, now: datetime) -> Iterator[Finding]:
-    """If there are several domains, report users whose certificates have no realm: their EAP-TLS logins are
+    """If there are several domains, report users whose certificates have no realm, because their EAP-TLS logins are
     rejected."""
     if len(examination.domains) < 2:
         return
@@ -204,7 +204,7 @@ def _signed(lower: x509.Certificate, upper: x509.Certificate) -> bool:
 def _holds(
     certificate: x509.Certificate, kind: type[x509.ExtensionType], test: Callable[..., bool], *, absent: bool
 ) -> bool:
-    """Return whether a certificate's extension passes a test. absent: the result if the certificate lacks the
+    """Return whether a certificate's extension passes a test. absent: the result if the certificate does not have the
     extension."""
     try:
         return test(certificate.extensions.get_extension_for_class(kind).value)

@@ -32,7 +32,8 @@ def check_database(examination: Examination) -> Iterator[Finding]:
 
 
 def check_integrity(examination: Examination) -> Iterator[Finding]:
-    """Check the integrity of the database file. The whole file is read, so it is skipped while a service runs."""
+    """Check the integrity of the database file. The check reads the whole file, so it is skipped while a service
+    runs."""
     path = examination.settings.database_path
     if examination.settings.database_url:
         yield ok("the database server looks after it")
@@ -83,10 +84,8 @@ def check_limits(examination: Examination) -> Iterator[Finding]:
 
 
 def is_current(examination: Examination) -> bool:
-    """Return whether a database with the current schema exists; then opening it changes nothing.
-
-    StoreError: the file is no database.
-    """
+    """Return whether a database with the current schema exists. If so, opening it changes nothing. Raises StoreError if
+    the file is not a database."""
     if examination.settings.database_url:
         from sallyport.store.postgres.migration import inspect
 
@@ -100,7 +99,7 @@ def is_current(examination: Examination) -> bool:
 class Schema:
     """The schema of a database. applied, pending: names of migrations.
 
-    incompatibility: why this program cannot use the database; empty if it can.
+    incompatibility: the reason why this program cannot use the database; empty if it can use it.
     """
 
     applied: frozenset[str]
@@ -114,7 +113,7 @@ class Schema:
 
 
 def schema_of(path: Path) -> Schema:
-    """Return the schema of a database. StoreError: the file is no database."""
+    """Return the schema of a database. Raises StoreError if the file is not a database."""
     with closing(_open(path)) as connection:
         try:
             database = Database(connection, execute_plugins=False)
@@ -139,7 +138,7 @@ def _schema_finding(path: Path, schema: Schema) -> Finding:
 
 
 def _server(url: str) -> Iterator[Finding]:
-    """Examine a PostgreSQL database. ConfigError: the extra `postgres` is missing. Raises StoreError."""
+    """Examine a PostgreSQL database. Raises ConfigError if the extra `postgres` is missing. Also raises StoreError."""
     check_extra()
     from sallyport.store.postgres import server
     from sallyport.store.postgres.engine import CONNECTIONS
@@ -168,7 +167,7 @@ def _server(url: str) -> Iterator[Finding]:
 
 
 def _rows(examination: Examination, sql: str) -> list[tuple[Any, ...]]:
-    """Return rows of the database, whose schema is current."""
+    """Return the rows of a query. The database must have the current schema."""
     if examination.settings.database_url:
         from sallyport.store.postgres.migration import rows
 

@@ -1,4 +1,4 @@
-"""Checks of the host: settings, files and their modes, the disk, ports, the clock."""
+"""Checks of the host: settings, files and their modes, the disk, ports, and the clock."""
 
 import ctypes
 import errno
@@ -76,7 +76,7 @@ def check_files(examination: Examination) -> Iterator[Finding]:
             found = [each for name in names for each in _fault(Path(directory, name))]
             faults += [
                 each for each in found if not isinstance(each, FileNotFoundError)
-            ]  # removed since os.walk listed it
+            ]  # the file was removed after os.walk had listed it
     for error in faults:
         remedy = f"; chown {owner} {shlex.quote(str(error.filename))}" if isinstance(error, PermissionError) else ""
         yield problem(f"user {reader} cannot read {error.filename}: {error.strerror}{remedy}")
@@ -85,7 +85,7 @@ def check_files(examination: Examination) -> Iterator[Finding]:
 
 
 def _fault(path: Path) -> list[OSError]:
-    """Return the error if a file cannot be read, else an empty list. A socket is not an error."""
+    """Return the error if a file cannot be read. Otherwise return an empty list. A socket is not an error."""
     try:
         os.close(os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC))
     except OSError as error:
@@ -97,7 +97,7 @@ def check_service(examination: Examination) -> Iterator[Finding]:
     """Check that a service runs and answers. If none runs, check that no process holds the lock."""
     try:
         process_id = examination.process_id
-    except Locked as error:  # raised after a wait, so the process hangs
+    except Locked as error:  # raised after a wait, so the process does not respond
         yield problem(f"{error}; {LOCKED}")
         return
     yield ok("does not run" if process_id is None else f"runs as process {process_id}")
@@ -130,8 +130,8 @@ def check_key(examination: Examination) -> Iterator[Finding]:
 
 
 def _keys(where: str, text: str) -> Finding | None:
-    """Return a finding about the master keys in a text; None if they are valid. where: the file or variable of the
-    text."""
+    """Return a finding about the master keys in a text. Return None if they are valid. where: the name of the file or
+    variable that contains the text."""
     try:
         keys = parse_keys(text)
     except ConfigError as error:
@@ -188,7 +188,8 @@ def _port(examination: Examination, setting: str, address: Address, kind: socket
 
 
 def check_clock(examination: Examination) -> Iterator[Finding]:
-    """Check that the clock has a plausible time and is synchronized: events and one-time codes depend on it."""
+    """Check that the clock shows a plausible time and is synchronized, because events and one-time codes depend on
+    it."""
     now = time.time()
     text = time.strftime("%Y-%m-%d %H:%M:%S UTC", time.gmtime(now))
     yield ok(text) if now > MADE else problem(f"{text}: that is past; set the clock right (chrony)")
@@ -197,9 +198,10 @@ def check_clock(examination: Examination) -> Iterator[Finding]:
 
 
 def _is_adrift() -> bool:
-    """Return whether the kernel's clock is not synchronized (adjtimex(2), TIME_ERROR); False if that is unknown."""
+    """Return whether the kernel's clock is not synchronized (adjtimex(2), TIME_ERROR). Return False if this is
+    unknown."""
     try:
-        asked = ctypes.create_string_buffer(TIMEX)  # struct timex; with zeros, the call only reads
+        asked = ctypes.create_string_buffer(TIMEX)  # a struct timex; if it contains only zeros, the call only reads
         return bool(ctypes.CDLL(None).adjtimex(asked) == TIME_ERROR)
     except (OSError, AttributeError):
         return False

@@ -1,4 +1,4 @@
-"""The finding of a check, and the data that checks share."""
+"""A check yields findings. This module has the finding, and the data that checks share."""
 
 import os
 from collections.abc import Callable, Iterator, Mapping
@@ -12,7 +12,7 @@ from sallyport.cli.line import Line
 
 
 class Level(StrEnum):
-    """Severity; a problem makes the exit status 1."""
+    """The severity of a finding. A problem makes the exit status 1."""
 
     OK = "ok"
     WARNING = "warning"
@@ -57,7 +57,8 @@ class Examination:
 
     @cached_property
     def process_id(self) -> int | None:
-        """The process id of the running service, or None. StartError: it cannot be reached, or is not ready."""
+        """The process id of the running service, or None. Raises StartError if the service cannot be reached or is not
+        ready."""
         return self.line.connection.process_id()
 
     @cached_property

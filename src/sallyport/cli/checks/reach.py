@@ -76,7 +76,8 @@ def _targets(examination: Examination) -> Iterator[Target]:
 
 
 def _of_provider(domain: str, kind: str, fields: Mapping[str, JSON]) -> Iterator[Target]:
-    """Yield the server of an MFA provider; the field depends on the kind, and totp has no server."""
+    """Yield the server of an MFA provider. The field that contains it depends on the kind of provider. The kind `totp`
+    has no server."""
     if kind == "radius":
         yield Target(f"{domain}: MFA provider radius", str(fields["host"]), int(str(fields["port"])), over_tcp=False)
     else:
@@ -98,7 +99,7 @@ def _of_url(name: str, url: str) -> Iterator[Target]:
 
 
 async def _connect_all(targets: Iterable[Target], egress: Egress) -> dict[Target, str]:
-    """Connect to all servers at the same time. Return the failed ones, each with the reason."""
+    """Connect to all servers at the same time. Return the servers that could not be reached, each with the reason."""
     failed: dict[Target, str] = {}
 
     async def attempt(target: Target) -> None:

@@ -67,7 +67,7 @@ def _has_registered_devices(examination: Examination, client: Row) -> bool:
     """Return whether a device was registered through a client with a single address.
 
     If so, the client has sent an authentic request. If the client nevertheless has not learned limitProxyState, that
-    request had Proxy-State and no signature. Requests of `sallyport check` are ignored, since they do not change
+    request had Proxy-State and no signature. Requests of `sallyport check` are ignored, because they do not change
     learned settings.
     """
     for domain in examination.domains:
@@ -122,7 +122,8 @@ def _unconfigured(examination: Examination, domain: Row) -> Iterator[Finding]:
 
 
 def _trusted_clients(domain: Row, serving: list[Row]) -> Finding:
-    """Return a finding about a domain whose first factor is `none`: which of its clients check passwords."""
+    """Return a finding about a domain whose first factor is `none`. It lists which of the domain's clients check
+    passwords."""
     trusted = sorted(str(client["name"]) for client in serving if client["passwordVerified"])
     if not trusted:
         return warning(
@@ -160,7 +161,7 @@ def check_senders(examination: Examination) -> Iterator[Finding]:
 
 
 def check_silent(examination: Examination) -> Iterator[Finding]:
-    """Check that each RADIUS client is active: the inventory has a device with its address."""
+    """Check that each RADIUS client is active. A client is active if the inventory has a device with its address."""
     addresses = [ip_address(str(each["ip_address"])) for each in examination.rows("device.forwarders")]
     clients = examination.clients
     silent = [
@@ -223,7 +224,8 @@ def _is_unknown(seen: Row) -> bool:
 
 
 def check_directories(examination: Examination) -> Iterator[Finding]:
-    """Check each directory: its last read succeeded, no read is overdue, and its certificates are valid."""
+    """Check for each directory that its last read has succeeded, that no read is overdue, and that its certificates are
+    valid."""
     for domain in examination.domains:
         number = str(domain["domainId"])
         line = examination.line
@@ -262,7 +264,7 @@ def _of_readings(name: str, directory: Row, jobs: list[Row]) -> Finding:
 
 
 def of_schedule(name: str, schedule: Row) -> Iterator[Finding]:
-    """Report a read that is overdue. schedule: an entry of listSchedules."""
+    """Report a read that is overdue. schedule: an entry in the answer of listSchedules."""
     if from_iso(str(schedule["nextRun"])) < now_us() - LATE_US:
         yield problem(
             f"{name}: the reading that was due at {schedule['nextRun']} was not asked for; restart the service"

@@ -1,4 +1,4 @@
-"""Check credential schemas, and subjects against them, at a bounded cost (`keywords`)."""
+"""Check credential schemas, and check subjects against these schemas, at a bounded cost (`keywords`)."""
 
 import math
 from collections.abc import Iterable, Iterator
@@ -29,20 +29,20 @@ MAX_SUBJECT_DEPTH: Final = 12
 MAX_SUBJECT_VALUES: Final = 500
 MAX_NAME: Final = 255
 MAX_PATTERNS: Final = 64
-"""Maximum number of patterns in a schema. Compiling one takes up to 60 ms."""
+"""Maximum number of patterns in a schema. Compiling a pattern takes up to 60 ms."""
 MAX_REPORTED: Final = 20
 _REFERENCES: Final = ("$ref", "$dynamicRef", "$recursiveRef")
 _UNEVALUATED: Final = frozenset({"unevaluatedItems", "unevaluatedProperties"})
 _UNCOUNTED: Final = frozenset({"dependentSchemas", "patternProperties"})
 _REFERENCE_ERRORS: Final = (Unresolvable, UnknownType, ValueError, TypeError, AttributeError)
-"""Exceptions for a reference that does not lead to a schema."""
+"""The exceptions that a reference raises if it does not lead to a schema."""
 
 
 def check_schema(schema: JSON) -> dict[str, JSON]:
-    """Return a schema in the form to store, which always has `$schema`.
+    """Check a schema, and return it in its stored form, which always has `$schema`.
 
-    Invalid: the schema is not a JSON Schema, uses another draft, is too large or too deep, refers to another document,
-    or has a pattern that may take too long.
+    Invalid: the schema is not a JSON Schema, uses another draft, is too large or nested too deep, refers to another
+    document, or has a pattern that may take too long.
     """
     if not isinstance(schema, dict):
         raise _unfit("it is no object")
@@ -64,7 +64,7 @@ def check_schema(schema: JSON) -> dict[str, JSON]:
 def check_subject(schema: dict[str, JSON], subject: JSON) -> None:
     """Raise Invalid unless the subject meets the schema.
 
-    The error's field is `metadata` if the subject does not meet the schema, or if the comparison takes too long. It is
+    The error's field is `metadata` if the subject does not meet the schema, or if the validation takes too long. It is
     `schema` if the schema was stored under older rules and breaks the present ones.
     """
     limits = {"octets": MAX_SUBJECT_OCTETS, "depth": MAX_SUBJECT_DEPTH, "values": MAX_SUBJECT_VALUES, "name": MAX_NAME}
@@ -85,8 +85,8 @@ def check_subject(schema: dict[str, JSON], subject: JSON) -> None:
 
 
 def bound(field: str, value: JSON, *, octets: int, depth: int, values: int, name: int) -> None:
-    """Raise Invalid if a value is too large or too deep, has too many values, has a name that is too long, or contains
-    a number that other JSON parsers would round."""
+    """Raise Invalid if a value is too large or nested too deep, has too many values, has a name that is too long, or
+    contains a number that other JSON parsers would round."""
     level, found = [value], 0
     for _ in range(depth):
         if any(len(each) > name for part in level if isinstance(part, dict) for each in part):
@@ -111,7 +111,7 @@ def _is_exact(value: JSON) -> bool:
 
 
 def _check_bounds(schema: dict[str, JSON]) -> None:
-    """Raise Invalid if a run of the schema could have a cost that is not charged to the budget.
+    """Raise Invalid if the validation of a subject could have a cost that is not charged to the budget.
 
     For the keywords `unevaluated...`, jsonschema itself follows references and dependentSchemas and matches
     patternProperties. That cost is not counted, so these combinations are refused.
@@ -150,7 +150,7 @@ def _check_part(schema: JSON, *, root: bool = False) -> None:
 
 
 def _patterns(schema: dict[str, JSON]) -> list[str]:
-    """Return the patterns of one part of a schema, for values and for names."""
+    """Return the patterns that one part of a schema applies to values and to names."""
     pattern, of_names = schema.get("pattern"), schema.get("patternProperties")
     return [*([pattern] if isinstance(pattern, str) else []), *(of_names if isinstance(of_names, dict) else [])]
 
@@ -194,7 +194,8 @@ def _keywords(error: SchemaError, dialect: type[Validator]) -> str:
 
 
 def _place(error: ValidationError) -> str:
-    """Return the path of an error in the metadata, cut to 255 characters, since the caller chooses the names in it."""
+    """Return the path of an error in the metadata, cut to 255 characters, because the caller chooses the names in
+    it."""
     return ".".join(["metadata", *map(str, error.absolute_path)])[:255]
 
 

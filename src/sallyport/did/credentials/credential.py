@@ -8,7 +8,8 @@ from sallyport.base.wire import JSON
 
 
 class Status(StrEnum):
-    """The stored status of a credential. Expiry is not a status: answers report it as `expired`."""
+    """The stored status of a credential. An expired credential has no status of its own; answers report it as
+    `expired`."""
 
     ACTIVE = "ACTIVE"
     ASSIGNED = "Assigned"
@@ -41,7 +42,7 @@ class Schema:
 
 @dataclass(frozen=True, slots=True)
 class ListedSchema:
-    """A schema in a list. author: a DID."""
+    """A schema in a list. author: the DID of the author."""
 
     id: int
     name: str
@@ -52,7 +53,7 @@ class ListedSchema:
 @dataclass(frozen=True, slots=True)
 class NewCredential:
     """A credential to issue. claims: the subject's claims without its id. password: a secret that the holder gets with
-    the credential. expires_at: microseconds; None: never."""
+    the credential. expires_at: the time in microseconds; if None, the credential does not expire."""
 
     domain_id: int
     issuer_did: str
@@ -66,9 +67,9 @@ class NewCredential:
 
 class Credential(NamedTuple):
     """A stored credential. uuid: the identifier, `urn:uuid:...`. wallet_id: None before the credential is assigned.
-    list_index: its bit in a status list. Times in microseconds.
+    list_index: the index of its bit in a status list. Times are in microseconds.
 
-    The class is a tuple, since a page has up to 1,000 credentials: frozen dataclasses take 4 ms more.
+    The class is a named tuple, because a page has up to 1,000 credentials, and frozen dataclasses would take 4 ms more.
     """
 
     id: int
@@ -98,7 +99,7 @@ class Credential(NamedTuple):
 @dataclass(frozen=True, slots=True)
 class Holder:
     """A wallet, and its DID that can present a credential. username: the epmUsername of the credential; may be empty.
-    credential: the `urn:uuid:` of the credential to present; empty: any."""
+    credential: the `urn:uuid:` of the credential to present; if empty, any credential may be presented."""
 
     wallet_id: int
     holder_did: str

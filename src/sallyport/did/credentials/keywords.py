@@ -1,15 +1,15 @@
-"""The keywords of JSON Schema, charged to a budget.
+"""The keywords of JSON Schema. Each evaluation of a keyword is charged to a budget.
 
 A run is the validation of one subject, in a worker thread. `re` holds the interpreter lock during a match, so
 `MAX_COST` bounds each match, and `BUDGET` bounds all matches of a run. All other code is Python code, which releases
 the lock every 5 ms; `MAX_STEPS` bounds its total. Some keywords are implemented here: the library's own versions match
 names without counting the cost, and keep a copy of the value for each alternative that fails.
 
-The maximum cost of a pattern is known before the match. `re` backtracks, so a group must not be repeated: without
-repeated groups, the number of ways to match is a product. The unbounded repetitions and the start of the match divide a
-text of n characters in `comb(n + degree, degree)` ways. Each bounded repetition and each alternative multiplies this
-number. In each way, the literals and the longest class of the expression are compared again, so they add to the cost of
-a way.
+The maximum cost of a match is computed from the pattern before the match. `re` backtracks, so a group must not be
+repeated: without repeated groups, the number of ways to match is a product. The unbounded repetitions and the start of
+the match divide a text of n characters in `comb(n + degree, degree)` ways. Each bounded repetition and each alternative
+multiplies this number. In each way, the literals and the longest class of the expression are compared again, so they
+add to the cost of a way.
 """
 
 import re
@@ -26,12 +26,12 @@ from jsonschema.validators import extend
 from sallyport.base.wire import JSON
 
 MAX_COST: Final = 200_000
-"""Maximum cost of one match (`Pattern.cost`), which takes at most 7 ms."""
+"""Maximum cost of one match (`Pattern.cost`). A match of this cost takes at most 7 ms."""
 BUDGET: Final = 2_000_000
 """Maximum cost of all matches in one run."""
 MAX_STEPS: Final = 20_000
-"""Maximum number of subschemas that one run enters, references that it follows, and values that it compares. A
-reference is a JSON pointer; for an anchor, the library would read the whole schema again each time."""
+"""Maximum number of subschemas that one run enters, references that it follows, and values that it compares. References
+must be JSON pointers, because for an anchor the library would search the whole schema each time."""
 LONGEST: Final = 512
 MAX_DEGREE: Final = 4
 MAX_FACTOR: Final = 4096
@@ -39,7 +39,7 @@ MAX_RANGES: Final = 32
 """Maximum number of ranges, such as `a-z`, in the character classes of a pattern. Compiling a range takes up to 65,536
 steps."""
 _LITERALS_PER_STEP: Final = 32
-"""Number of literals that are compared in the time of one step."""
+"""Number of literals that can be compared in the time that one step takes."""
 _ATOM: Final = re.compile(r"\\([^\W_]|.)|\[\^?\]?(?:\\.|[^\]\\])*\]", re.DOTALL)
 _REPEATED: Final = re.compile(r"\)(?:[*+]|\{)")
 _BOUNDS: Final = re.compile(r"\{([0-9]*)(,?)([0-9]*)\}")
@@ -56,24 +56,24 @@ _Keyword = Callable[[Validator, JSON, JSON, _Schema], _Errors | None]
 
 
 class Spent(Exception):
-    """The error of a run that has used up its budget."""
+    """The error for a run that has used up its budget."""
 
 
 class _Descends(Protocol):
-    """The method of jsonschema's validators that is missing in its protocol."""
+    """A method that jsonschema's validators have, but jsonschema's protocol class does not declare."""
 
     def descend(self, instance: JSON, schema: JSON, path: str | None = None) -> _Errors: ...
 
 
 class Budget:
-    """The remaining cost of one run. A keyword raises Spent when nothing remains."""
+    """The cost that one run may still cause. A keyword raises Spent when nothing is left."""
 
     def __init__(self) -> None:
         self._cost = BUDGET
         self._steps = MAX_STEPS
 
     def validator(self, dialect: type[Validator]) -> type[Validator]:
-        """Return the dialect with keywords that are charged to this budget."""
+        """Return the validator class of a dialect whose keywords are charged to this budget."""
         ours: dict[str, _Keyword] = {
             "anyOf": _any_of,
             "oneOf": _one_of,
@@ -146,7 +146,8 @@ def _descend(validator: Validator, value: JSON, schema: JSON, name: str | None =
 
 
 def _steps(name: str, wanted: JSON, value: JSON) -> int:
-    """Return the steps of a keyword: one for each subschema or value that it names, and more if it compares pairs."""
+    """Return the number of steps that a keyword takes. It takes a step for each subschema or value that it names, and
+    more steps if it compares pairs."""
     parts = len(wanted) if isinstance(wanted, list | dict) else 1
     if name == "patternProperties" and isinstance(value, dict):
         return 1 + parts * len(value)

@@ -1,4 +1,4 @@
-"""The SQL of schemas, credentials and status lists, and of the holders of users."""
+"""The SQL of schemas, credentials and status lists, and of finding the holder of a user."""
 
 import json
 from dataclasses import dataclass
@@ -17,12 +17,12 @@ from sallyport.store.vault import Vault
 COUNTER = "credentials"
 VALID_EVER = "c.status in ('Assigned', 'Accepted')"
 VALID = f"{VALID_EVER} and (c.expires_at is null or c.expires_at > :at)"
-"""SQL condition: the credential `c` admits its holder at the time `:at`."""
+"""The SQL condition that the credential `c` admits its holder at the time `:at`."""
 LIVE = (
     "exists (select 1 from dids h where h.domain_id = c.domain_id and h.did = c.holder_did and h.kind = 'User' "
     "and h.deleted_at is null)"
 )
-"""SQL condition: the holder's DID of the credential `c` is not deleted."""
+"""The SQL condition that the DID of the holder of the credential `c` is not deleted."""
 _SCHEMA = f"select {', '.join(Schema.__dataclass_fields__)} from credential_schemas"
 _LISTED_SCHEMA = (
     "select id, name, (select did from dids where id = credential_schemas.author_id) as author, "
@@ -67,7 +67,8 @@ def published_schema(tx: Tx, uuid: str) -> str | None:
 
 
 def schemas(tx: Tx, stretch: Stretch, author: str) -> tuple[list[ListedSchema], int]:
-    """Return one page of a domain's schemas, ordered by id, and the total. author: a DID; empty: any."""
+    """Return one page of a domain's schemas, ordered by id, and the total. author: the DID of the author; if empty, the
+    author is not checked."""
     by = " and author_id in (select id from dids where domain_id = :d and did = :author)" if author else ""
     given: dict[str, Value] = {"d": stretch.domain_id, **({"author": author} if author else {})}
     ids = f"select id from credential_schemas where domain_id = :d{by}"
@@ -135,7 +136,7 @@ def of_wallet(
 
 
 def valid_of_wallet(tx: Tx, wallet_id: int, at: int) -> list[int]:
-    """Return the ids of a wallet's credentials that admit their holder at a time, in ascending order."""
+    """Return the ids of the credentials in a wallet that admit their holder at the time `at`, in ascending order."""
     sql = f"select c.id from credentials c where c.wallet_id = :wallet and {VALID} and {LIVE} order by c.id"
     return [int(str(each)) for (each,) in tx.rows(sql, wallet=wallet_id, at=at)]
 
@@ -154,7 +155,8 @@ def token(tx: Tx, credential_id: int) -> str:
 
 
 def move(tx: Tx, credential: Credential, status: Status, wallet_id: int, at: int) -> None:
-    """Store a credential's status in a wallet. From then on, a login finds the credential by its user name."""
+    """Store the status that a credential has in a wallet. From then on, a login finds the credential by its user
+    name."""
     tx.execute(
         "update credentials set status = :status, wallet_id = :wallet, updated_at = :at where id = :id",
         id=credential.id,
@@ -194,7 +196,7 @@ def keep_password(tx: Tx, vault: Vault, credential_id: int, clear: str) -> None:
 
 
 def password(tx: Tx, vault: Vault, credential_id: int) -> str:
-    """Return the password of a credential; empty if it has none. Raises SecretError."""
+    """Return the password of a credential, or an empty text if it has none. Raises SecretError."""
     sealed = tx.value(bytes, "select password from credentials where id = :id", id=credential_id)
     return "" if sealed is None else vault.open(sealed, password_identity(credential_id)).decode()
 
@@ -257,16 +259,16 @@ def published(tx: Tx, uuid: str) -> StatusList | None:
 
 
 # --- holders --------------------------------------------------------------------------------------------------------
-# A credential belongs to a user by its epmUsername, or by updateUserWallet. A credential without an epmUsername also
-# belongs to the users who have its wallet, and to the user whose `did` is the DID of its holder.
+# A credential belongs to the user that its epmUsername or updateUserWallet names. A credential without an epmUsername
+# also belongs to the users that have its wallet, and to the user whose `did` is the DID of its holder.
 
 
 def holder_of_user(tx: Tx, domain_id: int, user: str, issuer_did: str, schema_id: int, at: int) -> Holder | None:
     """Return the holder that presents a credential of that issuer for a user of the domain, or None.
 
     The newest accepted credential takes precedence, then the newest assigned one. A holder whose DID is deleted is
-    skipped. schema_id: 0 for any schema. The unary `+` makes the planner start from the few ids, not from all
-    credentials of the domain.
+    skipped. schema_id: the id of the schema; 0 for any schema. The unary `+` makes the planner start from the few ids,
+    and not from all credentials of the domain.
     """
     ids = (
         "select credential_id from credential_users where domain_id = :d and name_key = :key union "
@@ -293,8 +295,8 @@ def users_of_holder(tx: Tx, domain_id: int, did: str) -> list[str]:
 
 
 def users_of(tx: Tx, credential: Credential) -> list[str]:
-    """Return the names of the users that a credential admits. For a revoked one, return those that it admitted
-    before."""
+    """Return the names of the users that a credential admits. For a revoked credential, return the users that it
+    admitted before."""
     return _users(tx, "c.id = :id", d=credential.domain_id, id=credential.id)
 
 
@@ -315,8 +317,8 @@ def _users(tx: Tx, condition: str, **given: Value) -> list[str]:
 
 
 def wallet_of_holder(tx: Tx, domain_id: int, did: str) -> int | None:
-    """Return the wallet of a holder's DID: the wallet that the DID was registered for, or else the wallet of an
-    assigned credential. Return None also if the DID is deleted."""
+    """Return the wallet of a holder's DID. It is the wallet that the DID was registered for, or else the wallet of an
+    assigned credential. Return None if there is no such wallet, or if the DID is deleted."""
     sql = (
         "select coalesce(h.wallet_id, (select c.wallet_id from credentials c where c.domain_id = :d "
         "and c.holder_did = :did and c.wallet_id is not null limit 1)) "

@@ -64,8 +64,8 @@ class Credentials:
         self._checking = trio.CapacityLimiter(1)  # one thread: Python code in many threads slows the event loop down
 
     async def issue(self, tenant_id: int, new: NewCredential) -> Credential:
-        """Issue a credential to a holder. NotFound: no such issuer, holder or schema in the domain. Invalid: the schema
-        does not allow the claims, or the expiry is in the past."""
+        """Issue a credential to a holder. NotFound: the domain has no such issuer, holder or schema. Invalid: the
+        schema does not allow the claims, or the time of expiry is in the past."""
         if new.expires_at is not None and not self._clock() < new.expires_at <= LATEST:
             raise invalid_field("expiry", "a time in the future")
         schema = await self._store.read(lambda tx: repo.schema(tx, new.domain_id, new.schema_id))
@@ -122,7 +122,7 @@ class Credentials:
         self, caller: Caller, wallet_id: int, status: Status, offset: int, limit: int, search: str = ""
     ) -> tuple[list[Credential], int]:
         """Return one page of a wallet's credentials with a status, ordered by id, and the number of matches. search: a
-        part of the name. NotFound: no such wallet. Forbidden: the caller is another wallet."""
+        part of the name. NotFound: there is no such wallet. Forbidden: the caller is another wallet."""
 
         def work(tx: Tx) -> tuple[list[Credential], int]:
             guard.own_wallet(tx, caller, wallet_id)
@@ -132,7 +132,8 @@ class Credentials:
 
     async def document(self, caller: Caller, name: str, domain_id: int | None = None) -> tuple[int, dict[str, JSON]]:
         """Return the number and the document of a credential, given its `urn:uuid:` or its number. domain_id: the
-        domain of the credential; None: any. NotFound: also if the caller is a wallet without the credential."""
+        domain of the credential; if None, the domain is not checked. NotFound: there is no such credential, or the
+        caller is a wallet that does not have it."""
 
         def work(tx: Tx) -> tuple[int, dict[str, JSON]]:
             found = repo.of_tenant(tx, caller.tenant_id, name)
@@ -145,7 +146,7 @@ class Credentials:
         return await self._store.read(work)
 
     async def revoke(self, domain_id: int, credential_id: int, issuer_did: str = "", holder_did: str = "") -> None:
-        """Revoke a credential; a revoked one stays revoked. issuer_did, holder_did: values that the
+        """Revoke a credential permanently; revoking it again is not an error. issuer_did, holder_did: values that the
         credential must have; an empty value is not checked. Raises NotFound.
 
         If the revocation is interrupted, the credential stays valid but may have lost some open presentation requests;
@@ -216,8 +217,8 @@ def _check(schema: Schema, new: NewCredential) -> None:
 
 
 def _names_password(value: JSON) -> bool:
-    """Return whether a claim, at any depth, has the name of the password. Every reader of the credential could then see
-    the password."""
+    """Return whether a claim, at any depth, has the name of the password. If it has, every reader of the credential
+    could see the password."""
     if isinstance(value, dict):
         return any(name.casefold() == PASSWORD.casefold() or _names_password(each) for name, each in value.items())
     return isinstance(value, list) and any(map(_names_password, value))
@@ -247,8 +248,8 @@ def _note(tx: Tx, action: str, credential: Credential, at: int, changes: dict[st
 
 
 def claims_of(metadata: dict[str, JSON], holder_did: str) -> tuple[dict[str, JSON], str]:
-    """Split the metadata into the claims of a credential, and the password for its holder alone. Invalid: a reserved
-    name has a wrong value."""
+    """Split the metadata into the claims of a credential, and the password that only its holder gets. Invalid: a
+    reserved name has a wrong value."""
     claims = dict(metadata)
     password = claims.pop(PASSWORD, "")
     if not isinstance(password, str):

@@ -1,10 +1,7 @@
-"""The lists of revoked credentials (W3C StatusList2021, section 3.2): one packed bit for each credential.
-
-Bit i is `octet[i >> 3] & (0x80 >> (i & 7))`. Each credential gets a random bit in its issuer's newest list, so that the
-index does not reveal the time of issue. A new list is started when half of the bits are used: until then, a random bit
-is free after at most two tries on average. A list is signed when a verifier asks for it, and again after a change or an
-hour.
-"""
+"""The lists of revoked credentials (W3C StatusList2021, section 3.2). A list has one bit for each credential. Bit i is
+`octet[i >> 3] & (0x80 >> (i & 7))`. Each credential gets a random bit in its issuer's newest list, so that the index
+does not reveal the time of issue. A new list is started when half of the bits are used. Until then, at most two tries
+on average find a free random bit. A list is signed when a verifier asks for it, and again after a change or an hour."""
 
 import gzip
 import json
@@ -31,7 +28,8 @@ PURPOSE: Final = "revocation"
 PATH: Final = "/credentials/status/"
 """URL path of the published lists."""
 BITS: Final = 131_072
-"""Number of bits in a list: the minimum of the specification, which hides a credential among others."""
+"""Number of bits in a list. It is the minimum that the specification allows, so that a credential is hidden among
+many."""
 MOST: Final = BITS // 2
 FRESH: Final = 3600 * SECOND
 LIFETIME: Final = 86_400 * SECOND
@@ -69,13 +67,13 @@ class Published:
     document: str
 
     def is_current(self, version: int, key_id: int, now: int) -> bool:
-        """Return whether the signed list is of this version, was signed by this key, and is younger than FRESH."""
+        """Return whether the signed list has this version, was signed with this key, and is younger than FRESH."""
         return (self.version, self.key_id) == (version, key_id) and self.made_at <= now < self.made_at + FRESH
 
 
 class StatusLists:
-    """The lists of all issuers. base: returns the service's URL, without a trailing slash. max_cached: number of signed
-    lists in memory, of which each tenant has a share."""
+    """The lists of all issuers. base: returns the service's URL, without a trailing slash. max_cached: the maximum
+    number of signed lists in memory; each tenant may use a share of them."""
 
     def __init__(
         self, store: Store, vault: Vault, base: Callable[[], str], clock: Clock, *, max_cached: int = MAX_CACHED
@@ -104,7 +102,7 @@ class StatusLists:
         repo.put_bits(tx, credential.list_id, bytes(octets))
 
     async def published(self, uuid: str) -> Published:
-        """Return a list that its issuer has signed. Raises NotFound."""
+        """Return a list with the signature of its issuer. Raises NotFound."""
         made, tenant_id = await self._store.search(lambda tx: self._signed(tx, uuid))  # leaves threads to logins
         self._cached.put(uuid, made, tenant_id)
         return made
@@ -127,7 +125,7 @@ class StatusLists:
 
 
 def list_document(list_url: str, issuer: str, bits: bytes, at: int) -> dict[str, JSON]:
-    """Return the credential that contains a list. at: microseconds."""
+    """Return the credential document that contains a list. at: the time of issue in microseconds."""
     return {
         "@context": [vc.CONTEXT, CONTEXT],
         "id": list_url,

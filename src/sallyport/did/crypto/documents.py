@@ -1,7 +1,7 @@
 """DIDs and their documents (W3C DID Core 1.0): the keys of a DID, and their purposes.
 
 A did:key or did:jwk contains its key. A did:web is a document at a URL, which a resolver fetches and passes to `parse`.
-A method id of another DID is refused: a document is valid for its own DID only.
+A document that contains a method id of another DID is refused, because a document is valid only for its own DID.
 """
 
 import re
@@ -67,7 +67,7 @@ def split(did: str) -> tuple[str, str]:
 
 
 def did_of(method_id: str) -> str:
-    """Return the DID in the id of a verification method. CredentialError: the id contains none."""
+    """Return the DID in the id of a verification method. CredentialError: the id does not contain a DID."""
     did, hash_, fragment = method_id.partition("#")
     if not hash_ or not fragment:
         raise CredentialError("a verification method is a DID with a fragment")
@@ -88,7 +88,7 @@ def jwk_did(key: PublicKey) -> str:
 @lru_cache(maxsize=4096)
 def resolve(did: str) -> Document:
     """Return the document of a did:key or did:jwk. Callers share it and must not change its content. CredentialError:
-    it has no key of a known curve; `unresolved`: another method."""
+    the DID has no key of a known curve; `unresolved`: the DID has another method."""
     method, identifier = split(did)
     if method == "key":
         key = from_multikey(identifier)
@@ -99,7 +99,8 @@ def resolve(did: str) -> Document:
 
 
 def _of_jwk(did: str, jwk: dict[str, JSON]) -> Document:
-    """Return a document with the JWK in its original form. A JWK for encryption only has no purposes."""
+    """Return a document that contains the JWK in its original form. A JWK that is only for encryption has no
+    purposes."""
     key, method_id = from_jwk(jwk), f"{did}#0"
     purposes = PURPOSES if jwk.get("use", "sig") == "sig" else ()
     method: dict[str, JSON] = {"id": method_id, "type": "JsonWebKey2020", "controller": did, "publicKeyJwk": jwk}
@@ -109,7 +110,7 @@ def _of_jwk(did: str, jwk: dict[str, JSON]) -> Document:
 
 
 def of_methods(did: str, methods: Sequence[Method]) -> Document:
-    """Return the document of a DID with these methods in the form of Multikey."""
+    """Return the document of a DID. It lists these methods in the Multikey form."""
     listed: list[JSON] = [
         {"id": each.id, "type": "Multikey", "controller": did, "publicKeyMultibase": each.key.multikey}
         for each in methods
@@ -128,8 +129,8 @@ def web_did(base: str, *path: str) -> str:
 
 
 def web_address(did: str) -> str:
-    """Return the URL of a did:web's document (did:web section 3.2). CredentialError: not a did:web, or without a
-    host."""
+    """Return the URL of a did:web's document (did:web section 3.2). CredentialError: the DID is not a did:web, or has
+    no host."""
     method, identifier = split(did)
     host, *path = map(unquote, identifier.split(":"))
     if method != "web" or not _HOST.fullmatch(host):
@@ -140,8 +141,8 @@ def web_address(did: str) -> str:
 
 
 def parse(did: str, octets: bytes) -> Document:
-    """Parse a fetched document. Methods of unknown curves are ignored. CredentialError: it is the document of another
-    DID, or malformed."""
+    """Parse a fetched document. Methods of unknown curves are ignored. CredentialError: the document belongs to another
+    DID, or is malformed."""
     content = read_object(octets)
     if content.get("id") != did:
         raise CredentialError("the document is of another DID")
@@ -191,7 +192,7 @@ def _key(method: dict[str, JSON]) -> PublicKey | None:
 
 
 def _absolute(did: str, method_id: str) -> str:
-    """Return the absolute id of a method. CredentialError: it belongs to another DID."""
+    """Return the absolute id of a method. CredentialError: the method belongs to another DID."""
     whole = did + method_id if method_id.startswith("#") else method_id
     if did_of(whole) != did:
         raise CredentialError("a verification method is of another DID")

@@ -1,7 +1,7 @@
 """Strict base64url, base58btc and JSON. Each octet string has exactly one text in base64url and in base58btc.
 
-`canonical` writes JSON in the form that signatures cover (RFC 8785, JCS): names in the order of their UTF-16 code
-units, numbers as in ECMAScript, no white space.
+`canonical` writes JSON in the form that signatures cover (RFC 8785, JCS): names are in the order of their UTF-16 code
+units, numbers are written as in ECMAScript, and there is no white space.
 """
 
 import binascii
@@ -19,8 +19,8 @@ _BASE58: Final = "123456789ABCDEFGHJKLMNPQRSTUVWXYZabcdefghijkmnopqrstuvwxyz"
 _VALUES: Final = {letter: value for value, letter in enumerate(_BASE58)}
 _BASE64URL: Final = re.compile("[A-Za-z0-9_-]*")
 MAX_BASE58: Final = 512
-"""Maximum number of characters. The time of decoding grows with the square of this number; keys and signatures are
-shorter."""
+"""Maximum length of a base58 text, in characters. Decoding takes time that grows with the square of the length. Keys
+and signatures are shorter than this."""
 _EXACT: Final = 1 << 53
 """Integers below this number are exact in a double."""
 _LITERALS: Final = {True: "true", False: "false", None: "null"}
@@ -32,7 +32,7 @@ def to_base64url(octets: bytes) -> str:
 
 
 def from_base64url(text: str) -> bytes:
-    """Decode base64url. CredentialError: padding, a wrong character, or bits after the last octet."""
+    """Decode base64url. CredentialError: the text has padding, a wrong character, or bits after the last octet."""
     if not _BASE64URL.fullmatch(text):
         raise CredentialError("not base64url")
     try:
@@ -55,7 +55,7 @@ def to_base58(octets: bytes) -> str:
 
 
 def from_base58(text: str) -> bytes:
-    """Decode base58. CredentialError: a wrong character, or too many characters."""
+    """Decode base58. CredentialError: the text has a wrong character, or too many characters."""
     if len(text) > MAX_BASE58:
         raise CredentialError("base58 text is too long")
     number = 0
@@ -69,8 +69,8 @@ def from_base58(text: str) -> bytes:
 
 
 def read_json(text: str | bytes) -> JSON:
-    """Parse JSON (RFC 8259) without duplicate names in an object (RFC 7515 section 4). CredentialError: not JSON, a
-    number too large for a double, an unpaired surrogate, or too deep."""
+    """Parse JSON (RFC 8259) without duplicate names in an object (RFC 7515 section 4). CredentialError: the text is not
+    JSON, has a number that is too large for a double, has an unpaired surrogate, or is nested too deep."""
     try:
         value: JSON = json.loads(
             text, object_pairs_hook=_once, parse_constant=_no_number, parse_float=_float, parse_int=_int
@@ -90,7 +90,7 @@ def read_object(text: str | bytes) -> dict[str, JSON]:
 
 
 def as_list(value: JSON) -> list[JSON]:
-    """Return the values of a member as a list; the member may be one value or an array."""
+    """Return the values of a member as a list. The member may be a single value or an array."""
     return value if isinstance(value, list) else [value]
 
 
@@ -113,14 +113,15 @@ def _float(text: str) -> float:
 
 
 def _int(text: str) -> int | float:
-    """Parse an integer. From 2^53 on it becomes a double, as in most readers of JSON (RFC 8785 section 3.2.2.3)."""
+    """Parse an integer. An integer of 2^53 or more becomes a double, as in most JSON parsers (RFC 8785 section
+    3.2.2.3)."""
     value = int(text)
     return value if abs(value) < _EXACT else _float(text)
 
 
 def canonical(value: JSON) -> bytes:
-    """Return the canonical form of JSON in UTF-8. CredentialError: NaN or infinity, an unpaired surrogate, or too
-    deep."""
+    """Return the canonical form of JSON in UTF-8. CredentialError: the value has NaN, infinity or an unpaired
+    surrogate, or is nested too deep."""
     try:
         return _text(value).encode()
     except (UnicodeEncodeError, RecursionError, OverflowError):
@@ -146,8 +147,8 @@ def _order(name: str) -> bytes:
 
 
 def _number(value: float) -> str:
-    """Format a number like ECMAScript's Number::toString (RFC 8785 section 3.2.2.3). Python uses the same shortest
-    digits, but places the decimal point elsewhere."""
+    """Format a number like ECMAScript's Number::toString (RFC 8785 section 3.2.2.3). Python writes the same shortest
+    digits, but places the decimal point differently."""
     if not math.isfinite(value):
         raise CredentialError("JSON that has no canonical form")
     sign = "-" if value < 0 else ""

@@ -1,6 +1,6 @@
 """Signed compact tokens (JSON Web Signature, RFC 7515): a header and a payload, both JSON objects, and a signature.
 
-The key determines the algorithm, never the header alone: `none` and the keyed hashes are not supported.
+The header alone never determines the algorithm: it must be an algorithm of the key. `none` and HMAC are not supported.
 """
 
 import json
@@ -51,8 +51,9 @@ def sign(payload: dict[str, JSON], signer: Signer) -> str:
 
 
 def parse(text: str) -> Token:
-    """Parse a token, without verification. CredentialError: too long, not three parts, not JSON objects, a duplicate
-    name, another algorithm, a critical extension (RFC 7515 section 4.1.11), or no `kid`."""
+    """Parse a token, without verification. CredentialError: the token is too long, does not have three parts, has a
+    part that is not a JSON object, or has a duplicate name, another algorithm, a critical extension (RFC 7515 section
+    4.1.11), or no `kid`."""
     parts = text.split(".") if len(text) <= LONGEST else []
     if len(parts) != 3 or not text.isascii():
         raise CredentialError("not a compact token")

@@ -1,8 +1,8 @@
-"""Keys of the three supported curves: sign and verify with them, as JWK (RFC 7517, RFC 8037, RFC 8812) and as multikey
-(W3C Controlled Identifiers 1.0, section 2.2.2).
+"""Keys of the three supported curves, which sign and verify. They can be read and written as JWK (RFC 7517, RFC 8037,
+RFC 8812) and as multikey (W3C Controlled Identifiers 1.0, section 2.2.2).
 
 Signatures have the form of JOSE: Ed25519 (RFC 8032), or ECDSA with SHA-256 as r and s, 32 octets each (RFC 7518
-section 3.4). ECDSA signatures use the lower s, since some verifiers of secp256k1 accept no other.
+section 3.4). ECDSA signatures use the lower s, because some verifiers of secp256k1 accept no other.
 """
 
 import secrets
@@ -28,9 +28,9 @@ _D: Final = -121665 * pow(121666, -1, _FIELD) % _FIELD
 
 @dataclass(frozen=True, slots=True)
 class Curve:
-    """A curve. name: its `crv` in a JWK. algorithms: names in JOSE; tokens are signed with the first. prefix: the
-    multicodec prefix. octets: size of the public key after the prefix. order: order of the group of an ECDSA curve,
-    else 0."""
+    """A curve. name: its `crv` in a JWK. algorithms: the names of its algorithms in JOSE; tokens are signed with the
+    first one. prefix: the multicodec prefix. octets: the size of the public key after the prefix. order: the order of
+    the group of an ECDSA curve; 0 for Ed25519."""
 
     name: str
     kty: str
@@ -80,12 +80,12 @@ class PublicKey:
 
     @property
     def multikey(self) -> str:
-        """Return the multikey: `z`, and prefix and key in base58btc."""
+        """Return the multikey: the letter `z`, followed by the prefix and the key in base58btc."""
         return "z" + to_base58(self.curve.prefix + self.octets)
 
     @property
     def jwk(self) -> dict[str, JSON]:
-        """Return the JWK with the required members only, in the order of RFC 7638."""
+        """Return the JWK with only the required members, in the order of RFC 7638."""
 
         if not isinstance(self._key, ec.EllipticCurvePublicKey):
             return {"crv": self.curve.name, "kty": self.curve.kty, "x": to_base64url(self.octets)}
@@ -95,8 +95,8 @@ class PublicKey:
 
 
 class PrivateKey:
-    """A private key. octets: 32 octets: the seed of an Ed25519 key (RFC 8032 section 5.1.5), or the scalar of an ECDSA
-    key."""
+    """A private key. octets: the 32 octets of the seed of an Ed25519 key (RFC 8032 section 5.1.5), or of the scalar of
+    an ECDSA key."""
 
     def __init__(self, curve: Curve, octets: Secret) -> None:
 
@@ -145,7 +145,8 @@ class PrivateKey:
 
 
 def public_key(curve: Curve, octets: bytes) -> PublicKey:
-    """Return a public key from its octets. CredentialError: a wrong length, or not a point of the curve."""
+    """Return a public key from its octets. CredentialError: the length is wrong, or the octets are not a point of the
+    curve."""
 
     if len(octets) != curve.octets:
         raise CredentialError(f"a key of {curve.name} has {curve.octets} octets")
@@ -160,8 +161,8 @@ def public_key(curve: Curve, octets: bytes) -> PublicKey:
 
 
 def from_multikey(text: str) -> PublicKey:
-    """Parse a multikey. CredentialError: another encoding, an unknown prefix, a wrong length, or a point off the
-    curve."""
+    """Parse a multikey. CredentialError: the text has another encoding, an unknown prefix or a wrong length, or its
+    point is not on the curve."""
     if not text.startswith("z"):
         raise CredentialError("a multikey is base58btc, and begins with z")
     octets = from_base58(text[1:])
@@ -172,8 +173,8 @@ def from_multikey(text: str) -> PublicKey:
 
 
 def from_jwk(jwk: JSON) -> PublicKey:
-    """Parse a JWK. CredentialError: another curve, a wrong length, a point off the curve, or a private key, which must
-    not be sent."""
+    """Parse a JWK. CredentialError: the JWK has another curve or a wrong length, its point is not on the curve, or it
+    contains a private key, which must not be sent."""
     if not isinstance(jwk, dict):
         raise CredentialError("a JWK is an object")
     if "d" in jwk or "k" in jwk:
@@ -208,7 +209,7 @@ def _der(signature: bytes) -> bytes:
 
 
 def _is_point(octets: bytes) -> bool:
-    """Return whether the octets are a point of Ed25519 (RFC 8032 section 5.1.3). `cryptography` does not check it."""
+    """Return whether the octets are a point of Ed25519 (RFC 8032 section 5.1.3). `cryptography` does not check this."""
     y = int.from_bytes(octets, "little") & ((1 << 255) - 1)
     u, v = y * y - 1, _D * y * y + 1
     return y < _FIELD and pow(u * v, (_FIELD - 1) // 2, _FIELD) in {0, 1}

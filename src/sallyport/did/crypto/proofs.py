@@ -1,4 +1,4 @@
-"""Documents with a proof in them (W3C Data Integrity 1.0): cryptosuites eddsa-jcs-2022 and ecdsa-jcs-2019.
+"""Documents that contain a proof (W3C Data Integrity 1.0), with the cryptosuites eddsa-jcs-2022 and ecdsa-jcs-2019.
 
 Both sign the canonical JSON. So the proof covers every member, even one that no context defines, and no context has to
 be fetched.
@@ -22,7 +22,7 @@ KIND: Final = "DataIntegrityProof"
 
 
 def suite_of(curve: Curve) -> str | None:
-    """Return the cryptosuite of a curve, or None: secp256k1 has no cryptosuite."""
+    """Return the cryptosuite of a curve. Return None for secp256k1, which has no cryptosuite."""
     return next((name for name, each in SUITES.items() if each is curve), None)
 
 
@@ -36,8 +36,8 @@ def sign(
     domain: str = "",
     extra: dict[str, JSON] | None = None,
 ) -> dict[str, JSON]:
-    """Return the document with a proof. at: microseconds. extra: further members of the proof, which the signature
-    covers too. CredentialError: the key's curve has no cryptosuite."""
+    """Return the document with a proof. at: the time of the proof in microseconds. extra: further members of the proof,
+    which the signature covers too. CredentialError: the key's curve has no cryptosuite."""
     suite = suite_of(signer.key.curve)
     if suite is None:
         raise CredentialError("the key's curve has no cryptosuite")
@@ -59,8 +59,8 @@ def sign(
 def secure(document: dict[str, JSON], signer: Signer, at: int, token: str = "") -> dict[str, JSON]:
     """Return a document with an assertion proof by its signer.
 
-    token: the document as a VC-JWT, which becomes the proof's `jws`. If it is empty, `jws` is a token whose payload is
-    the document. A secp256k1 key has no cryptosuite, so the proof then has only `jws`.
+    token: the document as a VC-JWT, which becomes the proof's `jws`. If token is empty, `jws` is a token that has the
+    document as its payload. For a secp256k1 key there is no cryptosuite, so the proof has only `jws`.
     """
     token = token or jws.sign(document, signer)
     if suite_of(signer.key.curve) is not None:
@@ -78,12 +78,11 @@ def secure(document: dict[str, JSON], signer: Signer, at: int, token: str = "") 
 def verify(
     secured: dict[str, JSON], signer: Document, *, purpose: str, now: int, challenge: str = "", domain: str = ""
 ) -> dict[str, JSON]:
-    """Return the document without its proof, after verification that the signer's DID made the proof for this purpose,
-    challenge and domain. now: microseconds.
-
-    CredentialError: `issuer`: the key is not of that DID, or not for this purpose; `nonce`, `audience`: another
-    challenge or domain; `signature`; `not_yet_valid`, `expired`.
-    """
+    """Verify that the signer's DID made the proof for this purpose, challenge and domain, and return the document
+    without its proof. now: the time in microseconds. Raises CredentialError with one of these codes. `issuer`: the key
+    does not belong to that DID, or must not be used for this purpose. `nonce`, `audience`: the proof is for another
+    challenge or domain. `signature`: the signature is wrong. `not_yet_valid`, `expired`: the proof is not valid at this
+    time."""
     proof = _proof(secured)
     if _text(proof, "proofPurpose") != purpose:
         raise CredentialError("the proof is for another purpose", "issuer")
@@ -117,14 +116,14 @@ def _proof(secured: dict[str, JSON]) -> dict[str, JSON]:
 
 
 def _digest(document: dict[str, JSON], proof: dict[str, JSON]) -> bytes:
-    """Return the octets to sign: the hash of the proof's other members, then the hash of the document (eddsa-jcs-2022
-    section 3.3.4)."""
+    """Return the octets to sign: the hash of the members of the proof other than its signature, then the hash of the
+    document (eddsa-jcs-2022 section 3.3.4)."""
     options = {name: value for name, value in proof.items() if name != "proofValue"}
     return sha256(canonical(options)).digest() + sha256(canonical(document)).digest()
 
 
 def _time(moment: JSON) -> int:
-    """Return a time of a proof in microseconds. Raises CredentialError."""
+    """Return a time in a proof, in microseconds. Raises CredentialError."""
     try:
         return from_iso(str(moment))
     except (ValueError, OverflowError):
@@ -132,7 +131,7 @@ def _time(moment: JSON) -> int:
 
 
 def _text(proof: dict[str, JSON], name: str) -> str:
-    """Return a member of a proof; empty if it is absent. CredentialError: the member is not text."""
+    """Return a member of a proof, or an empty text if it is absent. CredentialError: the member is not text."""
     value = proof.get(name, "")
     if not isinstance(value, str):
         raise CredentialError("a member of the proof is no text")

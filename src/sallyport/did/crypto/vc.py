@@ -1,7 +1,7 @@
 """Credentials and presentations as tokens (W3C Verifiable Credentials Data Model 1.1, section 6.3.1).
 
-A token has the whole document as `vc`, and claims that repeat parts of it. Both must agree. Otherwise two verifiers
-that read different parts would see different credentials.
+A token has the whole document as `vc`, and claims that repeat parts of the document. The claims must agree with the
+document. Otherwise two verifiers that read different parts would see different credentials.
 """
 
 from collections.abc import Sequence
@@ -20,7 +20,7 @@ CONTEXT: Final = "https://www.w3.org/2018/credentials/v1"
 CREDENTIAL: Final = "VerifiableCredential"
 PRESENTATION: Final = "VerifiablePresentation"
 LEEWAY: Final = 60 * SECOND
-"""Maximum time that a wallet's clock may be ahead."""
+"""Maximum time by which a wallet's clock may be ahead of the service's clock."""
 LIFETIME: Final = 300 * SECOND
 """Lifetime of a presentation that the service creates."""
 MAX_CREDENTIALS: Final = 16
@@ -29,7 +29,8 @@ MAX_CREDENTIALS: Final = 16
 
 @dataclass(frozen=True, slots=True)
 class Credential:
-    """A credential with a verified signature, issuer, claims and times. expires_at: microseconds; None: never."""
+    """A credential with a verified signature, issuer, claims and times. expires_at: the time in microseconds; if None,
+    the credential does not expire."""
 
     id: str
     issuer: str
@@ -39,7 +40,7 @@ class Credential:
 
 
 def sign(document: dict[str, JSON], signer: Signer) -> str:
-    """Return the token of a credential document. Its dates have whole seconds."""
+    """Return a credential document as a signed token. The dates in the document must be in whole seconds."""
     subject = document["credentialSubject"]
     payload: dict[str, JSON] = {"iss": document["issuer"], "jti": document["id"], "vc": document}
     if isinstance(subject, dict) and "id" in subject:
@@ -51,11 +52,10 @@ def sign(document: dict[str, JSON], signer: Signer) -> str:
 
 
 def verify(token: Token, issuer: Document, now: int) -> Credential:
-    """Verify a credential's token. issuer: the document of `did_of(token.key_id)`. now: microseconds.
-
-    CredentialError: `signature`; `issuer`: the key, `iss` and `vc.issuer` are not all of that DID; `claims`: another
-    claim differs from `vc`; `not_yet_valid`, `expired`.
-    """
+    """Verify a credential's token. issuer: the document of `did_of(token.key_id)`. now: the time in microseconds.
+    Raises CredentialError with one of these codes. `signature`: the signature is wrong. `issuer`: the key, `iss` or
+    `vc.issuer` does not belong to that DID. `claims`: another claim differs from `vc`. `not_yet_valid`, `expired`: the
+    credential is not valid at this time."""
     token.verify(issuer.key(token.key_id, ASSERTION))
     payload, document = token.payload, token.payload.get("vc")
     if not isinstance(document, dict) or CREDENTIAL not in as_list(document.get("type")):
@@ -87,7 +87,7 @@ def present(
     now: int,
     lifetime: int = LIFETIME,
 ) -> str:
-    """Return the token of a presentation, signed for the DID of the signer's key. audience: the verifier's DID."""
+    """Return a presentation as a token that is signed with the signer's key. audience: the verifier's DID."""
     held: dict[str, JSON] = {
         "@context": [CONTEXT],
         "type": [PRESENTATION],
@@ -109,11 +109,10 @@ def present(
 
 
 def verify_presentation(token: Token, holder: Document, *, audience: str, nonce: str, now: int) -> list[str]:
-    """Verify a presentation's token, and return the unverified tokens of its credentials. now: microseconds.
-
-    CredentialError: `signature`; `holder`: the key, `iss` and `vp.holder` are not all of that DID; `audience`; `nonce`;
-    `not_yet_valid`, `expired`.
-    """
+    """Verify a presentation's token, and return the unverified tokens of its credentials. now: the time in
+    microseconds. Raises CredentialError with one of these codes. `signature`: the signature is wrong. `holder`: the
+    key, `iss` or `vp.holder` does not belong to that DID. `audience`, `nonce`: the presentation is for another verifier
+    or request. `not_yet_valid`, `expired`: the presentation is not valid at this time."""
     token.verify(holder.key(token.key_id, AUTHENTICATION))
     payload, held = token.payload, token.payload.get("vp")
     if not isinstance(held, dict) or PRESENTATION not in as_list(held.get("type")):
@@ -136,8 +135,8 @@ def verify_presentation(token: Token, holder: Document, *, audience: str, nonce:
 
 
 def _moment(payload: dict[str, JSON], claim: str, stated: JSON) -> int | None:
-    """Return a time claim in microseconds, or None. It must equal the document's time, if that is stated.
-    CredentialError `claims`."""
+    """Return a time claim in microseconds, or None. It must be equal to the time in the document, if the document
+    states one. Raises CredentialError `claims`."""
     value = payload.get(claim)
     if value is None and stated is None:
         return None

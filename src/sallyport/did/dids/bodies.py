@@ -42,7 +42,7 @@ def _curve(value: object) -> object:
 
 
 def _issuer(value: object) -> object:
-    """Return the id of an issuer or its DID as text; empty for 0. The interface uses both."""
+    """Return the id or the DID of an issuer as text; empty for 0. The API accepts both forms."""
     if isinstance(value, bool) or not isinstance(value, int | str | None):
         raise unfit("the id of an issuer, or its DID")
     return "" if value in {"0", None} else str(value or "")
@@ -82,7 +82,7 @@ class CreateHolderDid(CreateIssuerDid):
 
     @property
     def issuer(self) -> str:
-        """Return the issuer's id or DID, whichever is given; empty if none is given."""
+        """Return the issuer's id or DID, whichever is given. Return an empty text if neither is given."""
         return self.issuerId or self.issuerDid
 
 

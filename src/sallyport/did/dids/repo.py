@@ -17,7 +17,7 @@ from sallyport.store.vault import Vault
 ACTIVE, RETIRED = "active", "retired"
 COUNTER = "dids"
 NO_ISSUER = "issuer not found"
-_SEARCH = SearchIndex("dids_search")  # keyed by tenant, since a search covers all its domains
+_SEARCH = SearchIndex("dids_search")  # keyed by tenant, because a search covers all domains of a tenant
 _SELECT = (
     "select id, tenant_id, domain_id, did, kind, method, name, description, wallet_id, issuer_id, "
     "case kind when 'Issuer' then name else coalesce((select i.name from dids i where i.id = dids.issuer_id), '') end "
@@ -30,7 +30,7 @@ _KEY = "select id, did_id, method_id, multikey, sealed, state from did_keys"
 def add(
     tx: Tx, tenant_id: int, new: NewDid, kind: Kind, did: str, at: int, *, wallet_id: int | None, issuer_id: int | None
 ) -> int:
-    """Add a DID, and return the id of its record. Conflict: the domain has that DID."""
+    """Add a DID, and return the id of its record. Conflict: the domain already has that DID."""
     did_id = tx.value(
         int,
         "insert into dids (tenant_id, domain_id, did, kind, method, name, description, wallet_id, issuer_id, "
@@ -56,8 +56,8 @@ def add(
 
 
 def delete(tx: Tx, record: Record, at: int) -> None:
-    """Delete a DID from the lists. The row and key of a holder are deleted. Those of an issuer stay, so that its
-    credentials can still be verified."""
+    """Delete a DID from the lists. The row and the key of a holder are deleted. The row and the keys of an issuer are
+    kept, so that its credentials can still be verified."""
     _SEARCH.remove(tx, record.tenant_id, [record.id])
     _count(tx, record.domain_id, Kind(record.kind), record.id, -1)
     if record.kind == Kind.USER:
@@ -80,7 +80,7 @@ def of_tenant(tx: Tx, tenant_id: int, did: str, kind: Kind) -> Record | None:
 
 
 def by_id(tx: Tx, did_id: int) -> Record | None:
-    """Return a DID by the id of its record, also a deleted one, or None."""
+    """Return the DID whose record has this id, even if the DID is deleted. Return None if there is no such record."""
     return tx.one(Record, f"{_SELECT} where id = :id", id=did_id)
 
 
@@ -91,8 +91,8 @@ def issuer(tx: Tx, domain_id: int, did_id: int) -> Record | None:
 
 
 def page(tx: Tx, stretch: Stretch, *, issuer_id: int = 0, wallet_id: int = 0) -> tuple[list[Record], int]:
-    """Return one page of a domain's DIDs, ordered by id, and the number of matches. issuer_id: only that issuer's DID
-    and its holders' DIDs; 0: any. wallet_id: only that wallet's DIDs; 0: any."""
+    """Return one page of a domain's DIDs, ordered by id, and the number of matches. issuer_id: if it is not 0, return
+    only the DIDs of that issuer and of its holders. wallet_id: if it is not 0, return only the DIDs of that wallet."""
     if not issuer_id and not wallet_id:
         return whole_page(tx, Record, _SELECT, "dids", stretch, counter=COUNTER, only=_LIVE)
     parameters: dict[str, Value] = {"d": stretch.domain_id, "issuer": issuer_id, "wallet": wallet_id}
@@ -165,7 +165,7 @@ def count_keys(tx: Tx, did_id: int) -> int:
 
 
 def keep(tx: Tx, key_id: int, sealed: bytes) -> None:
-    """Store the private key of a key row, sealed for `identity(key_id)`."""
+    """Store the sealed private key of a key row. It must be sealed with `identity(key_id)` as associated data."""
     tx.execute("update did_keys set sealed = :sealed where id = :id", sealed=sealed, id=key_id)
 
 
@@ -188,14 +188,14 @@ def signing_key(tx: Tx, issuer: Record | None) -> tuple[Record, KeyRow]:
 
 
 def signer(vault: Vault, key: KeyRow) -> Signer:
-    """Return the signer with an issuer's key, which the vault opens. Raises SecretError."""
+    """Return a signer with an issuer's key. The vault decrypts the key. Raises SecretError."""
     assert key.sealed is not None  # noqa: S101  an issuer's key is kept here
     clear = vault.open(key.sealed, identity(key.id))
     return Signer(key.method_id, PrivateKey(from_multikey(key.multikey).curve, Secret(clear)))
 
 
 def document(tx: Tx, did: str) -> Document | None:
-    """Return the document of a did:web of this service, or None. A retired key has the purpose of assertion only."""
+    """Return the document of a did:web of this service, or None. A retired key has only the purpose of assertion."""
     present = f"select id from dids where did = :did and {PRESENT}"
     keys = tx.all(KeyRow, f"{_KEY} where did_id in ({present}) order by id", did=did)
     methods = [
@@ -208,13 +208,13 @@ def document(tx: Tx, did: str) -> Document | None:
 
 
 def document_of(tx: Tx, did: str) -> Document:
-    """Return the document of a DID without a request over the network. CredentialError `unresolved`: it would need one,
-    or there is no document."""
+    """Return the document of a DID without a request over the network. CredentialError `unresolved`: the DID needs such
+    a request, or has no document."""
     return (document(tx, did) if did.startswith("did:web:") else None) or resolve(did)
 
 
 def check_key(tx: Tx, vault: Vault) -> None:
-    """Open a stored private key, if there is any, to check that the vault has the right master key. Raises
+    """Decrypt a stored private key, if there is one, to check that the vault has the right master key. Raises
     SecretError."""
     row = tx.one(KeyRow, f"{_KEY} where sealed is not null limit 1")
     if row is not None and row.sealed is not None:

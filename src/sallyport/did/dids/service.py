@@ -61,11 +61,11 @@ class Dids:
         return await self._store.write(work)
 
     async def create_holder(self, tenant_id: int, new: NewDid, wallet_id: int, issuer: str, jwk: JSON = None) -> Record:
-        """Create a holder's DID for a wallet. issuer: an issuer's id or DID; empty: none. jwk: the wallet's public key;
-        None: the service makes a key and seals it for the wallet.
+        """Create a holder's DID for a wallet. issuer: the id or the DID of an issuer; if empty, the DID has no issuer.
+        jwk: the wallet's public key; if None, the service makes a key and seals it for the wallet.
 
-        NotFound: no such wallet user or issuer. Invalid: the JWK is not a key, or is a private key. Conflict: the
-        domain has that DID.
+        NotFound: there is no such wallet user or issuer. Invalid: the JWK is not a key, or is a private key. Conflict:
+        the domain already has that DID.
         """
         private = PrivateKey.new(CURVES[new.curve]) if jwk is None else None
         key = _key(jwk) if private is None else private.public
@@ -90,8 +90,8 @@ class Dids:
         return await self._store.write(work)
 
     async def page(self, stretch: Stretch, *, issuer_id: int = 0, wallet_id: int = 0) -> tuple[list[Record], int]:
-        """Return one page of a domain's DIDs, ordered by id, and the number of matches. issuer_id, wallet_id: 0 for
-        any."""
+        """Return one page of a domain's DIDs, ordered by id, and the number of matches. issuer_id, wallet_id: the
+        issuer and the wallet of the DIDs; 0 for any."""
         return await self._store.search(lambda tx: repo.page(tx, stretch, issuer_id=issuer_id, wallet_id=wallet_id))
 
     async def search(
@@ -104,9 +104,10 @@ class Dids:
     async def delete(self, domain_id: int, wanted: Sequence[tuple[Kind, str]]) -> int:
         """Delete DIDs from the lists, and return their number. Their open presentation requests are closed. A deleted
         holder's credentials no longer admit users. The users that they admitted are disconnected if the domain
-        disconnects on revocation. NotFound: one of the DIDs does not exist, and nothing is changed.
+        disconnects on revocation. NotFound: one of the DIDs does not exist; then nothing is changed.
 
-        If the deletion is interrupted, all DIDs stay but may have lost some open requests; see `in_slices`.
+        If the deletion is interrupted, no DID is deleted, but some open requests may already be closed; see
+        `in_slices`.
         """
         closed: list[int] = []
 
@@ -143,8 +144,8 @@ class Dids:
 
     async def rotate(self, domain_id: int, did: str) -> str:
         """Give an issuer's did:web a new key of the same curve. Return the id of its verification method. The former
-        key stays in the document, so that its signatures can still be verified. Raises NotFound. Invalid: the DID is of
-        another method, and contains its key. Conflict: the document has no room for another key."""
+        key is kept in the document, so that its signatures can still be verified. Raises NotFound. Invalid: the DID has
+        another method, so that the DID itself contains the key. Conflict: the document has no room for another key."""
 
         def work(tx: Tx) -> str:
             record, old = repo.signing_key(tx, repo.get(tx, domain_id, did, Kind.ISSUER))
@@ -162,7 +163,8 @@ class Dids:
         return await self._store.write(work)
 
     async def published(self, name: str) -> dict[str, JSON]:
-        """Return the document of a did:web of this service. name: the last part of the DID. NotFound: no such DID."""
+        """Return the document of a did:web of this service. name: the last part of the DID. NotFound: there is no such
+        DID."""
         did = web_did(self._base(), FOLDER, name)
         found = await self._store.search(lambda tx: repo.document(tx, did))  # leaves threads to logins
         if found is None:
@@ -170,12 +172,12 @@ class Dids:
         return found.content
 
     def check_key(self, tx: Tx) -> None:
-        """Open a sealed private key of a store that will replace this one, to check the vault's master key. Raises
-        SecretError."""
+        """Decrypt a sealed private key of a store that will replace this one, to check that the vault has the right
+        master key. Raises SecretError."""
         repo.check_key(tx, self._vault)
 
     def _keep(self, tx: Tx, did_id: int, method_id: str, key: PrivateKey, at: int) -> None:
-        """Store an issuer's key; the private key is sealed."""
+        """Store a key of an issuer, with its private key sealed."""
         key_id = repo.add_key(tx, did_id, method_id, key.public, at)
         repo.keep(tx, key_id, self._vault.seal(key.octets.reveal(), repo.identity(key_id)))
 

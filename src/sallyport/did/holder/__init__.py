@@ -1,4 +1,4 @@
-"""A wallet for people and for tests: `sallyport wallet`.
+"""The wallet `sallyport wallet`, for people and for tests.
 
 It uses only the service's HTTP operations, like any other wallet. It stores its key in a file that no other user may
 read.

@@ -144,7 +144,7 @@ def present(line: CommandLine, *, watch: bool, agreed: bool, declined: bool, eve
 
 
 def _polled(line: CommandLine, remote: Remote, *, watch: bool) -> OpenRequest | None:
-    """Return the oldest open request, or None. With `watch`, also return None while the service is down."""
+    """Return the oldest open request, or None. With `watch`, also return None while the service does not answer."""
     try:
         return remote.poll()
     except NoAnswer as error:

@@ -1,4 +1,4 @@
-"""A wallet's file (JSON, mode 0600, replaced as a whole), and the operations that the wallet calls over HTTP."""
+"""The file of a wallet (JSON with mode 0600), and the operations that the wallet calls over HTTP."""
 
 from __future__ import annotations
 
@@ -51,8 +51,8 @@ class WalletFile(Model):
     key: str = ""
 
     def signer(self) -> Signer | None:
-        """Return the signer with the wallet's own key; None: the service keeps the key. CredentialError: the file was
-        changed."""
+        """Return a signer with the wallet's own key, or None if the service keeps the key. CredentialError: the file
+        was changed."""
         if not self.key:
             return None
         curve = CURVES.get(self.curve)
@@ -68,7 +68,8 @@ def new_key(curve: str) -> tuple[str, str]:
 
 
 def read(path: Path) -> WalletFile:
-    """Read a wallet's file. StartError: it does not exist, other users may read it, or it is not a wallet's file."""
+    """Read a wallet's file. StartError: the file does not exist, other users may read it, or it is not a wallet's
+    file."""
     try:
         with path.expanduser().open("rb") as file:
             if os.fstat(file.fileno()).st_mode & 0o077:
@@ -83,7 +84,8 @@ def read(path: Path) -> WalletFile:
 
 
 def write(path: Path, wallet: WalletFile) -> None:
-    """Create the file. StartError: the file cannot be written, or exists already (its key must not be lost)."""
+    """Create the file. StartError: the file cannot be written, or already exists. An existing file is not replaced,
+    because its key must not be lost."""
     place = path.expanduser()
     try:
         with as_owner(place.parent):
@@ -104,7 +106,7 @@ class NoAnswer(StartError):
 
 @dataclass(frozen=True, slots=True)
 class OpenRequest:
-    """A presentation request that the wallet received. pending: number of open requests, including this one."""
+    """A presentation request that the wallet received. pending: the number of open requests, including this one."""
 
     id: int
     pending: int
@@ -117,7 +119,7 @@ class OpenRequest:
 
 class Remote:
     """The wallet's client of the service's HTTP API. Its methods raise StartError if the service does not answer or
-    refuses a request, and NotFound if it answers with HTTP status 404."""
+    refuses a request. They raise NotFound if it answers with HTTP status 404."""
 
     def __init__(self, wallet: WalletFile, client: httpx.Client) -> None:
         self._wallet = wallet
@@ -154,7 +156,7 @@ class Remote:
 
     def present(self, request: OpenRequest) -> str:
         """Present the first credential that the request asks for. Return the service's message. NotFound: the wallet
-        has none."""
+        has no such credential."""
         signer = self._wallet.signer()
         if signer is None:
             made = self._ask("/api/v1/walletService/createPresentation", self._keyed(presentationRequestId=request.id))

@@ -1,10 +1,10 @@
 """Presentations: a holder presents a credential once, to the verifier that requested it.
 
-1. issuePR opens a request, or a login whose second factor is the wallet: a definition and a nonce, for limited time.
+1. issuePR opens a request, or a login whose second factor is the wallet: a definition and a nonce, for a short time.
 2. The wallet polls the request. When the user agrees, the wallet sends a presentation with the request's audience and
    nonce, signed by the holder.
 3. The service verifies the presentation in full. One transaction checks the credential's status and closes the request
-   for good. The login that waits for the request continues.
+   permanently. The login that waits for the request continues.
 
 request     values
 bodies      requests and answers of the operations

@@ -42,7 +42,7 @@ class IssuePR(ScopedIfGiven):
 
     @property
     def of_group(self) -> bool:
-        """Return whether the request is to all holders of a group."""
+        """Return whether the request goes to all holders of a group."""
         return self.groupop.strip().lower() not in NO_GROUP
 
     @model_validator(mode="after")

@@ -1,13 +1,13 @@
 """The presentation definition of a request (DIF Presentation Exchange 2.1.1, section 5).
 
 Definitions that this service makes ask for one credential. A VC-JWT is evaluated on its payload, which has the
-credential under `vc`. A credential document has the same fields at its root. Each path is given in both forms, so that
-every evaluator finds the field.
+credential under `vc`. A credential document has the same fields at its root. A definition gives each path in both
+forms, so that every evaluator finds the field.
 
-A definition from outside is restricted: it is small, its paths consist of names, indexes and wildcards of RFC 9535 with
-at most one descendant segment (`..`), and its filters compare values. So the time of its evaluation is at most
-proportional to the credential's length: it has no filter expressions, no lists of selectors (which multiply) and no
-regular expressions. The libraries for the evaluation are imported when the first definition is read (`exchange`).
+A definition that another program made is restricted: it is small, its paths consist of names, indexes and wildcards of
+RFC 9535 with at most one descendant segment (`..`), and its filters compare values. So the time of its evaluation is at
+most proportional to the credential's length: it has no filter expressions, no lists of selectors (which multiply) and
+no regular expressions. The libraries for the evaluation are imported when the first definition is read (`exchange`).
 """
 
 from collections.abc import Mapping
@@ -67,8 +67,8 @@ class RequestedField(_Part):
 
 
 class Constraints(_Part):
-    """The required fields of a credential. limit_disclosure: `required` is refused, since a VC-JWT cannot disclose a
-    part of itself."""
+    """The required fields of a credential. limit_disclosure: `required` is refused, because a VC-JWT cannot disclose
+    only a part of itself."""
 
     fields: Annotated[list[RequestedField], Field(max_length=32)] = Field(default_factory=list)
     limit_disclosure: Literal["required", "preferred"] | None = None
@@ -81,7 +81,7 @@ class JwtFormat(_Part):
 
 
 class Formats(_Part):
-    """The accepted formats of a credential. This service supports one of the specified formats."""
+    """The accepted formats of a credential. This service supports only one of the formats in the specification."""
 
     jwt_vc: JwtFormat | None = None
 
@@ -104,8 +104,8 @@ class Definition(_Part):
 
     @property
     def text(self) -> str:
-        """Return the definition as JSON without default values, since some evaluators read `optional: false` as another
-        version."""
+        """Return the definition as JSON without default values, because some evaluators take `optional: false` for a
+        sign of another version of the specification."""
         return self.model_dump_json(exclude_defaults=True)
 
     @model_validator(mode="after")
@@ -138,7 +138,8 @@ def both(path: str) -> list[str]:
 
 def for_credential(name: str, purpose: str, wanted: Mapping[str, JsonValue]) -> Definition:
     """Return a definition that requests one credential. wanted: paths into the credential, each with the required
-    value; None: any value. The paths and filters made here are not checked again."""
+    value, or with None if any value is accepted. The paths and filters are not checked, because this function makes
+    them."""
     fields = [
         RequestedField.model_construct(
             id=path.removeprefix("$."),

@@ -1,4 +1,4 @@
-"""Verification of a submitted presentation: the holder presents this credential for this request.
+"""Verify that a submitted presentation is the holder's own, presents this credential, and answers this request.
 
 A presentation has one of these forms. Each has the holder's signature over the audience and the nonce of the request:
 
@@ -27,8 +27,8 @@ MAX_PRESENTATION: Final = 64 << 10
 
 @dataclass(frozen=True, slots=True)
 class Binding:
-    """The values that a presentation must be bound to. holder: the holder's DID document. audience: the verifier's
-    DID."""
+    """The values to which a presentation must be bound. holder: the DID document of the holder. audience: the DID of
+    the verifier."""
 
     holder: Document
     audience: str
@@ -44,14 +44,14 @@ class ShownCredential:
 
     @property
     def credential_id(self) -> str:
-        """Return the identifier that the credential states. CredentialError: the token is malformed."""
+        """Return the credential's identifier in its token or document. CredentialError: the token is malformed."""
         claimed = jws.parse(self.token).payload.get("jti") if self.document is None else self.document.get("id")
         return claimed if isinstance(claimed, str) else ""
 
 
 def read(presentation: str | dict[str, JSON], binding: Binding, now: int) -> ShownCredential:
-    """Return the credential in a presentation, after verification that the presentation is the holder's own and answers
-    this request. now: microseconds. Raises CredentialError."""
+    """Verify that a presentation is the holder's own and answers this request, and return the credential in it. now:
+    the time in microseconds. Raises CredentialError."""
     size = len(presentation) if isinstance(presentation, str) else len(json.dumps(presentation))
     if size > MAX_PRESENTATION:
         raise CredentialError("the presentation is too large")
@@ -96,7 +96,7 @@ def _holders_proof(proof: JSON) -> dict[str, JSON]:
 
 
 def _token_in(proof: dict[str, JSON]) -> str | None:
-    """Return the VP-JWT in a proof; None for a data integrity proof, which may have a `jws` too."""
+    """Return the VP-JWT in a proof. Return None for a data integrity proof, which may also have a `jws`."""
     token = None if "proofValue" in proof else proof.get("jws", proof.get("jwt"))
     return token if isinstance(token, str) else None
 

@@ -1,4 +1,4 @@
-"""Evaluation of a definition on a credential (DIF Presentation Exchange 2.1.1, sections 5 and 8).
+"""Evaluate a definition on a credential (DIF Presentation Exchange 2.1.1, sections 5 and 8).
 
 The paths of a field are tried in order. The filter tests the first value that a path finds. If the test fails, the next
 path is tried. If no path of a field succeeds, the credential fails, unless the field is optional. All fields of a
@@ -45,7 +45,8 @@ def _meets(descriptor: InputDescriptor, payload: Payload, alg: str) -> bool:
 
 
 def _accepts(algs: Sequence[str], alg: str) -> bool:
-    """Return whether an algorithm is accepted. EdDSA over Ed25519 has two names: RFC 9864 calls it Ed25519."""
+    """Return whether an algorithm is accepted. EdDSA over Ed25519 has two names: EdDSA, and also Ed25519 since RFC
+    9864."""
     same = _EDWARDS if alg in _EDWARDS else {alg}
     return not same.isdisjoint(algs)
 
@@ -57,8 +58,8 @@ def _has(field: RequestedField, payload: Payload) -> bool:
 
 @lru_cache(maxsize=256)
 def compiled(path: str) -> JSONPath:
-    """Return a path whose evaluation takes time proportional to the document's length. ValueError: the evaluation may
-    take longer, or the text is not a path."""
+    """Return a path whose evaluation takes time proportional to the document's length. ValueError: the text is not a
+    path, or its evaluation may take more than proportional time."""
     if len(path) > LONGEST:
         raise ValueError("the path is too long")
     try:
@@ -78,8 +79,8 @@ def compiled(path: str) -> JSONPath:
 
 
 def found(path: str, document: Payload) -> list[object]:
-    """Return a list with the first value that a path finds; an empty list if it finds none."""
+    """Return a list with the first value that a path finds, or an empty list if it finds none."""
     try:
         return [each.obj for each in islice(compiled(path).finditer(dict(document)), 1)]
-    except JSONPathError:  # too deep for the library
+    except JSONPathError:  # the document is nested too deep for the library
         return []

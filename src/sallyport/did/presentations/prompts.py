@@ -1,4 +1,4 @@
-"""The open presentation requests, which other changes may close, and the requests that logins send
+"""The open presentation requests, which other operations may close, and the requests that logins send
 (`mfa/wallet.py`)."""
 
 from collections.abc import Iterable, Iterator
@@ -16,8 +16,8 @@ from sallyport.store.model import Store, Tx
 
 
 class OpenRequests:
-    """The open requests that logins wait for. A login is woken when its request is answered, and need not poll the
-    store."""
+    """The open requests that logins wait for. A login is woken when its request is answered, so that it does not poll
+    the store."""
 
     def __init__(self, clock: Clock) -> None:
         self._clock = clock
@@ -49,8 +49,8 @@ class OpenRequests:
         return repo.close_all(tx, domain_id, holder_did, issuer_did, self._clock())
 
     def void(self, tx: Tx) -> None:
-        """Close all requests of a restored store. The original store may have got answers after the backup, and a
-        request must not be answered twice."""
+        """Close all requests of a restored store. After the backup, wallets may have answered these requests in the
+        original store, and a request must not be answered twice."""
         repo.void(tx, self._clock())
 
 
@@ -63,7 +63,8 @@ class LoginPrompts:
         self._clock = clock
 
     async def enrolled(self, domain_id: int, user: str, issuer_did: str, schema_id: int) -> bool:
-        """Return whether a user of the domain holds a valid credential of that issuer. schema_id: 0 for any schema."""
+        """Return whether a user of the domain holds a valid credential of that issuer. schema_id: the id of the schema;
+        0 for any schema."""
         at = self._clock()
         holder = await self._store.read(lambda tx: holder_of_user(tx, domain_id, user, issuer_did, schema_id, at))
         return holder is not None
@@ -80,7 +81,7 @@ class LoginPrompts:
         expires_at: int,
     ) -> int | None:
         """Ask the user's wallet for that credential. Return the id of the request, which is the same for the same
-        challenge_id. None: the user holds no such credential."""
+        challenge_id. Return None if the user holds no such credential."""
         at = self._clock()
 
         def work(tx: Tx) -> int | None:
@@ -102,7 +103,7 @@ class LoginPrompts:
         return await self._store.write(work)
 
     async def answer(self, request_id: int, *, within_s: float) -> bool | None:
-        """Wait for the answer of a request. Return True if it was accepted; False if it was declined, withdrawn or
+        """Wait for the answer to a request. Return True if it was accepted; False if it was declined, withdrawn or
         expired; None if it is still open after `within_s`."""
         with self._requests.waiting(request_id) as answered:
             standing = await self._standing(request_id)
@@ -125,7 +126,8 @@ class LoginPrompts:
 
 
 def _schema_url(tx: Tx, domain_id: int, uuid: str) -> str:
-    """Return the URL of a credential's schema, as stated in the credential's document when it was issued."""
+    """Return the URL of a credential's schema. It is the URL that the document of the credential has had since it was
+    issued."""
     credential = credentials.by_uuid(tx, domain_id, uuid)
     assert credential is not None  # noqa: S101  it is the same transaction
     schema = credentials.document(tx, credential.id)["credentialSchema"]

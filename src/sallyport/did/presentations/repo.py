@@ -8,15 +8,15 @@ from sallyport.store.model import Tx
 from sallyport.store.slices import SLICE
 
 KEEP_US = 30 * 86_400 * 1_000_000
-"""Time for which a request is kept after its expiry, as a record of the requests."""
+"""Time for which a request is kept after its expiry, so that its result can still be read."""
 PURGED = 100
 _SELECT = f"select {', '.join(Request.__dataclass_fields__)} from presentation_requests"
 _OPEN = "wallet_id = :wallet and status = 'open' and expires_at > :at"
 
 
 def add(tx: Tx, new: NewRequest, at: int) -> int:
-    """Add a request, and return its id. If the login has a request already, return the id of that one. Also delete some
-    requests that expired long ago."""
+    """Add a request, and return its id. If the login already has a request, return the id of that request. Also delete
+    some requests that expired long ago."""
     columns = asdict(new)
     request_id = tx.value(
         int,
@@ -68,7 +68,7 @@ def count_open(tx: Tx, wallet_id: int, at: int) -> int:
 
 
 def close(tx: Tx, request_id: int, status: Status, at: int, *, credential_id: int | None = None) -> bool:
-    """Close a request with an answer or a withdrawal. Return False if it was already closed or expired."""
+    """Close a request because it was answered or withdrawn. Return False if it was already closed or expired."""
     return (
         tx.execute(
             "update presentation_requests set status = :status, credential_id = :credential, answered_at = :at "
@@ -84,7 +84,7 @@ def close(tx: Tx, request_id: int, status: Status, at: int, *, credential_id: in
 
 def close_all(tx: Tx, domain_id: int, holder_did: str, issuer_did: str, at: int) -> list[int]:
     """Withdraw up to SLICE open requests for a holder's credentials of an issuer, and return their ids. One of the two
-    DIDs may be empty, and then matches any.
+    DIDs may be empty; it then matches every request.
 
     A tenant may have a million expired requests. The indexes of holders and issuers skip them.
     """

@@ -26,8 +26,8 @@ class State(StrEnum):
 @dataclass(frozen=True, slots=True)
 class NewRequest:
     """A request to add. issuer_did: the issuer of the requested credential; it is also the verifier, and so the
-    audience of the presentation. schema_id: 0 for any schema. challenge_id: the challenge of the login that waits for
-    the request."""
+    audience of the presentation. schema_id: the id of the schema; 0 for any schema. challenge_id: the challenge of the
+    login that waits for the request."""
 
     domain_id: int
     wallet_id: int
@@ -44,7 +44,7 @@ class NewRequest:
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """A stored request. Times in microseconds."""
+    """A stored request. Times are in microseconds."""
 
     id: int
     domain_id: int

@@ -1,4 +1,4 @@
-"""The holder's side of presentation requests: a wallet polls them, and accepts or declines each once."""
+"""The holder's side of presentation requests: a wallet polls the requests, and answers each of them once."""
 
 import secrets
 from typing import Final
@@ -58,9 +58,9 @@ class Presentations:
     async def poll(
         self, caller: Caller, wallet_id: int, wallet_key: str, holder_did: str, request_id: int = 0
     ) -> tuple[Request, int]:
-        """Return the holder's request with that id (0: the oldest open request), and the number of the wallet's open
-        requests. NotFound: there is no such request. Conflict: the request is over. Raises Unauthenticated, Forbidden,
-        TooMany."""
+        """Return the holder's request with that id, and the number of the wallet's open requests. For the id 0, return
+        the oldest open request. NotFound: there is no such request. Conflict: the request is over. Raises
+        Unauthenticated, Forbidden, TooMany."""
         wallet = await self._keyed(caller, wallet_id, wallet_key)
         at = self._clock()
 
@@ -79,9 +79,9 @@ class Presentations:
         return await self._store.read(work)
 
     async def create(self, caller: Caller, wallet_id: int, wallet_key: str, holder_did: str, request_id: int) -> str:
-        """Sign the presentation of a holder whose key the service keeps. NotFound: no such request or key, or no
-        credential that the request asks for. Conflict: the request is over. Raises Unauthenticated, Forbidden, TooMany.
-        """
+        """Sign the presentation of a holder whose key the service keeps. NotFound: there is no such request or key, or
+        the wallet has no credential that the request asks for. Conflict: the request is over. Raises Unauthenticated,
+        Forbidden, TooMany."""
         wallet = await self._keyed(caller, wallet_id, wallet_key)
         at = self._clock()
 
@@ -126,9 +126,9 @@ class Presentations:
         request_id: int,
         presentation: str | dict[str, JSON],
     ) -> None:
-        """Answer a request with a presentation, once. Raises NotFound. Conflict: the request is over. CredentialError:
-        the presentation is not valid, or is of another credential; the request stays open. Raises Forbidden, TooMany.
-        """
+        """Answer a request with a presentation. A request can be answered only once. Raises NotFound. Conflict: the
+        request is over. CredentialError: the presentation is not valid, or presents another credential; the request
+        stays open. Raises Forbidden, TooMany."""
         wallet = await self._wallet(caller, wallet_id)
         self._tries.check(caller, wallet.id)
         request = await self._store.read(lambda tx: _request(tx, wallet, holder_did, request_id))
@@ -177,7 +177,7 @@ class Presentations:
 
 
 def _request(tx: Tx, wallet: Wallet, holder_did: str, request_id: int) -> Request:
-    """Return a request to this wallet and holder. Raises NotFound."""
+    """Return a request that was sent to this wallet and holder. Raises NotFound."""
     request = repo.get(tx, request_id)
     if request is None or (request.wallet_id, request.holder_did) != (wallet.id, holder_did):
         raise NotFound(NO_REQUEST)
@@ -185,11 +185,11 @@ def _request(tx: Tx, wallet: Wallet, holder_did: str, request_id: int) -> Reques
 
 
 def holders_signer(tx: Tx, vault: Vault, domain_id: int, did: str, wallet_key: str) -> Signer:
-    """Return the signer with a holder's key that the service keeps. The key is sealed under the walletKey, and the
+    """Return a signer with a holder's key that the service keeps. The key is sealed twice: to the walletKey, and the
     result under the master key.
 
-    NotFound: the domain has no such holder, or its wallet keeps the key. Conflict: the key was sealed under another
-    walletKey. SecretError: it was sealed under another master key.
+    NotFound: the domain has no such holder, or its wallet keeps the key. Conflict: the key was sealed to another
+    walletKey. SecretError: the key was sealed under another master key.
     """
     record = dids.get(tx, domain_id, did, Kind.USER)
     row = None if record is None else dids.active_key(tx, record.id)
@@ -205,7 +205,7 @@ def holders_signer(tx: Tx, vault: Vault, domain_id: int, did: str, wallet_key: s
 
 
 def _matching_token(tx: Tx, wallet: Wallet, request: Request, at: int) -> str:
-    """Return the token of the holder's first credential that the request asks for. Raises NotFound."""
+    """Return the token of the first of the holder's credentials that meets the request. Raises NotFound."""
     from sallyport.did.presentations.exchange import satisfies  # slow import: in a worker thread
 
     asked = definition.read(request.definition)
@@ -221,12 +221,9 @@ def _matching_token(tx: Tx, wallet: Wallet, request: Request, at: int) -> str:
 
 
 def _verified(tx: Tx, request: Request, presentation: str | dict[str, JSON], at: int) -> Credential:
-    """Return the credential in a presentation, after verification that this service issued it, that it is valid now,
-    and that it meets the request.
-
-    The status is checked later, in the transaction that answers the request. Runs in a worker thread, since a
-    presentation may be large. Raises CredentialError.
-    """
+    """Verify that this service issued the credential in a presentation, that the credential is valid now, and that it
+    meets the request. Return the credential. Its status is checked later, in the transaction that answers the request.
+    Runs in a worker thread, because a presentation may be large. Raises CredentialError."""
     from sallyport.did.presentations.exchange import satisfies
 
     holder, issuer = dids.document_of(tx, request.holder_did), dids.document_of(tx, request.issuer_did)

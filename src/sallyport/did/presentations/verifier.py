@@ -1,4 +1,5 @@
-"""The verifier's side: requests for an endpoint, to one holder or to all holders of a group."""
+"""The verifier's side of presentation requests. It sends requests for an endpoint to one holder, or to all holders of a
+group."""
 
 import secrets
 from dataclasses import dataclass
@@ -19,7 +20,7 @@ from sallyport.store import audit
 from sallyport.store.model import Store, Tx
 
 LIFE_S: Final = 600
-"""Time for which a request is open, unless the endpoint's credential policy sets a shorter one."""
+"""Time for which a request is open, unless the endpoint's credential policy sets a shorter time."""
 MOST_HOLDERS: Final = 500
 NONCE_OCTETS: Final = 24
 BY_DID: Final = "DID"
@@ -27,8 +28,8 @@ BY_DID: Final = "DID"
 
 @dataclass(frozen=True, slots=True)
 class AccessRequest:
-    """The request of issuePR. username: epmUsername of the credential; empty: any. of_group: ask all holders of the
-    group `endpoint`."""
+    """The request of issuePR. username: the epmUsername of the credential; if empty, any is accepted. of_group: whether
+    to ask all holders of the group `endpoint`."""
 
     issuer_did: str
     holder_did: str
@@ -87,7 +88,7 @@ class Verifier:
         return target
 
     def _holders(self, tx: Tx, domain_id: int, target: AccessTarget, wanted: AccessRequest, at: int) -> list[Holder]:
-        """Return the holders to ask, without duplicates. Raises NotFound."""
+        """Return the holders that are asked, without duplicates. Raises NotFound."""
         if not wanted.of_group:
             wallet_id = wallet_of_holder(tx, domain_id, wanted.holder_did)
             if wallet_id is None:
@@ -124,8 +125,8 @@ def new_request(
     challenge_id: str | None = None,
 ) -> NewRequest:
     """Return a request for a credential of the issuer. It names the holder's credential and user name, if they are
-    known. If neither is known, any credential with an epmUsername is accepted. schema_url: the credential's schema;
-    empty: any."""
+    known. If neither is known, any credential with an epmUsername is accepted. schema_url: the URL of the credential's
+    schema; if empty, any schema is accepted."""
     wanted: dict[str, JSON] = {"$.issuer": issuer_did}
     if holder.credential:
         wanted["$.id"] = holder.credential

@@ -1,8 +1,8 @@
 """`sallyport wallet register`, `reset`, `assign` and `list`: the commands of admins for wallets.
 
 A person's wallet needs two registrations. The first one returns the walletKey and the token, which the holder types
-into `sallyport wallet init`. The second one registers the wallet's DID. Either the holder has made a key and gives its
-public part to the admin, or the service makes the key and keeps it, sealed under the walletKey.
+into `sallyport wallet init`. The second one registers the wallet's DID. Either the holder makes a key and gives its
+public part to the admin, or the service makes the key and keeps it sealed under the walletKey.
 """
 
 import json

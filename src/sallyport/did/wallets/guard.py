@@ -1,8 +1,8 @@
 """Authorization of requests that act for a wallet.
 
-A token with the role wallet acts for its own wallet only. A token of an admin or operator acts for every wallet of the
-tenant. An operation that needs the walletKey needs it from all callers. Wrong walletKeys and presentations lock one
-wallet for one token for a while; other wallets of the token, and other tokens, are not affected.
+A token with the role wallet acts only for its own wallet. A token of an admin or operator acts for every wallet of the
+tenant. An operation that needs the walletKey requires it from every caller. After too many wrong walletKeys or
+presentations, one wallet is locked for one token for a while. Other wallets and other tokens are not affected.
 """
 
 from sallyport.base.clock import Clock, now_us
@@ -21,7 +21,7 @@ NO_WALLET = "wallet not found"
 
 
 class Tries:
-    """The wrong walletKeys and presentations of each token for each wallet.
+    """The number of wrong walletKeys and presentations for each pair of a token and a wallet.
 
     A wallet is identified by its id. Failures for an e-mail address without a wallet are counted too, so that the lock
     does not reveal which addresses have a wallet.
@@ -58,7 +58,7 @@ def own_wallet(tx: Tx, caller: Caller, wallet_id: int) -> Wallet:
 
 
 def check_key(tries: Tries, caller: Caller, wallets: list[Wallet], wallet_key: str, email: str = "") -> Wallet:
-    """Return the wallet with the walletKey. email: the address by which the wallets were found.
+    """Return the wallet that has this walletKey. email: the address by which the wallets were found.
 
     Unauthenticated: none of the wallets has the key. Raises Forbidden, TooMany.
     """

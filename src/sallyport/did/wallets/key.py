@@ -1,9 +1,8 @@
-"""The walletKey: `wk_` and 256 random bits, shown once.
-
-Two values derived from it are stored. Its SHA-256 identifies the walletKey. The public key of an X25519 pair, whose
-private key is derived from the walletKey (HKDF, RFC 5869), seals values such as a holder's signing key while the wallet
-is away. Only the walletKey opens them. Sealing uses X25519 (RFC 7748) with an ephemeral key, HKDF, then AES-256-GCM
-with the row's identity as associated data.
+"""The walletKey is `wk_` followed by 256 random bits. It is shown once; two values that are derived from it are stored.
+Its SHA-256 identifies the walletKey. The public key of an X25519 pair, whose private key is derived from the walletKey
+(HKDF, RFC 5869), seals values such as a holder's signing key while the wallet is not connected. Only the walletKey
+opens them. Sealing uses X25519 (RFC 7748) with an ephemeral key, HKDF, then AES-256-GCM with the row's identity as
+associated data.
 
     sealed = 32 octets of the ephemeral public key | 12 octets of nonce | ciphertext and tag
 """
@@ -35,18 +34,18 @@ def key_hash(wallet_key: str) -> str:
 
 
 def is_key(wallet_key: str, hashed: str) -> bool:
-    """Return whether the hash is that of the walletKey, in constant time."""
+    """Return whether the hash belongs to the walletKey. The comparison takes constant time."""
     return hmac.compare_digest(key_hash(wallet_key).encode(), hashed.encode())
 
 
 def public_of(wallet_key: str) -> bytes:
-    """Return the X25519 public key of a walletKey: 32 octets."""
+    """Return the X25519 public key of a walletKey, 32 octets long."""
     return _private(wallet_key).public_key().public_bytes_raw()
 
 
 def seal_to(public: bytes, clear: bytes, identity: str) -> bytes:
-    """Encrypt octets for the owner of a walletKey. public: the result of `public_of`. identity: name of the row, such
-    as `dids/7/key`."""
+    """Encrypt octets for the owner of a walletKey. public: the result of `public_of`. identity: the name of the row,
+    such as `dids/7/key`."""
     ephemeral, nonce = X25519PrivateKey.generate(), secrets.token_bytes(_NONCE)
     own_public = ephemeral.public_key().public_bytes_raw()
     shared = ephemeral.exchange(X25519PublicKey.from_public_bytes(public))

@@ -22,7 +22,7 @@ _LISTED = (
 
 
 def add(tx: Tx, new: NewWallet, wallet_key: str, token_id: int, at: int) -> int:
-    """Add a wallet, and return its id. Conflict: the domain has a wallet with that address."""
+    """Add a wallet, and return its id. Conflict: the domain already has a wallet with that address."""
     wallet_id = tx.value(
         int,
         "insert into wallets (domain_id, username, email, email_key, url, key_hash, public_key, token_id, created_at) "
@@ -77,6 +77,6 @@ def page(tx: Tx, stretch: Stretch, search: str = "") -> tuple[list[ListedWallet]
 
 
 def public_key(tx: Tx, domain_id: int, wallet_id: int) -> bytes | None:
-    """Return a wallet's public key, under which values are sealed. None: the domain has no such wallet."""
+    """Return a wallet's public key, to which values are sealed, or None if the domain has no such wallet."""
     sql = "select public_key from wallets where id = :id and domain_id = :d"
     return tx.value(bytes, sql, id=wallet_id, d=domain_id)

@@ -26,7 +26,7 @@ from sallyport.web.scope import Caller
 
 FIRST_PAGE: Final = Page(0, 1000)
 LONGEST_PAGE: Final = 2 << 20
-"""Maximum size of the credentials that one poll delivers, in octets."""
+"""Maximum total size of the credentials that one poll delivers, in octets."""
 REVOKED: Final = "the credential is revoked"
 
 
@@ -41,7 +41,7 @@ class Wallets:
         self._clock = clock
 
     async def register(self, tenant_id: int, new: NewWallet) -> Registered:
-        """Register a person's wallet. Conflict: the domain has a wallet with that address."""
+        """Register a person's wallet. Conflict: the domain already has a wallet with that address."""
         wallet_key, at = new_wallet_key(), self._clock()
 
         def work(tx: Tx) -> Registered:
@@ -54,8 +54,8 @@ class Wallets:
         return await self._store.write(work)
 
     async def reset(self, tenant_id: int, domain_id: int, wallet_id: int) -> Registered:
-        """Give a lost wallet another walletKey and token. The former ones become invalid at once, and holders' keys
-        that were sealed under them are lost. Raises NotFound."""
+        """Give a lost wallet another walletKey and token. The former walletKey and token become invalid at once, and
+        holders' keys that were sealed to the walletKey are lost. Raises NotFound."""
         wallet_key, at = new_wallet_key(), self._clock()
 
         def work(tx: Tx) -> Registered:
@@ -79,9 +79,9 @@ class Wallets:
         return await self._store.search(lambda tx: repo.page(tx, stretch, search))
 
     async def assign(self, tenant_id: int, pairs: Sequence[tuple[int, int]]) -> int:
-        """Assign credentials to wallets. If an entry fails, nothing is changed. Return the number of new assignments.
-        pairs: ids of a wallet and a credential. Raises NotFound. Conflict: a credential is revoked, expired, or in
-        another wallet."""
+        """Assign credentials to wallets. If one assignment fails, nothing is changed. Return the number of new
+        assignments. pairs: pairs of the ids of a wallet and a credential. Raises NotFound. Conflict: a credential is
+        revoked, expired, or in another wallet."""
         at = self._clock()
         return await self._store.write(lambda tx: sum(assign_in(tx, tenant_id, *pair, at) for pair in pairs))
 
@@ -91,7 +91,7 @@ class Wallets:
         """Return the wallet with that e-mail address and key, one page of its credentials, ordered by id, and the
         total. A page ends before a credential that would exceed LONGEST_PAGE.
 
-        Unauthenticated: no such wallet. Raises Forbidden, TooMany.
+        Unauthenticated: there is no such wallet. Raises Forbidden, TooMany.
         """
         wallets = await self._store.read(lambda tx: repo.by_email(tx, caller.tenant_id, email))
         wallet = guard.check_key(self._tries, caller, wallets, wallet_key, email)
@@ -140,8 +140,8 @@ class Wallets:
 
 
 def assign_in(tx: Tx, tenant_id: int, wallet_id: int, credential_id: int, at: int) -> bool:
-    """Assign a credential to a wallet. Return False if the wallet has it already. Raises NotFound. Conflict: the
-    credential is revoked, expired or in another wallet, or the DID of its holder is deleted."""
+    """Assign a credential to a wallet. Return False if the wallet already has the credential. Raises NotFound.
+    Conflict: the credential is revoked, expired or in another wallet, or the DID of its holder is deleted."""
     wallet = wallet_of(tx, tenant_id, wallet_id)
     credential = credentials.get(tx, wallet.domain_id, credential_id)
     if credential is None:
@@ -165,7 +165,7 @@ def assign_in(tx: Tx, tenant_id: int, wallet_id: int, credential_id: int, at: in
 
 def paired(wallet_ids: Sequence[int], user_ids: Sequence[int], credential_ids: Sequence[int]) -> list[tuple[int, int]]:
     """Pair each credential with the wallet at the same index, or all of them with a single wallet. NotFound: a user id
-    is not that of the wallet. Invalid: the arrays have different lengths."""
+    differs from the wallet id. Invalid: the arrays have different lengths."""
     if len(wallet_ids) != len(user_ids):
         raise Invalid.about("walletId and userId need the same number of entries", "walletId", "userId")
     if list(wallet_ids) != list(user_ids):

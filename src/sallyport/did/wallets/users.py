@@ -30,7 +30,7 @@ class Assignment(Protocol):
 
     @property
     def user_ids(self) -> Sequence[int]:
-        """Return the ids of the endpoint users, which exist."""
+        """Return the ids of the endpoint users. All of these users exist."""
 
     @property
     def wallet_user_ids(self) -> Sequence[int]:
@@ -46,7 +46,7 @@ class Assignment(Protocol):
 
     @property
     def issuer_id(self) -> int:
-        """Return the id of the issuer of all the credentials; 0: any."""
+        """Return the id of the issuer that all the credentials must have; 0 for any issuer."""
 
     @property
     def several(self) -> bool:
@@ -61,7 +61,7 @@ class UserCredentials:
 
     def assign(self, tx: Tx, wanted: Assignment) -> None:
         """Assign wallets and credentials to users. NotFound: one of them, or the issuer, is not in the domain.
-        Conflict: a credential is revoked, or in another wallet."""
+        Conflict: a credential is revoked, or is in another wallet."""
         domain_id = wanted.domain_id
         for wallet_id in wanted.wallet_user_ids:
             if repo.public_key(tx, domain_id, wallet_id) is None:
@@ -83,7 +83,7 @@ class UserCredentials:
                 _link_credentials(tx, user_id, wanted)
 
     def of_users(self, tx: Tx, user_ids: Sequence[int]) -> Mapping[int, str]:
-        """Return the `urn:uuid:` of each user's newest assigned credential that is not revoked, by user id."""
+        """For each user, return the `urn:uuid:` of the newest assigned credential that is not revoked, by user id."""
         sql = (
             "select l.user_id, c.uuid from endpoint_user_credentials l join credentials c on c.id = l.credential_id "  # noqa: S608
             f"where l.user_id in {LISTED} and c.status <> 'Revoked' order by c.id"
@@ -91,7 +91,8 @@ class UserCredentials:
         return {int(str(user)): str(uuid) for user, uuid in tx.rows(sql, ids=listed(user_ids))}
 
     def type_of(self, tx: Tx, user_id: int) -> str:
-        """Return the credentialType of the user's newest credential that is not revoked; empty if there is none."""
+        """Return the credentialType of the user's newest credential that is not revoked, or an empty text if there is
+        none."""
         sql = (
             "select l.credential_type from endpoint_user_credentials l join credentials c on c.id = l.credential_id "
             "where l.user_id = :user and c.status <> 'Revoked' order by c.id desc limit 1"

@@ -17,7 +17,7 @@ class NewWallet:
 
 @dataclass(frozen=True, slots=True)
 class Wallet:
-    """A stored wallet. id: both its walletId and its user's userId. Times in microseconds."""
+    """A stored wallet. id: both its walletId and its user's userId. Times are in microseconds."""
 
     id: int
     domain_id: int
@@ -52,8 +52,8 @@ class Registered:
 
 @dataclass(frozen=True, slots=True)
 class Delivered:
-    """A credential for its holder. jwt: the credential as a token. password: a secret for the holder, which is no
-    claim."""
+    """A credential that is delivered to its holder. jwt: the credential as a token. password: the secret that only the
+    holder gets; it is not a claim."""
 
     credential: Credential
     jwt: str

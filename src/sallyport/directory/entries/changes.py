@@ -29,7 +29,7 @@ Steps = Sequence[tuple[str, str, Sequence[str]]]
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """A modification of an entry, and the name of the entry after it."""
+    """A modification of an entry, and the name that the entry has after the modification."""
 
     dn: str
     dn_key: bytes
@@ -48,12 +48,9 @@ class GroupAfter:
 
 
 def change(tx: Tx, run: Run, wanted: Change, revocations: Revocations, at: int) -> Counts | None:
-    """Change an entry.
-
-    Return None if the change takes several transactions: renaming a unit with everything below it (`rename_unit`), or
-    changing a group with many members (`group_after`). Invalid: no entry has the name, the result is not an account,
-    another entry has the new name, or a unit would be moved below itself.
-    """
+    """Change an entry. Return None if the change needs several transactions: renaming a unit with everything below it
+    (`rename_unit`), or changing a group with many members (`group_after`). Invalid: no entry has the name, the result
+    is not an account, another entry has the new name, or a unit would be moved below itself."""
     if wanted.dn_key != wanted.new_dn_key and _is_there(tx, run, wanted.new_dn_key):
         raise Invalid("an entry of that name exists")
     person = PEOPLE.find(tx, run, dn_key=wanted.dn_key)
@@ -89,8 +86,8 @@ def rename_unit(tx: Tx, run: Run, wanted: Change, at: int) -> Counts:
 
 
 def names_below(tx: Tx, run: Run, table: str, above: str, after: int) -> tuple[int, list[str]]:
-    """Read one slice of a table. Return its last id (0 for the last slice), and its names below the normalized name
-    `above`."""
+    """Read one slice of a table. Return the last id of the slice (0 if it is the last slice), and the names in the
+    slice that are below the normalized name `above`."""
     sql = f"select id, dn from {table} where directory_id = :dir and id > :after order by id limit :most"  # noqa: S608
     rows = tx.rows(sql, dir=run.directory_id, after=after, most=SLICE)
     last = int(str(rows[-1][0])) if len(rows) == SLICE else 0
@@ -98,13 +95,13 @@ def names_below(tx: Tx, run: Run, table: str, above: str, after: int) -> tuple[i
 
 
 def follow(dn: str, wanted: Change) -> Change:
-    """Return the renaming of an entry below a renamed unit. Invalid: its new name is too long."""
+    """Return the change that renames an entry below a renamed unit. Invalid: the new name of the entry is too long."""
     new_dn = moved(dn, wanted.dn, wanted.new_dn)
     return Change(dn, key_of(dn), new_dn, key_of(new_dn), ())
 
 
 def _external(external_id: str, new_dn: str) -> str:
-    """Return the identifier of an entry after its renaming."""
+    """Return the identifier that an entry has after it was renamed."""
     return f"dn:{normalized(new_dn)}" if external_id[:3] == "dn:" else external_id
 
 
@@ -135,8 +132,8 @@ def _person(tx: Tx, run: Run, known: Known, wanted: Change, at: int) -> NewPerso
 
 
 def _is_long(tx: Tx, run: Run, known: Stored, wanted: Change) -> bool:
-    """Return whether a change needs several transactions: it names many members, or the group has many members to
-    compare."""
+    """Return whether a change of a group needs several transactions. It does if it names many members, or if many
+    members of the group must be compared."""
     named = [values for _, attribute, values in wanted.steps if attribute in (*_MEMBERS, "memberuid")]
     if not named:
         return False
@@ -152,7 +149,8 @@ def _change_group(tx: Tx, run: Run, known: Stored, wanted: Change, at: int) -> C
 
 
 def group_after(tx: Tx, run: Run, known: Stored, wanted: Change) -> GroupAfter:
-    """Return a group after a change. If a part of the change was already applied, return the remaining difference."""
+    """Return the state of a group after a change. If a part of the change was already applied, joined and left contain
+    only the rest."""
     before = memberships.stated_members(tx, run.directory_id, known.dn_key)
     by_login = memberships.members_by_login(tx, run.directory_id, known.dn_key)
     by_name, name = before - by_login, known.name
@@ -190,7 +188,7 @@ def _stepped(values: Sequence[str], step: str, wanted: Sequence[str]) -> list[st
     if step == Step.REPLACE:
         return list(wanted)
     if step == Step.DELETE:
-        gone = {value.casefold() for value in wanted}  # most attributes are compared so (caseIgnoreMatch, RFC 4517)
+        gone = {value.casefold() for value in wanted}  # most attributes ignore case (caseIgnoreMatch, RFC 4517)
         return [value for value in values if value.casefold() not in gone] if wanted else []
     return list(dict.fromkeys((*values, *wanted)))
 

@@ -51,7 +51,8 @@ def touch(tx: Tx, table: Table[Stored], run: Run, known: Stored, moved: Moved) -
 
 
 def put_group(tx: Tx, run: Run, new: NewNamed, known: Stored | None, at: int) -> Counts:
-    """Write a group without its members. new.digest: NO_DIGEST unless the same transaction also writes the members."""
+    """Write a group without its members. new.digest: must be NO_DIGEST unless the same transaction also writes the
+    members."""
     if known is None:
         group_id = _insert(tx, GROUPS, run, new, at)
         _inherit(tx, run, group_id, new.name)
@@ -85,7 +86,7 @@ def put_unit(tx: Tx, run: Run, new: NewNamed, at: int) -> Counts:
 
 
 def rename_unit(tx: Tx, run: Run, known: Stored, new: NewNamed, at: int) -> Counts:
-    """Rename a unit, without the entries below it."""
+    """Rename a unit. The entries below it are not renamed."""
     _update(tx, UNITS, run, known, new, at)
     return Counts(updated=1)
 
@@ -113,8 +114,9 @@ def remove_unit(tx: Tx, known: Stored) -> Counts:
 
 
 def _inherit(tx: Tx, run: Run, group_id: int, name: str) -> None:
-    """Give a new group the mapping of a group with the same name that the directory has, or that this import has
-    removed. A group that the directory has created again keeps the mapping that an admin set for its name."""
+    """Give a new group the mapping of a group with the same name in the directory. That group may also be one that this
+    import has removed. So a group that was deleted and created again in the directory keeps the mapping that an admin
+    has set for its name."""
     key = fold(name)
     has = (
         "select mapping from directory_groups where domain_id = :d and directory_id = :dir and mapping <> '{}' "

@@ -3,9 +3,9 @@
 A row belongs to the entry that states the membership: a group that names a member (told = 0), or a member that names
 its group (told = 1). Only that entry can withdraw it.
 
-When an entry is renamed, the rows that other entries state about it are renamed too, as directories rename their own
-links. Some directories do not. So the digests of the groups that name the entry are cleared, and the next reading
-compares their members again.
+When an entry is renamed, the rows that other entries state about it are renamed too, because most directories rename
+their own links. Some directories do not rename them, so the digests of the groups that name the entry are cleared, and
+the next reading compares their members again.
 """
 
 from collections.abc import Iterable, Sequence
@@ -90,16 +90,16 @@ def forget_group(tx: Tx, directory_id: int, group_key: bytes, most: int) -> bool
 
 
 def is_taken(tx: Tx, table: str, directory_id: int, row_id: int, *keys: bytes) -> bool:
-    """Return whether another person or group has one of these names, since the entry was created again, or another
+    """Return whether another person or group has one of these names, because the entry was created again or another
     entry takes its name. table: the table of people, or of groups."""
     sql = f"select 1 from {table} where directory_id = :dir and dn_key = :key and id <> :id limit 1"  # noqa: S608
     return any(tx.rows(sql, dir=directory_id, key=key, id=row_id) for key in keys)
 
 
 def vacate_key(tx: Tx, table: str, directory_id: int, taker: int, key: bytes, since: int) -> None:
-    """Give the present holder of a key a temporary key that belongs to no name, before `taker` takes the key. So two
-    entries that swap their names keep their memberships. A holder that this import has already written keeps the key.
-    table: see `is_taken`."""
+    """Give the present holder of a key a temporary key that belongs to no name, before `taker` takes the key. In this
+    way, two entries that swap their names keep their memberships. A holder that this import has already written keeps
+    the key. table: see `is_taken`."""
     others = f"select id from {table} where directory_id = :dir and dn_key = :key and id <> :id and updated_at < :since"  # noqa: S608
     for (found,) in tx.rows(others, dir=directory_id, key=key, id=taker, since=since):
         row_id = int(str(found))
@@ -122,7 +122,7 @@ def restore_key(tx: Tx, table: str, directory_id: int, own: bytes, key: bytes) -
 
 
 def members_by_login(tx: Tx, directory_id: int, group_key: bytes) -> set[bytes]:
-    """Return the members that a group's own entry names by login name, without login names that no person has."""
+    """Return the members that a group's own entry names by login name. Login names that no person has are omitted."""
     sql = (
         "select m.member_key from directory_members m join directory_users u on u.directory_id = m.directory_id and "
         "u.uid_key = m.member_key where m.directory_id = :dir and m.group_key = :g and m.told = 0"
@@ -133,8 +133,8 @@ def members_by_login(tx: Tx, directory_id: int, group_key: bytes) -> set[bytes]:
 def rename_member(tx: Tx, directory_id: int, old: bytes, new: bytes, since: int | None = None) -> None:
     """Rename an entry in all rows where it is a member.
 
-    since: do not rename rows of entries that were written at or after this time. It is set if another entry has the old
-    or the new name.
+    since: if it is set, rows of entries that were written at or after this time are not renamed. Set it if another
+    entry has the old or the new name.
     """
     tx.execute(
         "update directory_groups set digest = :none where directory_id = :dir and dn_key in (select group_key "

@@ -19,7 +19,7 @@ from sallyport.store.search import Entry, SearchIndex
 
 _SEARCH: Final = SearchIndex("directory_users_search")
 GONE: Final = frozenset({Status.DISABLED, Status.EXPIRED})
-"""Statuses that end a person's access. LOCKED is not one of them: a lock ends soon."""
+"""The statuses that end a person's access. LOCKED is not one of them, because a lock ends soon."""
 Unindexed = list[Entry]
 """Added people that are not in the search index yet."""
 
@@ -61,7 +61,7 @@ PEOPLE: Final = Table("directory_users", Known)
 
 
 def put(tx: Tx, run: Run, new: NewPerson, revocations: Revocations, at: int, unindexed: Unindexed) -> Counts:
-    """Write a person. An added person is appended to `unindexed`, and `index_added` must follow."""
+    """Write a person. A new person is appended to `unindexed`; call `index_added` later."""
     known = PEOPLE.find(tx, run, new.external_id, new.dn_key)
     if known is None:
         unindexed.append(_add(tx, run, new, at))
@@ -74,13 +74,14 @@ def put(tx: Tx, run: Run, new: NewPerson, revocations: Revocations, at: int, uni
 
 
 def index_added(tx: Tx, unindexed: Unindexed) -> None:
-    """Add people to the search index. Call it before one of them is changed and before the transaction ends."""
+    """Add people to the search index. Call this function before one of them is changed, and before the transaction
+    ends."""
     _SEARCH.add_all(tx, unindexed)
     unindexed.clear()
 
 
 def merge_index(tx: Tx) -> None:
-    """Merge the search index. Call it at the end of each transaction that has changed people."""
+    """Merge the search index. Call this function at the end of each transaction that has changed people."""
     _SEARCH.merge(tx)
 
 
@@ -108,7 +109,8 @@ def update(tx: Tx, run: Run, known: Known, new: NewPerson, revocations: Revocati
 
 
 def touch(tx: Tx, run: Run, known: Known, moved: Moved, revocations: Revocations, at: int) -> Counts:
-    """Mark a person as unchanged. Write a new name or status, which can change without a change of the entry."""
+    """Mark a person as unchanged. Write the name and the status if they have changed: they can change while the entry
+    does not."""
     dn_key, status = moved.dn_key or known.dn_key, moved.status or known.status
     if (dn_key, status) == (known.dn_key, known.status):
         return PEOPLE.mark(tx, run, known)
@@ -173,7 +175,7 @@ def remap(tx: Tx, user_id: int, domain_id: int, mapping: FieldMapping, at: int) 
     tx.execute(sql, id=user_id, mapping=mapping.digest, at=at, **columns)
     _search_again(tx, domain_id, known, columns)
     if columns["name"] != known.name:
-        # Names from the directory stay. A name that only the former mapping made is deleted.
+        # Names from the directory are kept. A name that came only from the former mapping is deleted.
         own = {fold(value) for attribute in ALIASES for value in attributes.get(attribute, ())}
         aliases = [key for key in names_of(tx, user_id) if key != fold(known.name) or key in own]
         _replace_names(tx, domain_id, user_id, columns["name"], (known.login, *aliases))
@@ -263,7 +265,7 @@ def _revoke_inactive(
 
 
 def _revoke(tx: Tx, run: Run, names: Sequence[str], revocations: Revocations, reason: str) -> None:
-    """Revoke the access of a person, unless another directory of the domain has an active person of that name."""
+    """Revoke the access of a person, unless another directory of the domain has an active person with that name."""
     sql = (
         "select 1 from directory_names n join directory_users u on u.id = n.user_id where n.domain_id = :d and "
         "n.name_key = :name and n.is_alias = 0 and u.status = :active and u.directory_id <> :dir"

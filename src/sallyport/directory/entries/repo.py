@@ -23,7 +23,7 @@ _USER_SELECT: Final = (
 )
 _GROUP_SELECT: Final = "select id, domain_id, directory_id, dn, name, members, mapping from directory_groups"
 MOST_GROUPS: Final = 10_000
-"""Maximum number of a person's groups. If a person has more, the groups of that person are unknown."""
+"""Maximum number of a person's groups. If a person has more groups, the person's groups count as unknown."""
 
 # All members of a group and of its nested groups. `union` drops repeated rows, so that cycles of groups end.
 INSIDE: Final = (
@@ -54,8 +54,8 @@ class Principal:
 
 
 def users(tx: Tx, stretch: Stretch, search: str, *, cloud: bool = False) -> tuple[list[User], int]:
-    """Return one page of a domain's people, sorted by id, and the number of matches. cloud: only people of cloud
-    directories."""
+    """Return one page of a domain's people, sorted by id, and the number of matches. cloud: whether to return only
+    people of cloud directories."""
     if not cloud:
         if search:
             return _USERS_SEARCH.page(tx, User, _USER_SELECT, stretch, search)
@@ -99,7 +99,7 @@ def users_of_group(tx: Tx, of: Group, stretch: Stretch, search: str) -> tuple[li
 
 
 def users_of_directory(tx: Tx, directory_id: int, limit: int) -> list[User]:
-    """Return the first people of a directory."""
+    """Return at most `limit` people of a directory, those with the lowest ids."""
     return tx.all(User, f"{_USER_SELECT} where directory_id = :dir order by id limit :n", dir=directory_id, n=limit)
 
 
@@ -109,14 +109,15 @@ def has_people(tx: Tx, directory_id: int) -> bool:
 
 
 def shows_nobody(tx: Tx, run: Run) -> bool:
-    """Return whether the directory has stored people, and the import has found none of them."""
+    """Return whether people of the directory are stored, but the import has found none of them."""
     seen = "select 1 from directory_users where directory_id = :dir and seen = :job limit 1"
     return has_people(tx, run.directory_id) and not tx.rows(seen, dir=run.directory_id, job=run.job_id)
 
 
 @dataclass(frozen=True, slots=True)
 class Missing:
-    """The number of entries that an import has not found, and the number of entries known before it."""
+    """The number of entries that an import has not found, and the number of entries that were stored before the
+    import."""
 
     missing: int
     known: int
@@ -175,7 +176,8 @@ def names_of_own_groups(tx: Tx, user: User) -> list[str]:
 
 
 def all_groups(tx: Tx, principal: Principal) -> frozenset[str] | None:
-    """Return the names of a person's groups and of all groups that contain them. None: too many (MOST_GROUPS)."""
+    """Return the names of a person's groups and of all groups that contain them, or None if there are too many
+    (MOST_GROUPS)."""
     sql = (
         f"{_ABOVE}select g.name from (select k from above limit :most) as known left join directory_groups g "
         "on g.directory_id = :dir and g.dn_key = known.k"
@@ -185,9 +187,11 @@ def all_groups(tx: Tx, principal: Principal) -> frozenset[str] | None:
 
 
 def principals(tx: Tx, domain_id: int, keys: Sequence[str]) -> list[Principal]:
-    """Return the people that a login name refers to. keys: folded names, the given name first.
+    """Return the people that a login name refers to. keys: the folded names; the first one is the name as the user gave
+    it.
 
-    People with the first key as login name take precedence. Otherwise any key may be a login name or an alias.
+    People with the first key as login name take precedence. If there are none, each key may be a login name or an
+    alias.
     """
     select = (
         "select u.id, u.directory_id, u.dn, u.status, u.name from directory_names n "
@@ -225,8 +229,8 @@ class Counted:
 
 
 def counted(tx: Tx, directory_id: int, after: int, limit: int) -> list[Counted]:
-    """Count the direct members of groups of a directory: stored people and groups. after: the last id of the previous
-    page."""
+    """Count the direct members of a directory's groups. Only stored people and groups are counted. after: the last id
+    of the previous page."""
     sql = (
         "select g.id, g.members, (select count(*) from (select u.id, 0 as kind from directory_members m join "
         "directory_users u on u.directory_id = m.directory_id and u.dn_key = m.member_key "
@@ -274,7 +278,8 @@ def attributes_wanted(tx: Tx, directory_id: int, mapping: str) -> frozenset[str]
 
 
 def must_fit(tx: Tx, directory_id: int, fields: Mapping[str, str]) -> None:
-    """Check that a directory and its groups, with new fields, map at most MOST_MAPPED attributes. Raises Conflict."""
+    """Check that a directory and its groups map at most MOST_MAPPED attributes when the directory has these new fields.
+    Raises Conflict."""
     mapping = tx.value(str, "select mapping from directories where id = :id", id=directory_id) or "{}"
     wanted = attributes_wanted(tx, directory_id, mapping)
     added = {name for taken in fields.values() for name in attributes_in(taken)} - wanted

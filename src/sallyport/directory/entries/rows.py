@@ -1,4 +1,4 @@
-"""The rows of people, groups and units: how an import finds, marks and renames them."""
+"""Find, mark and rename the rows of people, groups and units during an import."""
 
 from dataclasses import dataclass, fields
 from typing import Final, Generic, TypeVar
@@ -8,7 +8,7 @@ from sallyport.directory.imports.job import Counts, Run
 from sallyport.store.model import Tx
 
 NO_DIGEST: Final = b""
-"""The digest of an entry that the next reading must write again. It differs from every other digest."""
+"""The digest of an entry that the next reading must write again. No real entry has this digest."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +55,7 @@ class Table(Generic[RowT]):
         return found
 
     def mark(self, tx: Tx, run: Run, known: RowT) -> Counts:
-        """Mark an unchanged row as found by the import."""
+        """Mark a row that has not changed as found by the import."""
         if run.marks and known.seen != run.job_id:
             tx.execute(f"update {self.name} set seen = :job where id = :id", job=run.job_id, id=known.id)  # noqa: S608
         return Counts(skipped=1)

@@ -1,9 +1,9 @@
 """Write a prepared file to the store, in transactions so short that logins do not wait for them.
 
-A transaction writes one batch of entries (`store.slices`) and stores the position, from which an interrupted import
-continues. A large group, and a change of many members, take several transactions; only the last one stores the group's
-digest. Renaming a unit takes several too: the entries below it are renamed first and the unit last, so that a restart
-finds the remaining entries by the old name.
+A transaction writes one batch of entries (`store.slices`) and stores the position in the file. An interrupted import
+continues from this position. A large group, and a change of many members, take several transactions; only the last one
+stores the group's digest. Renaming a unit takes several too: the entries below it are renamed first and the unit last,
+so that a restart finds the remaining entries by the old name.
 """
 
 import json
@@ -51,7 +51,8 @@ _TABLES: Final = ("directory_users", "directory_groups", "directory_units")
 
 @dataclass(frozen=True, slots=True)
 class Item:
-    """An entry of a prepared file. end: number of lines up to the entry's last. members: keys of a group's members."""
+    """An entry of a prepared file. end: the number of lines of the file up to the last line of the entry. members: the
+    keys of a group's members."""
 
     end: int
     line: Line
@@ -60,8 +61,8 @@ class Item:
 
 @dataclass(slots=True)
 class _Batch:
-    """The work of one transaction. done: number of written items. unindexed: added people that are not in the search
-    index yet."""
+    """The work of one transaction. done: the number of written items. unindexed: added people that are not in the
+    search index yet."""
 
     done: int = 0
     counts: Counts = field(default_factory=Counts)
@@ -70,7 +71,8 @@ class _Batch:
 
 
 class Applier:
-    """The writer of prepared entries. changed: called with the id of the domain after each change."""
+    """The writer of prepared entries. changed: a function that is called with the id of the domain after each
+    change."""
 
     def __init__(self, store: Store, revocations: Revocations, clock: Clock, changed: Callable[[int], None]) -> None:
         self._store = store
@@ -272,12 +274,13 @@ class Applier:
 
 
 _Put = Callable[[Tx, T, _Batch], Counts | None]
-"""Write one entry. Return None if the entry needs another transaction; the caller then calls again."""
+"""A function that writes one entry. It returns None if the entry needs another transaction; the caller then calls it
+again."""
 
 
 def _some(tx: Tx, run: Run, entries: Sequence[T], put: _Put[T], position: Callable[[int], int] | None = None) -> _Batch:
-    """Write some entries and count the results. Write fewer entries if other writers wait. position: returns the
-    position in the file for a number of written entries."""
+    """Write some entries in one transaction and count the results. If other writers wait, write fewer entries.
+    position: a function that returns the position in the file after a given number of written entries."""
     batch = _Batch()
     for entry in one_batch(tx, entries):
         done = put(tx, entry, batch)
@@ -294,7 +297,7 @@ def _some(tx: Tx, run: Run, entries: Sequence[T], put: _Put[T], position: Callab
 
 
 def _before_large_group(items: Sequence[Item]) -> Sequence[Item]:
-    """Return the items before the first large group."""
+    """Return the items that precede the first large group."""
     for place, item in enumerate(items):
         if len(item.members) > MOST:
             return items[:place]
@@ -326,7 +329,7 @@ def _unseen(tx: Tx, run: Run, table: str, after: int) -> list[int]:
 
 
 async def _items(file: BinaryIO, position: int) -> AsyncGenerator[list[Item], None]:
-    """Yield the entries of a file, some at a time. position: number of lines to skip."""
+    """Yield the entries of a file in lists. position: number of lines to skip."""
     await trio.to_thread.run_sync(_skip, file, position)
     while items := await trio.to_thread.run_sync(_read, file, position):
         position = items[-1].end

@@ -1,8 +1,8 @@
 """Start the child process that prepares a file (`convert`).
 
-The file may come from a hostile tenant. The child runs in isolated mode (`python -I`) with an empty environment: it
-imports nothing from the current directory, and it does not inherit the master key. It sets its own limits for CPU time
-and memory before it opens the file.
+The file may come from a hostile tenant. The child runs in isolated mode (`python -I`) with an empty environment. So it
+imports nothing from the current directory, and does not inherit the master key. It sets its own limits for CPU time and
+memory before it opens the file.
 """
 
 import json
@@ -28,7 +28,7 @@ log = structlog.get_logger()
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """The limits of a child process. cpu_s: CPU time in seconds. octets: size of the address space."""
+    """The limits of a child process. cpu_s: the CPU time in seconds. octets: the size of the address space."""
 
     cpu_s: int = 900
     octets: int = 1 << 30
@@ -39,14 +39,15 @@ LIMITS: Final = Limits()
 
 @dataclass(frozen=True, slots=True)
 class Prepared:
-    """The number of entries in a prepared file. skipped: the number of entries that are not a person, group or unit."""
+    """The number of entries in a prepared file. skipped: the number of entries that were omitted, because they are not
+    a person, group or unit."""
 
     total: int
     skipped: int
 
 
 async def prepare(kind: str, source: Path, target: Path, mapped: Collection[str], limits: Limits) -> Prepared:
-    """Prepare a file in a child process. kind: ldif or spool. Invalid: the file has an error, or a limit was
+    """Prepare a file in a child process. kind: `ldif` or `spool`. Invalid: the file has an error, or a limit was
     exceeded."""
     arguments = [kind, str(source), str(target), ",".join(sorted(mapped)), str(limits.cpu_s), str(limits.octets)]
     try:

@@ -31,12 +31,12 @@ class Collector:
         self._readers = readers
 
     def keep_secret(self, tx: Tx, job_id: int, secret: bytes) -> None:
-        """Store the password of a job's bind until the job ends."""
+        """Store the password with which a job binds. It is kept until the job ends."""
         repo.set_secret(tx, job_id, self._vault.seal(secret, _identity(job_id)))
 
     async def collect(self, store: Store, job: Job, directory: Directory, mapped: Collection[str]) -> None:
-        """Read a directory into a file. store: for the writes of this job. Refused, OSError: the reading failed, and
-        nothing has changed."""
+        """Read a directory into a file. store: the store that this job writes to. Refused, OSError: the reading failed,
+        and nothing has changed."""
         read = self._readers.get(directory.kind)
         if read is None:
             raise Invalid(f"a directory of the kind {directory.kind} is not read by the service")
@@ -59,8 +59,8 @@ class Collector:
             raise
 
     def _append(self, name: str, entries: Sequence[Entry], at: int) -> int:
-        """Append entries to a file. Return the number of octets. Invalid: the file is too large. Raises StoreFull,
-        OSError."""
+        """Append entries to a file. Return the number of octets that were appended. Invalid: the file is too large.
+        Raises StoreFull, OSError."""
         octets = gathered(entries)
         if at + len(octets) > self.largest:
             raise Invalid(f"an import reads at most {self.largest >> 20} MiB from a directory")

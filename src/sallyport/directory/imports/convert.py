@@ -1,10 +1,10 @@
 """Prepare a file of entries: `python -I -m ... ldif|spool SOURCE TARGET MAPPED CPU_S OCTETS`.
 
-Parsing 100,000 entries keeps the interpreter busy for seconds, and logins would wait. So a child process (`child`)
-reads SOURCE and writes one line of TARGET for each entry (`lines`). TARGET appears when all of SOURCE has been read, so
-a file with an error imports nothing. The child prints one JSON object: `{"total", "skipped"}`, or `{"error"}` with a
-message for an admin. MAPPED: the attributes of mappings, separated by commas. CPU_S, OCTETS: limits of CPU time (in
-seconds) and of memory.
+Parsing 100,000 entries keeps the interpreter busy for seconds, and logins would have to wait. So a child process
+(`child`) reads SOURCE and writes one line of TARGET for each entry (`lines`). TARGET appears only after all of SOURCE
+has been read, so that nothing is imported from a file with an error. The child prints one JSON object: `{"total",
+"skipped"}`, or `{"error"}` with a message for an admin. MAPPED: the attributes of mappings, separated by commas. CPU_S,
+OCTETS: limits of CPU time (in seconds) and of memory.
 """
 
 import json
@@ -109,12 +109,12 @@ class Converter:
             self._fail(f"{place}: {entry.dn}" if place else getattr(entry, "dn", ""), error, entry)
 
     def _change(self, line: Line) -> None:
-        """Write the people whose primary groups were not known, and then a change of a stored entry."""
+        """Write the people whose primary groups were not known yet, and then the line of a change to a stored entry."""
         self._finish()
         self._write(iter([line]))
 
     def _finish(self) -> None:
-        """Prepare the people in `later`, since all groups before this point are known."""
+        """Prepare the people in `later`, because now all groups before this point are known."""
         if not self._later.tell():
             return
         self._later.seek(0)
@@ -126,8 +126,8 @@ class Converter:
         self._later.truncate()
 
     def _fail(self, where: str, error: Invalid, entry: Entry | None = None) -> None:
-        """Write a line for an entry that cannot be used. The stored form of `entry` stays, since the directory has the
-        entry."""
+        """Write a line for an entry that cannot be used. The stored form of `entry` is kept, because the directory
+        still has the entry."""
         self._write(prepared(Problem(where, str(error), getattr(entry, "external_id", ""))))
 
     def _write(self, lines: Iterator[Line]) -> None:
@@ -137,7 +137,8 @@ class Converter:
 
 
 def _renamed(record: Renaming) -> Line:
-    """Return the line of a renaming, with the changes of attributes that it implies. Invalid: a name is not valid."""
+    """Return the line that renames an entry, including the changes of attributes that the new name implies. Invalid: a
+    name is not valid."""
     superior = record.superior
     own, *parents = parsed(record.dn) or [[]]
     if superior is None:

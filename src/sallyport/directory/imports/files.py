@@ -1,7 +1,8 @@
-"""The files of imports: uploads, runs of agents and readings, in a folder of the data directory until their job ends.
+"""The files of imports: uploads, runs of agents, and readings. A file is in a folder of the data directory until its
+job ends.
 
-A file has a random name, which is stored in the job's row. A file whose name is in no row was left by a crash. It is
-deleted when the service starts.
+A file has a random name, which is stored in the job's row. If the name of a file is in no row, a crash has left the
+file, and it is deleted when the service starts.
 """
 
 import os
@@ -18,7 +19,7 @@ from sallyport.base.errors import StartError, StoreFull
 
 FOLDER: Final = "directory"
 ROOM: Final = 256 << 20
-"""Octets of disk space that an import leaves free, since logins fail when the disk is full."""
+"""Disk space that an import leaves free, in octets. Logins fail when the disk is full."""
 LARGEST: Final = 1 << 30
 """Maximum size of a file, in octets."""
 PREPARED: Final = ".lines"
@@ -56,12 +57,12 @@ class ImportFiles:
         return self._folder / (name + PREPARED)
 
     def before(self, name: str) -> Path:
-        """Return the path of the file with the members before the import (`finish.Losses`)."""
+        """Return the path of the file that stores the group members before the import (`finish.Losses`)."""
         return self._folder / (name + BEFORE)
 
     def append(self, name: str, octets: bytes, at: int) -> None:
-        """Cut off the file at offset `at`, since octets after it were left by a crash, and append octets. The file is
-        on disk on return. Raises OSError."""
+        """Cut off the file at offset `at`, because a crash may have left octets after it, and append octets. The file
+        is on disk on return. Raises OSError."""
         descriptor = os.open(self.path(name), os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC, 0o600)
         with os.fdopen(descriptor, "wb") as file:
             file.truncate(at)
@@ -95,8 +96,8 @@ class ImportFiles:
             self._new.discard(name)
 
     def keep_only(self, names: Collection[str], spare_s: float = 0) -> None:
-        """Delete all files except the named ones and those created since the start. spare_s: keep younger ones too,
-        which another worker may be writing."""
+        """Delete all files except the named ones and those created after the service started. spare_s: files that are
+        younger than this number of seconds are also kept, because another worker may be writing them."""
         kept = {each for name in (*names, *self._new) for each in (name, name + PREPARED, name + BEFORE)}
         if self._folder.is_dir():
             for path in self._folder.iterdir():

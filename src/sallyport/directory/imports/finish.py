@@ -32,8 +32,8 @@ _PersonMapping = tuple[int, FieldMapping]
 
 
 class Finisher:
-    """The update of mapped fields and member counts. changed: called with the id of the domain after each change of
-    people."""
+    """The update of mapped fields and member counts. changed: a function that is called with the id of the domain after
+    each change of people."""
 
     def __init__(self, store: Store, clock: Clock, changed: Callable[[int], None]) -> None:
         self._store = store
@@ -41,8 +41,8 @@ class Finisher:
         self._changed = changed
 
     async def finish(self, run: Run, *, counts: bool) -> None:
-        """Update the fields and member counts that are outdated. counts: count people with changed fields as updated.
-        Raises StoreError."""
+        """Update the fields and member counts that are outdated. counts: people with changed fields are counted here as
+        updated. Raises StoreError."""
         own = await self._mappings_of_people(run)
         base, after = run.mapping.digest, 0
         while found := await self._store.read(
@@ -63,7 +63,7 @@ class Finisher:
         await self._count(run)
 
     async def _mappings_of_people(self, run: Run) -> dict[int, FieldMapping]:
-        """Return the mapping of each person in a group that has a mapping, by person id."""
+        """For each person in a group that has a mapping, return this mapping, by person id."""
         found = dict[int, FieldMapping]()
         for group in await self._store.read(partial(repo.groups_with_mapping, directory_id=run.directory_id)):
             mapping = FieldMapping(json.loads(group.mapping)).over(run.mapping)
@@ -99,13 +99,13 @@ class Finisher:
 
 
 class Losses:
-    """The end of the sessions of people who lost a group that gives access. They were members before the import, and
-    are not members after it.
+    """Ends the sessions of people who have lost a group that gives access: they were members before the import, and are
+    not members after it.
 
-    Members are compared over the whole import, not entry by entry. Removing a nested group from its parent also removes
-    people from the parent. Moving a person between two groups of one parent does not. The members before the import are
-    stored in a file next to the import's file, so that they survive a restart. A domain without such groups costs
-    nothing.
+    The members before and after the whole import are compared, not the changes of single entries. For example, removing
+    a nested group from its parent removes its people from the parent too, but moving a person between two groups of one
+    parent does not. The members before the import are stored in a file next to the import's file, so that they survive
+    a restart. A domain without such groups needs none of this work.
     """
 
     def __init__(self, store: Store, files: ImportFiles, revocations: Revocations) -> None:
@@ -114,7 +114,7 @@ class Losses:
         self._revocations = revocations
 
     async def note(self, job: Job) -> None:
-        """Store the members of the groups that give access, unless they were stored before a restart. Raises
+        """Store the members of the groups that give access, unless they were already stored before a restart. Raises
         StoreError, OSError."""
         path = self._files.before(job.file)
         if await trio.to_thread.run_sync(path.exists):
@@ -151,8 +151,8 @@ class Losses:
 
 
 def _lost(tx: Tx, directory_id: int, group: str, before: Names) -> list[tuple[int, list[str]]]:
-    """Return the people who were in a group and are no longer in it. group: the folded name, by which rules know the
-    group; several groups may have it."""
+    """Return the people that were in a group and are no longer in it. group: the folded name of the group, which login
+    rules use; several groups may have this name."""
     groups = [group_id for group_id, name in repo.groups_of_directory(tx, directory_id) if fold(name) == group]
     after = {user_id for group_id in groups for user_id in repo.everyone_in(tx, group_id, directory_id)}
     return [(int(user_id), names) for user_id, names in before.items() if int(user_id) not in after]

@@ -1,8 +1,6 @@
-"""The jobs of nodes that are gone: another node starts readings again. An uploaded file, or the run of an agent, is
-lost with its node, so its import fails unless the node comes back soon.
-
-It also runs on a single node: its database may be a copy of one that several nodes used.
-"""
+"""Take over the jobs of nodes that are gone. Another node starts their readings again. An uploaded file, or the run of
+an agent, is lost with its node, so its import fails unless the node comes back soon. The handover also runs on a single
+node, because its database may be a copy of a database that several nodes used."""
 
 from functools import partial
 from typing import Final
@@ -18,11 +16,12 @@ from sallyport.store.model import Store, Tx
 
 LOOK_S: Final = 5.0
 RESTART_US: Final = 300 * SECOND
-"""Time for a node to come back before an import of its file fails."""
+"""Time within which a node must come back, before an import of a file on this node fails."""
 
 
 class Handover:
-    """The handover of jobs. One node runs it for all. store: refuses writes of a node that does not lead."""
+    """The handover of jobs. One node runs it for all. store: a store that refuses the writes of a node that is not the
+    leader."""
 
     def __init__(self, store: Store, cluster: Cluster, jobs: Jobs) -> None:
         self._store = store

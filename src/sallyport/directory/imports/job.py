@@ -50,9 +50,10 @@ class Kind(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Job:
-    """A stored job. file: name of the file in `ImportFiles`. complete: remove the entries that the source does not
-    have. source, errors: JSON. position: number of written lines of the prepared file. removals: a value of `Removals`.
-    node_id: the node that has the file and runs the job; 0 for any. Times in microseconds."""
+    """A stored job. file: name of the file in `ImportFiles`. complete: whether to remove the entries that the source
+    does not have. source, errors: JSON. position: the number of lines of the prepared file that are written. removals:
+    a value of `Removals`. node_id: the node that has the file and runs the job; 0 for any node. Times are in
+    microseconds."""
 
     id: int
     tenant_id: int
@@ -90,7 +91,8 @@ class Job:
 
 @dataclass(frozen=True, slots=True)
 class NewJob:
-    """A new job. source: JSON of settings that replace the directory's own. secret: the secret for these settings."""
+    """A new job. source: the settings that replace the directory's own, as JSON. secret: the secret that belongs to
+    these settings."""
 
     directory_id: int
     kind: Kind
@@ -102,13 +104,13 @@ class NewJob:
 
 
 ATTRIBUTES: Final = "attributes"
-"""The name of the setting in `Source.settings` with the attributes of all mappings, separated by commas."""
+"""The name of the setting in `Source.settings` that lists the attributes of all mappings, separated by commas."""
 
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """A directory to read over a network. kind: the kind of the directory. settings: named as in `SaveDirectory`, and
-    ATTRIBUTES."""
+    """A directory to read over a network. kind: the kind of the directory. settings: the settings, which are named as
+    in `SaveDirectory`, and ATTRIBUTES."""
 
     domain_id: int
     kind: str
@@ -119,21 +121,22 @@ class Source:
 
 
 Read: TypeAlias = Callable[[Source, str, bool], AbstractAsyncContextManager[AsyncIterator[Batch]]]
-"""Read a directory, given the source, the cursor of the last reading, and whether to read everything. Return a context
-manager of batches. SallyportError: the reading failed, and its batches are discarded."""
+"""A function that reads a directory. It gets the source, the cursor of the last reading, and whether to read
+everything. It returns a context manager of batches. SallyportError: the reading failed, and its batches are
+discarded."""
 
 
 Check: TypeAlias = Callable[[Source], Awaitable[int]]
-"""Try a directory: connect, log in, and read the first accounts. Return their number. SallyportError: the reason why
-the directory cannot be read."""
+"""A function that tries a directory: it connects, logs in, and reads the first accounts. It returns their number.
+SallyportError: the reason why the directory cannot be read."""
 
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """The state that the transactions of an import share. marks: mark each entry that the source has, and remove the
-    unmarked entries at the end. mapped: the attributes in the mappings of the directory and its groups. started_at:
-    microseconds. former: the mappings of groups that this import has removed, by folded name; a group that it adds
-    again gets its mapping back. A restart loses them."""
+    """The state that the transactions of an import share. marks: whether to mark each entry that the source has, and to
+    remove the unmarked entries at the end. mapped: the attributes in the mappings of the directory and its groups.
+    started_at: the time in microseconds. former: the mappings of groups that this import has removed, by folded name; a
+    group that the import adds again gets its former mapping. A restart loses `former`."""
 
     domain_id: int
     directory_id: int
@@ -148,8 +151,8 @@ class Run:
 
 @dataclass(frozen=True, slots=True)
 class Moved:
-    """The present name and status of an unchanged entry; empty: not known. They differ from the stored ones if a unit
-    above the entry was renamed, or if the status has changed with time."""
+    """The present name and status of an unchanged entry; a value that is not known is empty. They differ from the
+    stored values if a unit above the entry was renamed, or if the status has changed with time."""
 
     dn: str
     dn_key: bytes
@@ -158,7 +161,7 @@ class Moved:
 
 @dataclass(slots=True)
 class Counts:
-    """Numbers of entries by result."""
+    """The number of entries for each result."""
 
     added: int = 0
     updated: int = 0
@@ -181,8 +184,8 @@ class Counts:
 
 
 class Revocations(Protocol):
-    """The revocation of access. It ends the sessions of users after the transaction, in domains that are configured to
-    do so."""
+    """The revocation of access. After the transaction, it ends the sessions of the users in domains that disconnect on
+    revocation."""
 
     def revoke(self, tx: Tx, domain_id: int, names: Sequence[str], reason: str) -> None:
         """Revoke the access of users of a domain. reason: text for the admin."""

@@ -1,7 +1,8 @@
-"""The lines of a prepared file. Each is a JSON array: an entry ready to be written, which saves work in the service.
+"""The lines of a prepared file. A line is a JSON array with an entry that can be written without further parsing.
 
 Names are hashed to keys of 16 octets, and members are compared by key. An unchanged entry is recognized by the digest
-of all its values. The lines with a group's members follow the group, at most MEMBERS in a line.
+of all its values. The lines with a group's members follow the line of the group; a line has at most MEMBERS
+members.
 
     ["p", external_id, dn, dn_key, uid_key, name, aliases, status, group_keys, attributes, digest]
     ["g", external_id, dn, dn_key, name, digest, number of "m" lines that follow]   ["m", [member_key, ...]]
@@ -26,11 +27,11 @@ Line = list[object]
 MEMBERS: Final = 500
 MOST_GROUPS: Final = 2_000
 MOST_ALIASES: Final = 64
-"""Maximum numbers of groups and of aliases in a person's entry. A login reads as many groups."""
+"""Maximum numbers of groups and of aliases in a person's entry. A login also reads at most this number of groups."""
 KEY_OCTETS: Final = 16
 UID: Final = "uid:"
 ID: Final = "id:"
-# The directory changes these at each login or replication, without a change of the person.
+# The directory changes these attributes at each login or replication, although the person has not changed.
 _VOLATILE: Final = frozenset(
     {
         "authtimestamp", "badpasswordtime", "badpwdcount", "dscorepropagationdata", "entrycsn", "lastlogoff",
@@ -46,7 +47,7 @@ def encoded(line: Line | Wire) -> bytes:
 
 
 def gathered(entries: Iterable[Entry]) -> bytes:
-    """Return the octets of a reading's file for some entries."""
+    """Return some entries in the form in which a reading's file stores them."""
     return b"".join(encoded(line) for entry in entries for line in to_wire(entry))
 
 
@@ -54,8 +55,8 @@ def gathered(entries: Iterable[Entry]) -> bytes:
 
 
 def key_of(name: str) -> bytes:
-    """Return the key of a name, 16 octets. name: a distinguished name in any spelling, `uid:` and a login name, or
-    `id:` and an identifier of a cloud directory. Invalid: any other text."""
+    """Return the key of a name, which has 16 octets. name: a distinguished name in any spelling, `uid:` followed by a
+    login name, or `id:` followed by an identifier of a cloud directory. Invalid: the name is any other text."""
     own = name.casefold() if name.startswith((UID, ID)) else normalized(name)
     if not own:
         raise Invalid("it has no name")
@@ -102,7 +103,7 @@ def prepared(entry: Entry) -> Iterator[Line]:
 
 def person_line(person: Person, group_keys: Sequence[str]) -> Line:
     """Return the line of a person. group_keys: keys of the person's groups, in hexadecimal. Invalid: the name is not
-    valid, or the person has more groups or aliases than one short transaction writes."""
+    valid, or the person has more groups or aliases than one short transaction can write."""
     if len(group_keys) > MOST_GROUPS or len(person.aliases) > MOST_ALIASES:
         raise Invalid(f"it names more than {MOST_GROUPS:,} groups, or has more than {MOST_ALIASES} further names")
     attributes = {name: list(values) for name, values in sorted(person.attributes.items()) if name not in _VOLATILE}

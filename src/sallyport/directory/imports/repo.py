@@ -23,7 +23,7 @@ _OPEN: Final = "j.state in ('QUEUED', 'RUNNING')"
 
 
 def add(tx: Tx, domain_id: int, new: NewJob, at: int, node_id: int) -> int:
-    """Add a job; return its id. node_id: the node that must run it; 0 for any."""
+    """Add a job; return its id. node_id: the node that must run the job; 0 for any node."""
     job_id = tx.value(
         int,
         "insert into directory_jobs (domain_id, directory_id, kind, state, file_name, file, complete, source, "
@@ -62,8 +62,8 @@ def of_directory(tx: Tx, directory_id: int, limit: int) -> list[Job]:
 
 
 def waiting(tx: Tx, node_id: int, busy: Collection[int], held: Mapping[int, int], most: int) -> list[Job]:
-    """Return the next job of each domain that is not busy, oldest first, unless another node has it. held: number of
-    running jobs by tenant. most: maximum number of running and returned jobs of a tenant."""
+    """Return the next job of each domain that is not busy, oldest first, unless another node has it. held: the number
+    of running jobs by tenant. most: the maximum number of a tenant's running and returned jobs together."""
     sql = (
         "select min(j.id), j.domain_id, d.tenant_id from directory_jobs j join domains d on d.id = j.domain_id "
         f"where {_OPEN} group by j.domain_id, d.tenant_id order by min(j.id)"
@@ -101,7 +101,7 @@ def open_removal(tx: Tx, directory_id: int) -> int | None:
 
 
 def last_done(tx: Tx) -> list[tuple[int, int]]:
-    """Return each domain's id with the end of its last successful job, in microseconds."""
+    """Return the id of each domain with the time at which its last successful job ended, in microseconds."""
     sql = "select domain_id, max(ended_at) from directory_jobs where state = 'DONE' group by domain_id"
     return [(row[0], row[1]) for row in tx.rows(sql) if isinstance(row[0], int) and isinstance(row[1], int)]
 
@@ -123,7 +123,7 @@ def secret(tx: Tx, job_id: int) -> bytes | None:
 
 
 def begin(tx: Tx, job_id: int, at: int, node_id: int) -> bool:
-    """Mark a job as running on a node; return False if it has ended, or if another node has it."""
+    """Mark a job as running on a node; return False if the job has ended, or if another node has it."""
     sql = (
         "update directory_jobs set state = 'RUNNING', started_at = coalesce(started_at, :at), message = '', "
         "node_id = :node where id = :id and state in ('QUEUED', 'RUNNING') and node_id in (0, :node)"
@@ -132,7 +132,8 @@ def begin(tx: Tx, job_id: int, at: int, node_id: int) -> bool:
 
 
 def must_own(tx: Tx, job_id: int, node_id: int) -> None:
-    """Raise LeaseLost unless a node runs a job: it may have been cancelled, or taken over by another node."""
+    """Raise LeaseLost unless the given node runs the job. The job may have been cancelled, or another node may have
+    taken it over."""
     sql = f"select 1 from directory_jobs j where j.id = :id and j.node_id = :node and {_OPEN}"
     if not tx.rows(sql, id=job_id, node=node_id):
         raise LeaseLost(f"import {job_id} was cancelled or taken over by another node")
@@ -148,7 +149,7 @@ def of_other_nodes(tx: Tx, alive: Collection[int]) -> list[Job]:
 
 
 def release(tx: Tx, job_id: int) -> None:
-    """Let any node run a job from its first step."""
+    """Queue a job again, so that any node can run it from its first step."""
     tx.execute(
         "update directory_jobs set state = 'QUEUED', node_id = 0, file = '', position = 0, total = 0, skipped = 0, "
         "failed = 0, errors = '[]' where id = :id",
@@ -163,14 +164,14 @@ def collected(tx: Tx, job_id: int, file: str, cursor: str, *, complete: bool) ->
 
 
 def prepared(tx: Tx, job_id: int, total: int, skipped: int) -> None:
-    """Set the numbers of entries in a prepared file, unless lines of it are already written."""
+    """Set the numbers of entries in a prepared file, unless some of its lines are already written."""
     sql = "update directory_jobs set total = :total, skipped = :skipped where id = :id and position = 0"
     tx.execute(sql, id=job_id, total=total, skipped=skipped)
 
 
 def progress(tx: Tx, job_id: int, position: int | None, counts: Counts, errors: Sequence[tuple[str, str]] = ()) -> None:
-    """Add the results of a transaction to the job, in the same transaction. position: number of written lines; None:
-    unchanged."""
+    """Add the results of a transaction to the job, in the same transaction. position: the number of written lines; if
+    None, it does not change."""
     columns: dict[str, Value] = {
         "added": counts.added,
         "updated": counts.updated,
@@ -213,7 +214,7 @@ def stop(tx: Tx, job_id: int) -> None:
 
 
 def confirm(tx: Tx, job_id: int) -> bool:
-    """Queue a job again after its confirmation. Return False if the job does not wait for one."""
+    """Queue a job again after an admin has confirmed it. Return False if the job does not wait for a confirmation."""
     sql = (
         "update directory_jobs set state = 'QUEUED', removals = :confirmed, message = '', ended_at = null, node_id = 0 "
         "where id = :id and state = 'FAILED' and removals = :stopped"
@@ -222,7 +223,7 @@ def confirm(tx: Tx, job_id: int) -> bool:
 
 
 def purge(tx: Tx, domain_id: int, keep: int) -> None:
-    """Delete the ended jobs of a domain. keep: number of latest jobs to keep."""
+    """Delete the ended jobs of a domain, except the latest ones. keep: the number of jobs to keep."""
     sql = (
         "delete from directory_jobs where domain_id = :d and state not in ('QUEUED', 'RUNNING') and id <= coalesce("
         "(select id from directory_jobs where domain_id = :d order by id desc limit 1 offset :keep), 0)"

@@ -1,8 +1,9 @@
-"""Choose the jobs to run: one at a time for a domain, two for a tenant. Of all jobs, two write at a time.
+"""Choose the jobs to run: at most one at a time for a domain, and two for a tenant. Of all jobs, at most two
+write at the same time.
 
-A directory decides how long its reading takes, and may never end it. So a reading takes no place that another tenant
-could use. Writing ends when all entries are written. So all tenants share the two places for writers, in the order of
-their requests.
+A directory decides how long its reading takes, and may delay it without end. So a reading never takes a place that
+another tenant could use. Writing ends when all entries are written. So all tenants share the two places for writers, in
+the order of their requests.
 """
 
 from collections import Counter
@@ -28,7 +29,8 @@ class _Running:
 
 
 class Scheduler:
-    """The running jobs of this node. node_id: returns its id. writers: the limit of jobs that write."""
+    """The running jobs of this node. node_id: returns the id of the node. writers: limits the number of jobs that write
+    at the same time."""
 
     def __init__(self, node_id: Callable[[], int]) -> None:
         self._node_id = node_id
@@ -37,12 +39,12 @@ class Scheduler:
         self._domains: set[int] = set()
 
     def due(self) -> Work[list[Job]]:
-        """Return the query for the jobs that may start now. `begin` must be called for each of them."""
+        """Return the query for the jobs that may start now. Call `begin` for each of these jobs."""
         held = Counter(each.tenant_id for each in self._running.values())
         return partial(repo.waiting, node_id=self._node_id(), busy=frozenset(self._domains), held=held, most=AT_ONCE)
 
     def begin(self, job: Job) -> None:
-        """Register a job that starts. `domain_taken` must follow."""
+        """Register a job that starts. Call `domain_taken` after it."""
         self._domains.add(job.domain_id)
         self._running[job.id] = _Running(job.tenant_id, trio.CancelScope())
 

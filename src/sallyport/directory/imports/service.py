@@ -2,13 +2,13 @@
 
 A job has three steps, and a restart continues with the step that was not completed:
 
-1. The source is stored in a file: an upload, an agent's run, or a directory that the service reads (`collect`).
+1. The source is stored in a file. It is an upload, an agent's run, or a directory that the service reads (`collect`).
 2. A child process prepares the file.
 3. The prepared lines are written, and the position is stored in the job's row.
 
-A job that runs when the service stops stays RUNNING in the store, and continues after the start.
+If the service stops while a job runs, the job keeps the state RUNNING in the store, and continues after the next start.
 
-Of several nodes, each runs the jobs whose files it has, and takes jobs without a file (`handover`).
+If there are several nodes, each node runs the jobs whose files it has, and also jobs without a file (`handover`).
 """
 
 import json
@@ -69,21 +69,21 @@ TOO_MANY_WAIT: Final = f"{MOST_WAITING} imports of the domain have not ended: wa
 KEPT: Final = 200
 """Number of latest jobs of a domain that are kept."""
 FEW_REMOVALS: Final = 20
-"""Fewer removals than this need no confirmation. Otherwise, removals of more than half of the known entries need
-one."""
+"""A job needs a confirmation if it would remove at least this number of entries and more than half of the known
+entries."""
 LOOK_S: Final = 5.0
 SUCCEEDED_S: Final = 60.0
 AGAIN_S: Final = 5.0
 UNFINISHED_S: Final = 3600.0
-"""Age up to which a file without a row may be an upload to another worker."""
+"""Age in seconds up to which a file without a row is kept, because another worker may be receiving it as an upload."""
 
 log = structlog.get_logger()
 
 
 class Jobs:
-    """The jobs of all domains; `run` runs them. readers: one for each kind of directory. changed: called with the id of
-    each domain that an import has changed. cluster: this node among the others. limits: limits of the child process
-    that prepares a file."""
+    """The jobs of all domains; `run` runs them. readers: the reader of each kind of directory. changed: a function that
+    is called with the id of each domain that an import has changed. cluster: the nodes, of which this node is one.
+    limits: limits of the child process that prepares a file."""
 
     def __init__(
         self,
@@ -141,7 +141,7 @@ class Jobs:
         return await self._store.read(lambda tx: repo.page(tx, domain_id, offset, limit))
 
     async def cancel(self, job: Job) -> None:
-        """Cancel a job. Entries that it has written stay. Conflict: the job has ended."""
+        """Cancel a job. Entries that it has already written are kept. Conflict: the job has ended."""
 
         def work(tx: Tx) -> None:
             if not repo.end(tx, job.id, State.CANCELLED, "cancelled", self._clock()):
@@ -153,8 +153,8 @@ class Jobs:
             await self._clean_up(job.id)
 
     async def confirm(self, job: Job) -> None:
-        """Continue a job that stopped before its removals. Conflict: it does not wait for a confirmation, or too many
-        jobs wait."""
+        """Continue a job that stopped before its removals. Conflict: the job does not wait for a confirmation, or too
+        many jobs wait."""
 
         def work(tx: Tx) -> None:
             if repo.open_jobs(tx, job.domain_id) >= MOST_WAITING:
@@ -167,7 +167,7 @@ class Jobs:
         self.wake()
 
     def forget(self) -> None:
-        """Cancel the running jobs, since the store was replaced."""
+        """Cancel the running jobs, because the store was replaced."""
         self._scheduler.cancel_all()
 
     # --- in the background ------------------------------------------------------------------------------------------
@@ -192,24 +192,25 @@ class Jobs:
                     await self._wake.wait()
 
     async def _show_succeeded(self) -> None:
-        """Set the metric of the last success: the import may have run on another node, or before a restart."""
+        """Set the metric of the last success from the store, because the import may have run on another node or before
+        a restart."""
         for domain_id, at in await self._store.read(repo.last_done):
             self._metrics.succeeded(domain_id, at / SECOND)
 
     def _owned(self, job: Job) -> Store:
-        """Return the store for the writes of a running job: they raise LeaseLost if another node has ended the job, or
+        """Return the store that a running job writes to. A write raises LeaseLost if another node has ended the job, or
         has taken it over."""
         if not self._cluster.is_shared:
             return self._store
         return CheckedStore(self._store, partial(repo.must_own, job_id=job.id, node_id=self._cluster.id))
 
     async def _run_job(self, job: Job) -> None:
-        """Run a job until it ends, has to wait for the store, or the service stops."""
+        """Run a job until it ends, until it must wait for the store, or until the service stops."""
         waits = False
         with self._scheduler.domain_taken(job):
             with self._scheduler.running(job):
                 waits = await self._attempt(job)
-            if waits:  # jobs of other domains start meanwhile
+            if waits:  # meanwhile, jobs of other domains can start
                 self.wake()
                 await trio.sleep(AGAIN_S)
         self.wake()
@@ -243,11 +244,11 @@ class Jobs:
 
     async def _fail(self, job: Job, message: str) -> None:
         log.warning("import_failed", job=job.id, domain=job.domain_id, error=message)
-        with suppress(StoreError, NotFound):  # its domain was removed
+        with suppress(StoreError, NotFound):  # the domain of the job was removed
             await self._owned(job).write(partial(self.end, job=job, state=State.FAILED, message=message))
 
     async def _clean_up(self, job_id: int) -> None:
-        """Count a job that has ended, end the sessions of former members, and delete its files."""
+        """Count a job that has ended in the metrics, end the sessions of former members, and delete the job's files."""
         with suppress(StoreError, OSError, NotFound):
             job = await self.get(job_id)
             if job.ended_at is not None:
@@ -308,7 +309,7 @@ class Jobs:
 
     async def _remove_directory(self, store: Store, applier: Applier, run: Run, job: Job) -> None:
         """Remove the people one by one with their access, then the groups and the units. Finally remove the directory
-        with its secret, its mapping, its schedule and its jobs, this one included."""
+        with its secret, its mapping, its schedule and its jobs, including this job."""
         await applier.remove_unseen(run)
 
         def work(tx: Tx) -> list[str]:
@@ -348,7 +349,7 @@ class Jobs:
         return message
 
     async def _too_many(self, job: Job, run: Run) -> str:
-        """Return the reason why the job must not remove the missing entries; empty if it may remove them."""
+        """Return the reason why the job must not remove the missing entries, or an empty text if it may remove them."""
         if job.removals == Removals.CONFIRMED:
             return ""
         for table, kind in (("directory_users", "users"), ("directory_groups", "groups")):
@@ -362,7 +363,7 @@ class Jobs:
         return ""
 
     def end(self, tx: Tx, job: Job, state: State, message: str) -> None:
-        """End a job, unless it has ended. `wake` should follow."""
+        """End a job, unless it has already ended. Call `wake` after the commit."""
         at = self._clock()
         if not repo.end(tx, job.id, state, message, at):
             return

@@ -2,32 +2,30 @@
 
 fields      the types of an admin's settings: URLs, names, filters, certificates
 search      search filters (RFC 4515), the attributes to request, the kind of a directory
-answers     checks and limits of a server's answers
-server      from a URL to an open, checked, encrypted stream
+answers     checks and limits a server's answers
+server      opens a checked, encrypted stream to the server of a URL
 connection  the LDAP conversation over that stream: bind, search, pages; libldap does it, through bonsai
 reader      one reading of an LDAP directory
 api         the pages of a cloud directory's HTTP API, within its rate limit
 graph       Microsoft Graph: the users and groups of Entra ID, by delta queries
 okta        Okta: users and groups, by its Users and Groups APIs
 
-libldap holds the interpreter lock while it connects and negotiates TLS: a directory that hangs would stop the whole
-service. So `server` makes the network connection, with time limits, a check of the addresses and Python's TLS. libldap
-connects to a local socket of this process, and `connection` relays the octets.
+libldap holds the interpreter lock while it connects and negotiates TLS, so a directory that hangs would stop the whole
+service. Therefore `server` makes the network connection, with time limits, a check of the addresses and Python's TLS.
+libldap connects to a local socket of this process, and `connection` relays the octets.
 
 Cloud directories are read through their public APIs with the credentials of an application. They have no distinguished
-names: an entry is named "id:" and its identifier. Their attributes get the names that LDAP has for them, so that one
-mapping of fields serves all directories.
+names, so the name of an entry is "id:" followed by its identifier. Attributes get the names that they have in LDAP, so
+that one mapping of fields works for all directories.
 """
 
 from sallyport.base.errors import SallyportError
 
 
 class ReadError(SallyportError):
-    """A reading that ended early. Entries that it has not mentioned are not removed. The message is for an admin,
-    without secrets.
-
-    retry_after_s: the Retry-After of the directory, in seconds; 0: none.
-    """
+    """The error for a reading that ended early. Entries that it has not mentioned are not removed. The message is for
+    an admin and has no secrets. retry_after_s: the Retry-After of the directory in seconds; 0 if the directory has sent
+    none."""
 
     def __init__(self, message: str, *, retry_after_s: float = 0.0) -> None:
         super().__init__(message)

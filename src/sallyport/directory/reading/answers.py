@@ -1,8 +1,8 @@
-"""An LDAP server's answers, checked before libldap gets them (RFC 4511 section 4.1.1, X.690 section 8).
+"""Check an LDAP server's answers before libldap gets them (RFC 4511 section 4.1.1, X.690 section 8).
 
 The server may belong to a hostile tenant. libldap and its bindings decode all entries of an answer at once while they
-hold the interpreter lock. Some messages end the process: a control without a value, or an extended response in place of
-a search result.
+hold the interpreter lock. Some messages crash the process: a control without a value, or an extended response instead
+of a search result.
 
 So this module splits the octets into messages. It decodes the entries itself, in a thread if there are many octets, and
 passes none of them to libldap. It passes a result on only if the result is expected, has the exact form, and is within
@@ -19,7 +19,8 @@ from typing import Final
 _MESSAGE: Final = 0x30
 _SHORT: Final = 0x80
 _LONG_TAG: Final = 0x1F
-"""Low bits of a tag that takes several octets (X.690 section 8.1.2.4). LDAP has no such tag, but libldap parses it."""
+"""The low bits that mark a tag of several octets (X.690 section 8.1.2.4). LDAP has no such tag, but libldap parses
+it."""
 _INTEGER, _OCTETS, _ENUMERATED, _SEQUENCE, _SET = 0x02, 0x04, 0x0A, 0x30, 0x31
 _BIND_RESPONSE: Final = 0x61
 _SEARCH_ENTRY: Final = 0x64
@@ -31,20 +32,22 @@ _AFTER_RESULT: Final = frozenset({_REFERRAL, 0x87})  # referral, serverSaslCreds
 _NUMBERS: Final = frozenset({_INTEGER, _ENUMERATED})
 _PAGE: Final = b"1.2.840.113556.1.4.319"  # RFC 2696
 _KEPT_CONTROLS: Final = {_BIND_RESPONSE: b"1.3.6.1.4.1.42.2.27.8.5.1", _SEARCH_DONE: _PAGE}
-"""The control that is passed on with each kind of message. With a bind response: draft-behera-ldap-password-policy."""
+"""The type of the control that is passed on with each kind of message. For a bind response, it is the control of
+draft-behera-ldap-password-policy."""
 _POLICY_TAGS: Final = frozenset({0xA0, 0x81})  # warning, error
 _MOST_WITHOUT_ENTRY: Final = 64 << 10
-"""Maximum size of a message without its entry, in octets. libldap takes 15 ms for referrals of this size."""
+"""Maximum size of a message without its entry, in octets. libldap takes 15 ms to parse referrals of this size."""
 
 
 class TooLarge(Exception):
-    """An answer exceeds a limit. The message is for an admin, without values of the directory."""
+    """The error for an answer that exceeds a limit. The message is for an admin and has no values of the directory."""
 
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """Limits of answers. octets, messages, values: maximum numbers in the answer to one request. message: maximum size
-    of one message in octets. entry_values, attributes: maximum numbers in one entry."""
+    """Limits of answers. octets, messages, values: the maximum numbers of them in the answer to one request. message:
+    the maximum size of one message in octets. entry_values, attributes: the maximum numbers of values and attributes in
+    one entry."""
 
     octets: int
     messages: int
@@ -57,17 +60,18 @@ class Limits:
 LOGIN: Final = Limits(
     octets=256 << 10, messages=256, message=256 << 10, values=4_000, entry_values=2_000, attributes=64
 )
-"""Limits for the search of a login: one entry with the names of its groups."""
+"""Limits for the search during a login, which returns one entry with the names of its groups."""
 READING: Final = Limits(octets=64 << 20, messages=10_000, message=16 << 20, values=2_000_000, entry_values=200_000)
 """Limits for a page of an import: 100 entries, which may be large groups. A value takes 60 octets of memory in addition
 to its size."""
 SHORT: Final = 16 << 10
-"""Maximum number of octets that are parsed on the event loop, in 2 ms. More octets are parsed in a thread."""
+"""Maximum number of octets that are parsed on the event loop, which takes 2 ms. More octets are parsed in a thread."""
 
 
 @dataclass(frozen=True, slots=True)
 class RawEntry:
-    """An undecoded entry. values: octets by the attribute's description in lower case, which may have options."""
+    """An entry whose values are not decoded. values: the octets of the values by attribute description. A description
+    is in lower case and may have options."""
 
     dn: str
     values: Mapping[str, tuple[bytes, ...]]
@@ -75,7 +79,7 @@ class RawEntry:
 
 @dataclass(slots=True)
 class _Answer:
-    """The received part of an answer. number: the messageID (RFC 4511), as encoded."""
+    """The received part of an answer. number: the encoded messageID (RFC 4511)."""
 
     number: bytes = b""
     octets: int = 0
@@ -85,8 +89,8 @@ class _Answer:
 
 
 class Answers:
-    """The messages of one connection. The first one answers a bind. exceeded: the error of the first limit that an
-    answer has exceeded."""
+    """The messages that the server sends on one connection. The first one answers a bind. exceeded: the error of the
+    first limit that an answer has exceeded."""
 
     def __init__(self, limits: Limits) -> None:
         self._limits = limits
@@ -97,17 +101,18 @@ class Answers:
 
     @property
     def entries(self) -> list[RawEntry]:
-        """Return the entries of the answer to the last request. They are complete once libldap has the result."""
+        """Return the entries of the answer to the last request. The list is complete when libldap has the result."""
         return self._answer.entries
 
     def request(self, octets: bytes | bytearray) -> None:
-        """Begin the answer to a request. octets: the request, as sent. The rest of an earlier answer is dropped."""
+        """Prepare to receive the answer to a request. octets: the request, as it is sent. The rest of an earlier answer
+        is dropped."""
         message = memoryview(octets)
         _, start, end = _element(message, _element(message, 0)[1])
         self._answer = _Answer(bytes(message[start:end]))
 
     def is_short(self, part: bytes | bytearray) -> bool:
-        """Return whether `feed` is quick enough for the event loop."""
+        """Return whether `feed` takes this part quickly enough to be called on the event loop."""
         return len(self._pending) + len(part) <= SHORT
 
     def feed(self, part: bytes | bytearray) -> bytes:
@@ -143,7 +148,8 @@ class Answers:
         return b"".join(ready)
 
     def _checked(self, message: memoryview) -> bytes:
-        """Return the message for libldap, without superfluous controls; empty if libldap gets nothing."""
+        """Return the message for libldap, without superfluous controls. Return an empty result if libldap must not get
+        the message."""
         answer = self._answer
         _, begin, _ = _element(message, 0)
         _, first, at = _expected(message, begin, _INTEGER)  # the messageID
@@ -199,7 +205,8 @@ class Answers:
 
 
 def message_size(octets: bytes | bytearray) -> int | None:
-    """Return the size of the LDAP message that begins here; None if its length is incomplete (X.690 section 8.1.3)."""
+    """Return the size of the LDAP message at the start of these octets, or None if its length field is incomplete
+    (X.690 section 8.1.3)."""
     if len(octets) < 2:
         return None
     if octets[1] < _SHORT:
@@ -220,7 +227,7 @@ def _check_result(message: memoryview, at: int, end: int) -> None:
 
 
 def _kept_control(message: memoryview, at: int, wanted: bytes | None) -> bytes:
-    """Return the control of the type `wanted` from the end of a message; empty if there is none."""
+    """Return the control of the type `wanted` from the end of a message. Return an empty result if there is none."""
     _, start, end = _expected(message, at, _CONTROLS)
     _require(end == len(message))
     for tag, first, last in _elements(message, start, end):

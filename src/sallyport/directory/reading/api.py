@@ -25,14 +25,13 @@ MOST_PAGES: Final = 200_000
 _SOONER_S: Final = 60.0
 
 Authorize = Callable[[bool], Awaitable[str]]
-"""Return the Authorization header. True requests a new token, since the API has refused the last one."""
+"""A function that returns the Authorization header. The argument True requests a new token, because the API has refused
+the last one."""
 
 
 class AccessToken:
     """The access token of an application (RFC 6749 section 4.4). It is requested when it is missing or about to expire.
-
-    form: returns the body of the token request. refused: the error message for a refusal.
-    """
+    form: returns the body of the token request. refused: the error message if the request is refused."""
 
     def __init__(self, client: Client, path: str, form: Callable[[], Mapping[str, str]], refused: str) -> None:
         self._client = client
@@ -43,7 +42,7 @@ class AccessToken:
         self._until = 0.0
 
     async def __call__(self, renew: bool) -> str:
-        """Return the Authorization header. renew: request another token. Raises ReadError, ProviderError."""
+        """Return the Authorization header. renew: whether to request another token. Raises ReadError, ProviderError."""
         if renew or trio.current_time() >= self._until:
             answer = await exchange(self._client, "POST", self._path, data=self._form())
             if answer.status_code != 200:
@@ -57,7 +56,8 @@ class AccessToken:
 
 
 class Pages:
-    """The requests of one reading. client: HTTP client of the API's origin. Links to other origins are not followed."""
+    """The requests of one reading. client: the HTTP client for the API's origin. Links to other origins are not
+    followed."""
 
     def __init__(self, client: Client, authorize: Authorize) -> None:
         self._client = client
@@ -67,7 +67,8 @@ class Pages:
     async def get(
         self, url: str, params: Mapping[str, str] | None = None, headers: Mapping[str, str] | None = None
     ) -> httpx.Response:
-        """Return an answer with status 404, 410, or below 400. Raises ReadError, ProviderError."""
+        """Return the answer to a GET request if its status is 404, 410 or below 400. Raises ReadError,
+        ProviderError."""
         renew = False
         self._asked += 1
         if self._asked > MOST_PAGES:
@@ -100,7 +101,7 @@ def _refusal(status: int) -> str:
 
 
 def texts(value: object) -> list[str]:
-    """Return the texts of a JSON value: the value itself, or those in an array."""
+    """Return the texts in a JSON value, which is either a text or an array."""
     values = value if isinstance(value, list) else [value]
     return [each.encode(errors="replace").decode() for each in values if isinstance(each, str)]
 

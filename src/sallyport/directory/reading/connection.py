@@ -1,7 +1,7 @@
 """One LDAP conversation over an open stream: a bind, then searches.
 
 libldap connects to a Unix socket in a directory of mode 0700. The directory is removed as soon as libldap has
-connected, before the first octet to the server, so that a process that is killed during a slow answer leaves no file.
+connected, and before any octet is sent to the server. So a process that is killed during a slow answer leaves no file.
 
 Two tasks relay the octets between that socket and the server. So no call of libldap blocks: it connects at once and
 never waits for input. Closing the connection ends all waits. Referrals are neither followed nor returned.
@@ -68,8 +68,8 @@ class Policy(Enum):
 
 
 class Refusal(Exception):
-    """The error for a request that the directory has refused. code: the result code (RFC 4511). policy: the state in
-    the password policy control."""
+    """The error for a request that the directory has refused. code: the result code (RFC 4511). policy: the state of
+    the account in the password policy control."""
 
     def __init__(self, code: int, text: str, policy: Policy | None = None) -> None:
         super().__init__(text)
@@ -85,8 +85,8 @@ class Entry:
     values: Mapping[str, tuple[str, ...]]
 
     def of(self, attribute: str) -> tuple[str, ...]:
-        """Return the values of an attribute, whose name is case-insensitive. Empty: the entry has no values, or they
-        may not be read."""
+        """Return the values of an attribute; its name is case-insensitive. Return no values if the entry has none, or
+        if they may not be read."""
         return self.values.get(attribute.lower(), ())
 
 
@@ -99,7 +99,7 @@ class Account:
 
 
 class Connection:
-    """A bound connection. has_policy: the server has answered the password policy control."""
+    """A bound connection. has_policy: whether the server has answered the password policy control."""
 
     def __init__(
         self,
@@ -120,8 +120,8 @@ class Connection:
         return not self._relay.cancel_called
 
     async def search(self, base: str, pattern: str, attributes: Sequence[str]) -> list[Entry]:
-        """Return the entries at and below a base that match a filter, at most two. Refusal: with the code SIZE_LIMIT,
-        more entries match. Raises Unreachable, TooLarge."""
+        """Return at most two entries at and below a base that match a filter. Refusal with the code SIZE_LIMIT: more
+        than two entries match. Raises Unreachable, TooLarge."""
         return await self._search(base, pattern, attributes, 2, whole_tree=True)
 
     async def read(self, dn: str, attributes: Sequence[str]) -> list[Entry]:
@@ -133,7 +133,7 @@ class Connection:
     ) -> AsyncGenerator[list[RawEntry], None]:
         """Yield pages of the entries at and below a base that match a filter (RFC 2696).
 
-        size: the number of entries of a page; a page has fewer if the server accepts only smaller pages. timeout_s:
+        size: the number of entries in a page; it is smaller if the server accepts only smaller pages. timeout_s: the
         maximum time for one page. `values` may be called between two pages. Raises Refusal, Unreachable, TooLarge.
         """
         import bonsai
@@ -155,7 +155,8 @@ class Connection:
     async def _first_page(
         self, base: str, pattern: str, attributes: Sequence[str], size: int, timeout_s: float
     ) -> ldapsearchiter:
-        """Begin a paged search. OpenLDAP refuses a page above its `size.pr`: halve the page until it fits."""
+        """Begin a paged search. OpenLDAP refuses a page that is larger than its `size.pr`. So the page size is halved
+        until the server accepts it."""
         import bonsai
 
         scope = bonsai.LDAPSearchScope.SUBTREE
@@ -169,7 +170,7 @@ class Connection:
                 size //= 2
 
     async def values(self, dn: str, attributes: Sequence[str], *, timeout_s: float) -> RawEntry | None:
-        """Return one undecoded entry if it may be read. Raises Refusal, Unreachable, TooLarge."""
+        """Return one entry with undecoded values if it may be read. Raises Refusal, Unreachable, TooLarge."""
         with trio.move_on_after(timeout_s):
             found = await self._found(dn, "(objectClass=*)", attributes, 1, whole_tree=False)
             return next(iter(found), None)
@@ -211,9 +212,9 @@ async def bind(
 ) -> Connection:
     """Bind once over a stream. The connection owns the stream, which is closed if the bind fails.
 
-    nursery: runs the relay until the connection is closed. account: None to stay anonymous. limits: limits of the
-    server's answers. turns: limits the number of answers that one pass of the event loop reads. asks_policy: send the
-    password policy control. Raises Refusal, Unreachable, TooLarge.
+    nursery: runs the relay until the connection is closed. account: the account of the bind, or None for an anonymous
+    bind. limits: the limits of the server's answers. turns: limits the number of answers that one pass of the event
+    loop reads. asks_policy: whether to send the password policy control. Raises Refusal, Unreachable, TooLarge.
     """
     relay, answers = trio.CancelScope(), Answers(limits)
     try:
@@ -237,12 +238,12 @@ async def _bind(
     *,
     asks_policy: bool,
 ) -> tuple[TrioLDAPConnection, object]:
-    """Return the bound connection and the password policy control. Raises the bindings' errors; OSError: no local
-    socket."""
+    """Return the bound connection and the password policy control. Raises the bindings' errors. OSError: there is no
+    local socket."""
     import bonsai
 
     # Distinguished names come from the directory and go back to it unchanged. The check in the bindings is disabled:
-    # it fails a whole search for a legal name with a # inside (RFC 4514 section 2.4), and splits names at a semicolon.
+    # it makes a whole search fail if a legal name contains a # (RFC 4514 section 2.4), and splits names at a semicolon.
     bonsai.LDAPDN._dnregex = _ANY
     with ExitStack() as until_connected, trio.CancelScope() as attempt:
         directory = mkdtemp(prefix="sallyport-")
@@ -259,8 +260,8 @@ async def _bind(
         until_connected.callback(os.unlink, path)
         listener.listen(1)
         nursery.start_soon(_relay_octets, listener, stream, relay, answers, turns, until_connected.close)
-        # A thread of the bindings uses a socket of this attempt until libldap has connected, which happens at once. An
-        # earlier cancellation would close that socket.
+        # A thread of the bindings uses a socket of this attempt until libldap has connected, which happens at once. If
+        # the attempt were cancelled earlier, that socket would be closed.
         attempt.shield = True
         until_connected.callback(setattr, attempt, "shield", False)
         opened = await client.connect(is_async=True)
@@ -269,8 +270,8 @@ async def _bind(
 
 @cache
 def _connection_class() -> type[TrioLDAPConnection]:
-    """Return a class of the bindings' connection that does not block for the rest of a message, since `_relay_octets`
-    relays it in the same thread."""
+    """Return a class of the bindings' connection that does not block until the rest of a message arrives, because
+    `_relay_octets` relays that rest in the same thread."""
     from bonsai.trio import TrioLDAPConnection
 
     class Conversation(TrioLDAPConnection):  # type: ignore[misc]  # bonsai is an extra
@@ -278,7 +279,7 @@ def _connection_class() -> type[TrioLDAPConnection]:
             while True:
                 await trio.lowlevel.wait_writable(self)
                 await trio.lowlevel.wait_readable(self)
-                os.set_blocking(self.fileno(), False)  # each time, since libldap may open a new socket
+                os.set_blocking(self.fileno(), False)  # each time, because libldap may open a new socket
                 result: object = super(TrioLDAPConnection, self).get_result(msg_id)
                 if result is not None:
                     return result
@@ -297,7 +298,7 @@ async def _relay_octets(
     """Accept libldap's connection, and relay octets in both directions until one side ends.
 
     connected: called when the connection is accepted, and at the end. If the connection cannot be accepted, for example
-    without a free file descriptor, it is closed. Only this attempt ends then.
+    without a free file descriptor, it is closed. Then only this attempt fails.
     """
     try:
         with relay, suppress(OSError):
@@ -327,8 +328,8 @@ async def _relay_requests(
 async def _relay_answers(
     server: trio.abc.Stream, local: trio.abc.Stream, relay: trio.CancelScope, answers: Answers, turns: LoopTurns
 ) -> None:
-    """Relay the server's messages. Close the connection at a message over a limit: libldap keeps answers of any size in
-    memory."""
+    """Relay the server's messages. If a message exceeds a limit, close the connection, because libldap keeps answers of
+    any size in memory."""
     with suppress(*_FAILED, TooLarge, ValueError):
         while part := await server.receive_some(_CHUNK):
             await turns.take()

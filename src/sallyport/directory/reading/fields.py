@@ -1,4 +1,4 @@
-"""The types of an LDAP directory's settings, checked before anything is stored.
+"""The types that check the settings of an LDAP directory before they are stored.
 
 Error messages name the accepted values and never repeat a submitted one (`base/validation.py`).
 """

@@ -1,14 +1,14 @@
-"""Microsoft Graph: the users and groups of Entra ID.
+"""Read the users and groups of Entra ID from Microsoft Graph.
 
     POST {login}/{tenant}/oauth2/v2.0/token          client credentials (RFC 6749 section 4.4)
     GET  {graph}/v1.0/users/delta, /groups/delta     page after page by @odata.nextLink; the last has @odata.deltaLink
     GET  {graph}/v1.0/groups/{id}/members            for each group in a delta
 
 The first round of a delta query returns everything. A later round returns the changes, with `@removed` for removed
-objects. A cursor holds two links: the next round for users, and the next round for groups.
+objects. A cursor has two links: one to the next round for users, and one to the next round for groups.
 
-groups/delta distributes changes of members over several pages, and a lost part would never be noticed. So the members
-of a changed group are read in full.
+groups/delta distributes the changes of a group's members over several pages, and a lost part would not be noticed. So
+all members of a changed group are read again.
 """
 
 from __future__ import annotations
@@ -50,8 +50,8 @@ _Objects = AsyncGenerator[Sequence[object], None]
 
 @dataclass(frozen=True, slots=True)
 class GraphSource:
-    """A tenant of Entra ID, and the application that reads it. graph, login: origins, which a national cloud
-    changes."""
+    """A tenant of Entra ID, and the application that reads it. graph, login: the origins of Microsoft Graph and of the
+    login server, which differ for a national cloud."""
 
     tenant: str
     client_id: str
@@ -68,11 +68,8 @@ class GraphReader:
 
     @asynccontextmanager
     async def read(self, source: GraphSource, cursor: str = "", *, full: bool = True) -> AsyncIterator[Batches]:
-        """Yield the batches of one reading. Raises ReadError, also during the iteration.
-
-        cursor: the cursor of the last reading. Only changes since then are read, unless `full` is set or the cursor has
-        expired.
-        """
+        """Yield the batches of one reading. Raises ReadError, also during the iteration. cursor: the cursor of the last
+        reading. Only changes after that reading are read, unless `full` is set or the cursor has expired."""
         async with self._http(source.graph) as graph, self._http(source.login) as login:
             reading = _Reading(graph, _token(login, source))
             async with aclosing(reading.batches(cursor, full=full)) as batches:
@@ -80,7 +77,7 @@ class GraphReader:
 
 
 class _Expired(Exception):
-    """A delta link has expired (HTTP 410)."""
+    """The error for a delta link that has expired (HTTP 410)."""
 
 
 def _token(login: Client, source: GraphSource) -> AccessToken:
@@ -99,7 +96,7 @@ class _Reading:
     def __init__(self, graph: Client, token: AccessToken) -> None:
         self._pages = Pages(graph, token)
         self._origin = str(graph.base_url).rstrip("/")
-        self._links: list[str] = []  # start of the next rounds
+        self._links: list[str] = []  # the links at which the next rounds start
         self._has_accounts = False
 
     async def batches(self, cursor: str, *, full: bool) -> Batches:
@@ -163,7 +160,7 @@ class _Reading:
         while link:
             answer = await self._pages.get(link)
             if answer.status_code >= 400:
-                return Gone(external_id)  # removed since the last page
+                return Gone(external_id)  # removed after the last page
             document = json_object(answer)
             members += (f"{BY_ID}{text_at(each, 'id')}" for each in _objects(document))
             link = text_at(document, "@odata.nextLink")
@@ -196,7 +193,7 @@ def _objects(document: object) -> Sequence[object]:
 
 
 def _links_of(cursor: str, origin: str) -> Sequence[str] | None:
-    """Return the links of a cursor; None if it is not a cursor of this origin."""
+    """Return the links in a cursor, or None if the text is not a cursor of this origin."""
     try:
         links = json.loads(cursor)
     except ValueError:

@@ -1,11 +1,11 @@
-"""Okta: users, groups and memberships.
+"""Read the users, groups and memberships of Okta.
 
     GET /api/v1/users, /api/v1/groups, /api/v1/groups/{id}/users     page after page by the Link header's rel="next"
 
 The reader authenticates with an API token (SSWS), or as a service application with its own key (client credentials with
-private_key_jwt, RFC 7523). Okta requires such a key for management scopes.
+private_key_jwt, RFC 7523). Okta requires a key for scopes of its management API.
 
-A reading of changes requests all updates since shortly before the last known change. It includes deactivated users. A
+A reading of changes requests all updates from shortly before the last known change. They include deactivated users. A
 deleted group is found only by the next complete reading.
 """
 
@@ -60,11 +60,9 @@ _Objects = AsyncGenerator[Sequence[object], None]
 
 @dataclass(frozen=True, slots=True)
 class OktaSource:
-    """An organization of Okta.
-
-    url: its origin, without a trailing slash. client_id: the application whose private key is the secret (RSA or P-256,
-    in PEM or as a JWK); "" if the secret is an API token. attributes: profile attributes that take precedence.
-    """
+    """An organization of Okta. url: the origin of the organization, without a trailing slash. client_id: the id of an
+    application; the secret is then the private key of this application (RSA or P-256, in PEM or as a JWK). If client_id
+    is empty, the secret is an API token. attributes: the profile attributes that take precedence."""
 
     url: str
     client_id: str
@@ -83,7 +81,7 @@ class OktaReader:
     async def read(self, source: OktaSource, cursor: str = "", *, full: bool = True) -> AsyncIterator[Batches]:
         """Yield the batches of one reading. Raises ReadError, also during the iteration.
 
-        cursor: the cursor of the last reading. Only changes since then are read, unless `full` is set.
+        cursor: the cursor of the last reading. Only changes after that reading are read, unless `full` is set.
         """
         async with self._http(source.url) as client:
             authorize: Authorize = (
@@ -149,7 +147,8 @@ def application_key(octets: bytes) -> RSAKey | ECKey:
 
 
 def key_flaw(octets: bytes) -> str:
-    """Return the accepted forms of an application's private key if a secret has none of them; otherwise return ""."""
+    """Return a text that lists the accepted forms of an application's private key if the secret has none of them.
+    Otherwise return ""."""
     try:
         application_key(octets)
     except PemError as error:
@@ -214,7 +213,7 @@ class _Reading:
         return Group(external_id, f"{BY_ID}{external_id}", name, tuple(dict.fromkeys(members)))
 
     async def _all(self, path: str, params: dict[str, str]) -> _Objects:
-        """Yield all pages of a list. The list of a removed group has none. Raises ProviderError."""
+        """Yield all pages of a list. Yield nothing for the list of a group that was removed. Raises ProviderError."""
         answer = await self._pages.get(path, params)
         while answer.status_code < 400:
             yield json_array(answer)
@@ -251,7 +250,7 @@ def _user(found: object, mapped: Collection[str]) -> Entry:
 
 
 def _moment(text: str) -> int | None:
-    """Return an ISO 8601 time in microseconds; None for other text."""
+    """Return an ISO 8601 time in microseconds, or None for any other text."""
     try:
         return from_iso(text)
     except (ValueError, OverflowError):

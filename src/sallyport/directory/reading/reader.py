@@ -1,16 +1,16 @@
-"""One reading of an LDAP directory, from the bind to the last batch.
+"""One reading of an LDAP directory, from the bind to the last batch. There are two kinds of readings:
 
-    full      the names and keys of all groups; then every account, group and unit
-    changes   the identity of every entry, to find removed, renamed and expired ones; then the changed entries
+    full      reads the names and keys of all groups; then every account, group and unit
+    changes   reads the identity of every entry, to find removed, renamed and expired ones; then the changed entries
 
 Directories have no common way to report deletions, and most show them only to administrators. Reading the identity of
 every entry works with all of them, and costs a tenth of a full reading.
 
-If a group is read too, its memberships are taken from the group: in most directories an account's memberOf changes
-without a change of the account, and a former membership would stay. The primary group, and groups outside of the base,
-are taken from the account's own entry.
+If a group is read too, its memberships are taken from the group. In most directories an account's memberOf changes
+without a change of the account, so a membership that has ended would be kept. The primary group, and groups outside of
+the base, are taken from the account's own entry.
 
-The reading ends with ReadError if the directory closes the connection, refuses a request, or shows no account at all.
+The reading ends with ReadError if the directory closes the connection, refuses a request, or returns no account at all.
 """
 
 from __future__ import annotations
@@ -77,7 +77,8 @@ PAGE_S: Final = 60.0
 MOST_ENTRIES: Final = 2_000_000
 MANY_VALUES: Final = 200
 MANY_OCTETS: Final = 64 << 10
-"""An entry with more values (MANY_VALUES), or more octets in them, is interpreted in a thread."""
+"""An entry is interpreted in a thread if it has more values than MANY_VALUES, or more octets than this in its
+values."""
 NO_ACCOUNT: Final = "the directory shows no account: the filter fits none, or this account may not read them"
 _SLICE: Final = 20
 _MOST_KNOWN: Final = 100_000
@@ -90,12 +91,10 @@ Understood = Person | Group | Unit | Problem | None
 
 @dataclass(frozen=True, slots=True)
 class LdapSource:
-    """A directory to read.
-
-    servers: the first server that answers is read. account: None for an anonymous bind. accounts: the filter of the
-    accounts (RFC 4515); all groups and units are read too. attributes: the attributes to read in addition to the usual
-    ones; they take precedence. authorities: certificates in PEM, trusted instead of the system's trust store.
-    """
+    """A directory to read. servers: the servers, of which the first one that answers is read. account: the account of
+    the bind, or None for an anonymous bind. accounts: the filter of the accounts (RFC 4515); all groups and units are
+    read too. attributes: the attributes to read in addition to the usual ones; they take precedence. authorities:
+    certificates in PEM, trusted instead of the system's trust store."""
 
     servers: Sequence[Server]
     base: str
@@ -106,8 +105,8 @@ class LdapSource:
 
 
 class LdapReader:
-    """A reader of LDAP directories. Several readings may run at the same time. trust: the TLS context; None: a context
-    with the system's trust store."""
+    """A reader of LDAP directories. Several readings may run at the same time. trust: the TLS context; if None, it is a
+    context with the system's trust store."""
 
     def __init__(self, egress: Egress, clock: Clock, trust: ssl.SSLContext | None = None) -> None:
         self._egress = egress
@@ -118,8 +117,8 @@ class LdapReader:
     async def read(self, source: LdapSource, cursor: str = "", *, full: bool = True) -> AsyncIterator[Batches]:
         """Yield the batches of one reading. Raises ReadError, also during the iteration.
 
-        cursor: the cursor of the last reading. Only changes since then are read, unless `full` is set or the cursor is
-        of another server.
+        cursor: the cursor of the last reading. Only changes after that reading are read, unless `full` is set or the
+        cursor belongs to another server.
         """
         async with self._opened(source) as reading, aclosing(reading.batches(cursor, full=full)) as batches:
             yield batches
@@ -143,7 +142,7 @@ class LdapReader:
                     yield _Reading(source, connection, self._clock())
                 finally:
                     connection.close()
-            except Exception as error:  # raised below, since a nursery would wrap it in a group
+            except Exception as error:  # raised below, because a nursery would wrap it in an exception group
                 failure = error
             nursery.cancel_scope.cancel()
         if failure is not None:
@@ -204,7 +203,7 @@ class _Reading:
         self._mapped = frozenset(map(attribute_key, source.attributes))
         self._groups: dict[str, str] = {}  # distinguished names by `Group.key`
         self._read_here: set[str] = set()  # normalized names of the groups that are read
-        self._is_read: dict[str, bool] = {}  # by the name as written, since normalizing is slow
+        self._is_read: dict[str, bool] = {}  # by the name as it is written, because normalizing is slow
         self._place = 0
         self._has_accounts = False
         self._all_stamped = True
@@ -241,8 +240,8 @@ class _Reading:
         raise ReadError(NO_ACCOUNT)
 
     async def _kind_and_place(self) -> tuple[Kind, int]:
-        """Return the kind of the directory, and the present value of its change counter; 0 if it does not count
-        changes."""
+        """Return the kind of the directory and the present value of its change counter, which is 0 if the directory
+        does not count changes."""
         root = await self._connection.values("", ROOT, timeout_s=PAGE_S)
         values = root.values if root is not None else {}
         kind = kind_of(values)
@@ -255,7 +254,8 @@ class _Reading:
                     await self._interpreted_fairly(_plain(found))
 
     async def _unchanged(self, pattern: str, kind: Kind, first: int) -> Batches:
-        """Yield the unchanged entries, and note the groups. Changed entries are omitted, since they are read later."""
+        """Yield the unchanged entries, and note the groups. Changed entries are omitted, because they are read
+        later."""
         async with aclosing(self._slices(pattern, IDENTITY)) as slices:
             async for part in slices:
                 entries = [await self._if_unchanged(_plain(found), kind, first) for found in part]
@@ -298,7 +298,8 @@ class _Reading:
                     yield page[at : at + _SLICE]
 
     async def _interpreted_fairly(self, raw: Raw, then: Callable[[Person], Person] = _same) -> Understood:
-        """Interpret an entry, in a thread if it is large. then: a function that is applied to a person."""
+        """Interpret an entry; if it is large, do so in a thread. then: a function that is applied to the result if it
+        is a person."""
         several = raw.attributes.values()
         if (
             sum(map(len, several)) > MANY_VALUES
@@ -337,7 +338,7 @@ class _Reading:
         return known
 
     def _noted_place(self, raw: Raw, kind: Kind) -> int:
-        """Return the place of an entry's last change, and keep the highest place of all entries."""
+        """Return the place of an entry's last change. Also note the highest place of all entries."""
         place = kind.place_of(next(iter(raw.attributes.get(kind.stamp.lower(), ())), b""))
         self._place = max(self._place, place)
         return place
@@ -376,7 +377,7 @@ def _identity_of(raw: Raw) -> str:
 
 
 def _place_in(cursor: str, kind: Kind) -> int | None:
-    """Return the place in a cursor; None if the cursor is of another directory."""
+    """Return the place in a cursor, or None if the cursor belongs to another directory."""
     try:
         origin, place = json.loads(cursor)
     except (ValueError, TypeError):

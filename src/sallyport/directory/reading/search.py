@@ -25,10 +25,8 @@ _ITEM: Final = re.compile(
 
 
 def checked(text: str) -> str:
-    """Return a filter in parentheses. Text without parentheses is accepted, as by most programs.
-
-    Invalid: the text is not a filter, or the filter is too long or too deep for servers.
-    """
+    """Return a filter in parentheses. Text without parentheses is also accepted, as most programs do. Invalid: the text
+    is not a filter, or is a filter that is too long or nested too deep for servers."""
     pattern = text.strip()
     if not pattern.startswith("("):
         pattern = f"({pattern})"
@@ -63,7 +61,7 @@ def _end(text: str, at: int, depth: int) -> int:
     kind = text[at + 1 : at + 2]
     if kind == "!":
         at = _end(text, at + 2, depth + 1)
-    elif kind in ("&", "|"):  # without parts they are true and false (RFC 4526)
+    elif kind in ("&", "|"):  # without parts, they mean true and false (RFC 4526)
         at += 2
         while text[at : at + 1] == "(":
             at = _end(text, at, depth + 1)
@@ -107,16 +105,16 @@ CONTENT: Final = (
 _ACTIVE_DIRECTORY: Final = b"1.2.840.113556.1.4.800"  # MS-ADTS section 3.1.1.3.4.3.1
 ROOT: Final = ("supportedCapabilities", "highestCommittedUSN", "dsServiceName", "vendorName")
 OVERLAP_S: Final = 300
-"""Seconds before the last change that are read again, since replication may bring changes with earlier times."""
+"""Time before the last change that is read again, in seconds. Replication may bring changes with earlier times."""
 
 
 @dataclass(frozen=True, slots=True)
 class Kind:
-    """The way to find the changes of a directory. A place in these changes is the value of a counter, or a time in
-    seconds.
+    """The way in which the changes of a directory are found. A place in these changes is the value of a counter, or a
+    time in seconds.
 
     origin: identifies the counter; a cursor with another origin is not used. stamp: the attribute that changes with
-    each entry. counts: the stamp is a counter, not a time.
+    each entry. counts: whether the stamp is a counter; otherwise it is a time.
     """
 
     origin: str
@@ -124,7 +122,7 @@ class Kind:
     counts: bool
 
     def first(self, since: int) -> int:
-        """Return the first place to read after a reading that ended at the place `since`."""
+        """Return the place at which the next reading starts after a reading that ended at the place `since`."""
         return since + 1 if self.counts else max(since - OVERLAP_S, 1)
 
     def written(self, place: int) -> str:
@@ -132,7 +130,7 @@ class Kind:
         return str(place) if self.counts else datetime.fromtimestamp(place, UTC).strftime("%Y%m%d%H%M%SZ")
 
     def place_of(self, stamp: bytes) -> int:
-        """Return the place that a value of the stamp means; 0 if the value is not valid."""
+        """Return the place that a value of the stamp stands for, or 0 if the value is not valid."""
         text = stamp.decode(errors="replace")
         try:
             if self.counts:
@@ -145,12 +143,12 @@ class Kind:
 def kind_of(root: Mapping[str, tuple[bytes, ...]]) -> Kind:
     """Return the kind of a directory from its root DSE (RFC 4512 section 5.1)."""
     if _ACTIVE_DIRECTORY in root.get("supportedcapabilities", ()):
-        # The counter counts the changes of one domain controller, and means nothing to another.
+        # The counter counts the changes of one domain controller, and cannot be used with another one.
         service = next(iter(root.get("dsservicename", ())), b"").decode(errors="replace")
         return Kind(f"usn {service}", "uSNChanged", counts=True)
     return Kind("time", "modifyTimestamp", counts=False)
 
 
 def everything(accounts: str) -> str:
-    """Return the filter for accounts, groups and units. Groups are included since memberships change in them."""
+    """Return the filter for accounts, groups and units. Groups are included because they state the memberships."""
     return either(accounts, GROUPS, UNITS)

@@ -1,4 +1,5 @@
-"""Connect to a directory server: resolve its URL's host, check egress, connect, encrypt."""
+"""Connect to a directory server: resolve the host of its URL, check that `egress` allows the address, connect, and
+encrypt."""
 
 from __future__ import annotations
 
@@ -32,8 +33,9 @@ _MAX_ANSWER: Final = 4096
 
 
 def split_url(url: str) -> tuple[str, str, int]:
-    """Return the scheme, the host without brackets, and the port of an LDAP URL. ValueError: another form."""
-    parts = urlsplit(url)  # removes some control characters, so `url` is checked below
+    """Return the scheme, the host without brackets, and the port of an LDAP URL. ValueError: the text is not an LDAP
+    URL."""
+    parts = urlsplit(url)  # urlsplit removes some control characters, so `url` is checked below
     if (
         not url.isprintable()
         or parts.scheme not in ("ldap", "ldaps")
@@ -56,13 +58,14 @@ def in_clear(url: str) -> bool:
 
 
 class Unreachable(Exception):
-    """A server that cannot be reached, or has closed the connection. The message is for an admin, without secrets."""
+    """The error for a server that cannot be reached, or has closed the connection. The message is for an admin and has
+    no secrets."""
 
 
 @dataclass(frozen=True, slots=True)
 class Server:
-    """One directory server. start_tls: encrypt an `ldap://` connection before the first request. trusted: the setting
-    with the trusted certificates."""
+    """One directory server. start_tls: whether to encrypt an `ldap://` connection before the first request. trusted:
+    the name of the setting with the trusted certificates."""
 
     url: str
     start_tls: bool
@@ -72,8 +75,8 @@ class Server:
         return self.url
 
     async def connect(self, trust: ssl.SSLContext, egress: Egress, report: Report) -> trio.abc.Stream:
-        """Connect to one of the server's allowed addresses; the certificate must be valid for the URL's host. Raises
-        Unreachable."""
+        """Connect to one of the server's allowed addresses. The server's certificate must be valid for the host of the
+        URL. Raises Unreachable."""
         scheme, host, port = split_url(self.url)
         stream = await _connected(host, port, egress, report)
         if scheme == "ldap" and not self.start_tls:
@@ -130,7 +133,7 @@ async def _connected(host: str, port: int, egress: Egress, report: Report) -> tr
 
 
 async def _start_tls(stream: trio.SocketStream) -> None:
-    """Request StartTLS. Octets after the answer are refused, since an attacker may have inserted them."""
+    """Request StartTLS. Octets after the answer are refused, because an attacker may have inserted them."""
     await stream.send_all(_START_TLS)
     answer = bytearray()
     while (size := message_size(answer)) is None or len(answer) < size:
@@ -144,7 +147,7 @@ async def _start_tls(stream: trio.SocketStream) -> None:
 
 
 class _NoTls(trio.BrokenResourceError):
-    """The server does not offer StartTLS."""
+    """The error for a server that does not offer StartTLS."""
 
 
 def _why(error: BaseException) -> str:

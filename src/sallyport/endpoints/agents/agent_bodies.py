@@ -111,7 +111,7 @@ class MachineAdded(Model):
 
 
 class AgentMessage(ScopedIfGiven, ABC, Generic[MessageT]):
-    """A body that is a message of base.agentwire. `reader` decodes and validates the message."""
+    """A request body that contains a message of base.agentwire. `reader` decodes and validates the message."""
 
     model_config = ConfigDict(use_attribute_docstrings=True)
 
@@ -130,7 +130,8 @@ class AgentMessage(ScopedIfGiven, ABC, Generic[MessageT]):
     @classmethod
     @abstractmethod
     def reader(cls, value: object) -> MessageT:
-        """Decode a JSON value to the message. Raises WireError, whose text names the field but not the value."""
+        """Decode a JSON value into the message. Raises WireError. The text of the error names the field but not the
+        value."""
 
     @model_validator(mode="before")
     @classmethod

@@ -35,8 +35,8 @@ class PolicyRules(Protocol):
     """The password policies of machines."""
 
     def demands(self, tx: Tx, instance_id: int, policy_ids: Sequence[int]) -> tuple[Rules, ...]:
-        """Return the rules for a password that a machine's agent generates: those of the machine's policies, and those
-        of the policies in `policy_ids`."""
+        """Return the rules for a password that a machine's agent generates. These are the rules of the machine's
+        policies and of the policies in `policy_ids`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,10 +54,10 @@ class Unhashed:
 class DesiredState:
     """The desired state of a machine.
 
-    state: the state without version and time. unfit: names of the users that the state leaves out, since no agent
-    accepts the name or the home directory, or another user has the account name, or the state is full. unhashed:
-    passwords that are missing in `state` until they have a hash. changes_at: the next time at which a grant ends, which
-    changes the state, in microseconds; None: never.
+    state: the state without version and time. unfit: the names of the users that the state leaves out, because no agent
+    accepts the name or the home directory, or because another user has the account name, or because the state is full.
+    unhashed: passwords that are missing in `state` until they have a hash. changes_at: the next time at which a grant
+    ends and changes the state, in microseconds; None if no grant ends.
     """
 
     state: State
@@ -66,8 +66,8 @@ class DesiredState:
     changes_at: int | None = None
 
     def with_password(self, at: int) -> list[str]:
-        """Return the accounts that have a password and have not expired at time `at`. Only their passwords can be
-        rotated."""
+        """Return the accounts that have a password and have not expired at time `at`. Only the passwords of these
+        accounts can be rotated."""
         return [
             user.name
             for user in self.state.users
@@ -106,8 +106,8 @@ def rotated_hash_identity(row_id: int) -> str:
 
 
 class _Capacity:
-    """The remaining capacity of a state for users. An agent refuses a state that exceeds the limits of
-    base.agentwire."""
+    """The numbers of octets, users and groups that can still be added to a state. An agent refuses a state that exceeds
+    the limits of base.agentwire."""
 
     def __init__(self, state: State) -> None:
         self._octets = MAX_PAYLOAD - len(dumps(state))
@@ -219,8 +219,8 @@ class Builder:
         return {row.account: row for row in rows}
 
     def _hash(self, person: _Person, rotated: _Rotated | None) -> str:
-        """Return the hash of the password that was set last, by the service or on the host; empty if there is none
-        yet."""
+        """Return the hash of the password that was set last, by the service or on the host. It is empty if there is
+        none yet."""
         made_at = 0
         if person.password is not None:
             stamp = password_stamp(person.password)
@@ -240,8 +240,8 @@ class Builder:
 def fingerprint(tx: Tx, policies: PolicyRules, instance_id: int) -> int:
     """Return a hash over the data from which a state is built, without the time.
 
-    It takes about a tenth of the time of building the state. It is valid only within one process, since Python's `hash`
-    differs between processes.
+    It takes about a tenth of the time of building the state. It is valid only within one process, because Python's
+    `hash` differs between processes.
     """
     people = tx.rows(_PEOPLE, i=instance_id)
     about = tx.rows(_ABOUT, i=instance_id)
@@ -275,7 +275,8 @@ def account_name(user_name: str) -> str:
 
 
 def release_names(tx: Tx, user_ids: Sequence[int]) -> int:
-    """Release the account names of a domain's users for other users, up to SLICE rows; return the number of rows.
+    """Make the account names of a domain's users free for other users. One call changes up to SLICE rows and returns
+    their number.
 
     A later user with the same name gets neither the passwords that were generated on hosts for the former user, nor the
     accounts that were taken over for the former user.

@@ -15,7 +15,7 @@ from sallyport.endpoints.groups.group import allows, ttl_seconds
 from sallyport.store.model import Tx
 
 Key = tuple[int, int]
-"""The user id and group id of a grant to a machine. The group id is 0 for a direct assignment."""
+"""The user id and the group id of a grant to a machine. For a direct assignment the group id is 0."""
 GRANTS: Final = """
 select user_id, 0 as group_id, '' as "group", '' as ttl, '' as privileged, '' as home, 0 as policy,
     '' as methods
@@ -65,8 +65,8 @@ class Grant:
 
 @dataclass(frozen=True, slots=True)
 class Access:
-    """All grants of a user to a machine. grants: pairs of a grant and its end in microseconds; None: it does not
-    end."""
+    """All grants of a user to a machine. grants: pairs of a grant and its end in microseconds. If the end is None, the
+    grant does not end."""
 
     user_id: int
     grants: tuple[tuple[Grant, int | None], ...]
@@ -132,7 +132,7 @@ def change(tx: Tx, instance_id: int, changes: Iterable[tuple[Key, bool]], at: in
 def accesses(grants: Sequence[Grant], since: Mapping[Key, int]) -> list[Access]:
     """Return the access of each user to a machine, in the order of the grants.
 
-    since: start times of the grants; a grant without a start time is left out.
+    since: the start times of the grants. A grant without a start time is left out.
     """
     by_user: dict[int, list[tuple[Grant, int | None]]] = {}
     for grant in grants:

@@ -29,8 +29,8 @@ class Keys(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Machine:
-    """The values that a machine sends to register. id: a stable id that is independent of the name, or empty. name:
-    name of the instance; empty: an address becomes the name."""
+    """The values that a machine sends to register. id: a stable id that is independent of the name, or empty. name: the
+    name of the instance; if it is empty, an address becomes the name."""
 
     id: str
     name: str
@@ -84,11 +84,12 @@ class Machines:
         self._clock = clock
 
     async def register(self, caller: Caller, domain_id: int | None, machine: Machine) -> Registered:
-        """Return the instance of a machine; add it if it is new.
+        """Return the instance of a machine. Add the instance if the machine is new.
 
-        caller: an operator gives the domain and always adds a new instance. With an enrolment key or an agent's key,
-        the existing instance of a known machine is returned. Invalid: no name and no address, or no domain. Conflict:
-        the name is taken. Unauthenticated, Forbidden: the key is refused. NotFound: the instance of the key is deleted.
+        caller: the authenticated caller. An operator gives the domain and always adds a new instance. For an enrolment
+        key or an agent's key, the existing instance of a known machine is returned. Invalid: no name and no address, or
+        no domain. Conflict: the name is taken. Unauthenticated, Forbidden: the key is refused. NotFound: the instance
+        of the key is deleted.
         """
         domain_id = domain_id if caller.domain_id is None else caller.domain_id
         if domain_id is None:
@@ -128,8 +129,8 @@ class Machines:
         return self._instances.add_in(tx, domain_id, machine.onto(NewInstance(name)))
 
     def _machine_id(self, tx: Tx, caller: Caller, domain_id: int, instance_id: int, machine: Machine) -> str:
-        """Return the machine id to store for an instance; empty if another instance has this id. With its own key, an
-        agent cannot change its stored id."""
+        """Return the machine id to store for an instance. It is empty if another instance has this id. An agent that
+        registers with its own key cannot change its stored id."""
         known = repo.get(tx, instance_id)
         if known is not None and known.machine and caller.role is Role.AGENT:
             return known.machine
@@ -137,8 +138,8 @@ class Machines:
         return machine.id if other is None or other.instance_id == instance_id else ""
 
     def _find(self, tx: Tx, domain_id: int, instance_id: int | None, machine: Machine) -> Instance | None:
-        """Return the instance of a known machine, or None. It is found by the key's instance, or by the machine id, or
-        by name. NotFound: the instance of the key is deleted."""
+        """Return the instance of a known machine, or None. The instance is found by the key's instance, by the machine
+        id, or by name. NotFound: the instance of the key is deleted."""
         if instance_id is not None:
             found = instances_repo.get(tx, domain_id, instance_id)
             if found is None:
@@ -157,6 +158,7 @@ class Machines:
 
 
 def _is_free(tx: Tx, instance: Instance, machine: Machine) -> bool:
-    """Return whether a machine may register as this instance: the instance's agent has no machine id, or the same."""
+    """Return whether a machine may register as this instance. It may if the instance's agent has no machine id or the
+    same machine id."""
     agent = repo.get(tx, instance.id)
     return agent is None or not agent.machine or agent.machine == machine.id

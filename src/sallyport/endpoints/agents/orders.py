@@ -1,7 +1,8 @@
-"""Orders to agents: to synchronize, to discover accounts, to rotate passwords; and their outcomes.
+"""Orders to agents to synchronize, to discover accounts or to rotate passwords, and the outcomes of these orders.
 
 An open order is part of the state of its machine: a waiting agent gets it within a second, an offline agent at its next
-poll. An order that is not carried out within a day fails. If an equal order is open already, that order is returned.
+poll. An order that is not carried out within a day fails. If an equal order is open already, no order is added, and the
+open order is returned.
 """
 
 from collections.abc import Iterator, Sequence
@@ -50,9 +51,10 @@ class Orders:
         """Give an order to the agents of several machines. If an entry fails, nothing is changed. Return the order of
         each machine, in the sequence of `instance_ids`.
 
-        accounts: accounts whose passwords to rotate; empty: all accounts with a password, and the order fails if there
-        are none. wait_s: time limit of the wait for the outcomes, at most MOST_WAIT_S; afterwards the orders stay open.
-        NotFound: no such agent. Invalid: a name is not the name of an account. Conflict: too many orders are open.
+        accounts: the accounts whose passwords to rotate. If it is empty, the passwords of all accounts are rotated, and
+        the order fails if no account has a password. wait_s: the time limit of the wait for the outcomes, at most
+        MOST_WAIT_S. After this time the orders stay open. NotFound: no such agent. Invalid: a name is not the name of
+        an account. Conflict: too many orders are open.
         """
         by_instance = dict.fromkeys(instance_ids, accounts)
         if kind is TriggerKind.ROTATE and not accounts:
@@ -108,7 +110,8 @@ class Orders:
                 await trio.sleep(min(CHECK_S, max(0.0, deadline - trio.current_time())))
 
     async def run(self) -> None:
-        """End overdue orders, until cancelled. One node does it for all; two would end each order once."""
+        """End overdue orders, until cancelled. One node does this for all nodes. If two nodes did it, each order would
+        still be ended only once."""
         await every(SWEEP_S, self.sweep, failure="agent_orders_not_ended")
 
     async def sweep(self) -> None:

@@ -1,12 +1,12 @@
 """The status of machines: Active, or Inactive after three missed heartbeats.
 
-Every request of an agent is a heartbeat, and so is a waiting poll. The times are in memory and go to the store every
-few seconds, in short transactions. Heartbeats that an agent missed while the service was down do not count: after a
-start, each active agent has the full time limit again.
+Every request of an agent is a heartbeat, and so is a waiting poll. The times are kept in memory, and are written to the
+store every few seconds in short transactions. Heartbeats that an agent missed while the service was down do not count:
+after a start, each active agent has the full time limit again.
 
-Of several nodes, each stores the times of the agents that it hears. An agent that moves to another node is not silent,
-so only the node with the lease decides (`watch`): an agent is silent if its stored time has not changed for the limit.
-The clocks of the nodes do not matter for that.
+If there are several nodes, each node stores the times of the agents that send it requests. An agent that moves to
+another node is not silent. Therefore only the node with the lease decides (`watch`): an agent is silent if its stored
+time has not changed during the time limit. This does not depend on the clocks of the nodes.
 """
 
 from collections.abc import Iterator
@@ -31,15 +31,15 @@ MISSES: Final = 3
 SWEEP_S: Final = 5.0
 LIMIT_US: Final = MISSES * HEARTBEAT_S * SECOND
 STORED_US: Final = LIMIT_US + int(2 * SWEEP_S * SECOND)
-"""The limit for a stored time. It is longer, since a node stores times with a delay: an agent that comes back to a node
-that still knows it is not taken for silent."""
+"""The time limit for a stored time. It is longer, because a node stores times with a delay. So an agent that returns to
+a node that still knows it is not considered silent."""
 
 log = structlog.get_logger()
 
 
 class Presence:
-    """The time of each agent's last message. The task `run` must run. states: knows which agents have a waiting
-    poll."""
+    """The time of each agent's last message. The task `run` must run. states: the states of the machines, which know
+    the agents with a waiting poll."""
 
     def __init__(
         self, store: Store, cluster: Cluster, states: States, metrics: AgentMetrics, clock: Clock = now_us
@@ -65,11 +65,13 @@ class Presence:
             await self._store.write(partial(_arrived, instance_id, at))
 
     def seen_at(self, instance_id: int, stored: int) -> int:
-        """Return the time of an agent's last message, which is now if its poll waits. stored: the time in the store."""
+        """Return the time of an agent's last message, or the present time if a poll of the agent waits. stored: the
+        time in the store."""
         return self._clock() if self._waits(instance_id) else max(stored, self._seen.get(instance_id, 0))
 
     async def load(self) -> None:
-        """Read the active agents from the store. Of several nodes, each has those that it hears. Raises StoreError."""
+        """Read the active agents from the store. If there are several nodes, each node has only the agents that send it
+        requests. Raises StoreError."""
         at = self._clock()
         self._seen = {} if self._cluster.is_shared else {each: at for each, _ in await self._active()}
         self._fresh.clear()
@@ -110,13 +112,14 @@ class Presence:
                 await self._store.write(partial(_arrived, each, seen))
 
     async def watch(self) -> None:
-        """Store the status Inactive of agents that no node hears, until cancelled. One node does it for all."""
+        """Store the status Inactive for agents that are silent on all nodes, until cancelled. One node does this for
+        all nodes."""
         self._stored.clear()
         if self._cluster.is_shared:
             await every(SWEEP_S, self.look, failure="agent_presence_not_stored")
 
     async def look(self) -> None:
-        """Store the status Inactive of agents that no node hears, once. Raises StoreError."""
+        """Store the status Inactive for agents that are silent on all nodes, once. Raises StoreError."""
         at, before = self._clock(), self._stored
         self._stored = {}
         for each, seen in await self._active():
@@ -130,7 +133,7 @@ class Presence:
 
         await in_batches(self._store, silent, end)
         for each, _ in silent:
-            await trio.lowlevel.checkpoint()  # since each log line takes time
+            await trio.lowlevel.checkpoint()  # because each log line takes time
             log.warning("agent_silent", instance=each)
 
     def _counts(self) -> tuple[int, float]:

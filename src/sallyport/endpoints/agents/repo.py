@@ -17,7 +17,7 @@ MOST_OPEN: Final = 50
 KEPT_ORDERS: Final = 50
 """Number of ended orders that are stored for a machine."""
 WHOLE_DOMAIN: Final = 0
-"""The instance_id in the row of a domain's settings. A machine's own settings override them."""
+"""The instance_id in the row of a domain's settings. A machine's own settings override the domain's settings."""
 _AGENT: Final = (
     "a.instance_id, a.domain_id, i.name, i.host_name, i.status, a.machine, a.agent_version, a.enrolled_at, a.seen_at, "
     "a.version, a.digest, a.changed_at, a.applied_version, a.applied_at, a.discovered_at, a.privileges_at"
@@ -27,8 +27,8 @@ _SELECT: Final = f"select {_AGENT} from agents a join endpoint_instances i on i.
 
 @dataclass(frozen=True, slots=True)
 class Agent:
-    """An agent and its instance. machine: the stable id that the machine has reported, or empty. version: version of
-    the desired state. applied_version: version of the state in the last report. Times in microseconds."""
+    """An agent and its instance. machine: the stable id that the machine has reported, or empty. version: the version
+    of the desired state. applied_version: the version of the state in the last report. Times are in microseconds."""
 
     instance_id: int
     domain_id: int
@@ -54,8 +54,8 @@ def get(tx: Tx, instance_id: int) -> Agent | None:
 
 
 def found(tx: Tx, instance_id: int, domain_id: int | None = None) -> Agent:
-    """Return the agent of an instance. domain_id: the domain to which the instance must belong; None: any domain.
-    Raises NotFound."""
+    """Return the agent of an instance. domain_id: the domain to which the instance must belong; if None, it may belong
+    to any domain. Raises NotFound."""
     agent = get(tx, instance_id)
     if agent is None or domain_id not in (None, agent.domain_id):
         raise NotFound(NOT_FOUND[INSTANCES])
@@ -69,8 +69,8 @@ def of_machine(tx: Tx, domain_id: int, machine: str) -> Agent | None:
 
 
 def page(tx: Tx, stretch: Stretch, status: str = "") -> tuple[list[Agent], int]:
-    """Return one page of a domain's agents, ordered by instance, and the total. status: only agents with this status;
-    empty: all."""
+    """Return one page of a domain's agents, ordered by instance, and the total. status: the status of the agents to
+    return; if it is empty, all agents are returned."""
     where = "where a.domain_id = :d" + (" and i.status = :status" if status else "")
     parameters: dict[str, Value] = {"d": stretch.domain_id, **({"status": status} if status else {})}
     rows = tx.all(
@@ -134,8 +134,8 @@ def set_status(tx: Tx, instance_ids: Iterable[int], status: str, at: int) -> Non
 
 
 def set_silent(tx: Tx, agents: Iterable[tuple[int, int]], status: str, at: int) -> None:
-    """Store the status of silent instances, given with the stored times of their last messages. Skip those whose agents
-    have sent another message."""
+    """Store the status of silent instances. They are given with the stored times of their last messages. Skip each
+    instance whose agent has sent another message since then."""
     sql = (
         "update endpoint_instances set status = :status, updated_at = :at where id = :i and exists "
         "(select 1 from agents where instance_id = :i and seen_at = :seen)"
@@ -160,7 +160,8 @@ def with_status(tx: Tx, status: str) -> list[tuple[int, int]]:
 
 
 def own_settings(tx: Tx, domain_id: int, instance_id: int = WHOLE_DOMAIN) -> dict[str, JSON]:
-    """Return the own settings of a domain or of a machine, with the field names of base.agentwire."""
+    """Return the settings that were set for a domain itself or for a machine itself. They have the field names of
+    base.agentwire."""
     sql = "select fields from agent_settings where domain_id = :d and instance_id = :i"
     found = json.loads(tx.value(str, sql, d=domain_id, i=instance_id) or "{}")
     return found if isinstance(found, dict) else {}
@@ -175,13 +176,15 @@ def store_settings(tx: Tx, domain_id: int, instance_id: int, fields: Mapping[str
 
 
 def merged_settings(tx: Tx, domain_id: int, instance_id: int) -> dict[str, JSON]:
-    """Return the settings of a domain, overridden by those of a machine. instance_id 0: only those of the domain."""
+    """Return the settings of a domain, overridden by those of a machine. If instance_id is 0, return only the settings
+    of the domain."""
     own = own_settings(tx, domain_id, instance_id) if instance_id else {}
     return {**own_settings(tx, domain_id), **own}
 
 
 def settings_of(tx: Tx, instance_id: int) -> Settings:
-    """Return the complete settings for the agent of a machine: its own, those of its domain, and the defaults."""
+    """Return the complete settings for the agent of a machine. They combine the machine's own settings, those of its
+    domain, and the defaults."""
     domain_id = tx.value(int, "select domain_id from endpoint_instances where id = :id", id=instance_id)
     return decode(Settings, merged_settings(tx, domain_id or 0, instance_id))
 
@@ -212,8 +215,8 @@ _ORDER: Final = "id, instance_id, kind, accounts, ordered_at, ended_at, error"
 
 @dataclass(frozen=True, slots=True)
 class Order:
-    """An order to an agent. accounts: accounts whose passwords to rotate. ended_at: microseconds; None while the order
-    is open. error: the reason of a failure, or empty."""
+    """An order to an agent. accounts: the accounts whose passwords to rotate. ended_at: the time of the end in
+    microseconds; None while the order is open. error: the reason of a failure, or empty."""
 
     id: int
     instance_id: int
@@ -254,7 +257,7 @@ def newest_orders(tx: Tx, instance_id: int, limit: int) -> list[Order]:
 
 
 def add_order(tx: Tx, instance_id: int, kind: TriggerKind, accounts: Sequence[str], at: int) -> int:
-    """Return the id of the open order of this kind with these accounts, which is added if there is none. Return 0 if
+    """Return the id of the open order of this kind with these accounts. If there is none, add the order. Return 0 if
     too many orders are open."""
     waiting, text = open_orders(tx, instance_id), json.dumps(sorted(set(accounts)))
     for each in waiting:

@@ -29,12 +29,13 @@ T = TypeVar("T")
 LONGEST: Final = 32_768
 """Maximum total length of the stored lists of a report or of a privilege status, in characters of JSON."""
 MOST_FORGOTTEN: Final = 20
-"""Maximum number of discovered accounts that one transaction deletes when a machine is deleted; up to 0.5 ms each."""
+"""Maximum number of discovered accounts that one transaction deletes when a machine is deleted. Deleting an account
+takes up to 0.5 ms."""
 MOST_PEOPLE: Final = 200
 """Maximum number of accounts of a machine that become users with the source `discovered`."""
 LOWEST_UID, HIGHEST_UID = 1000, 59_999
 """Lowest and highest uid of the accounts of people (login.defs(5)). Debian's system accounts have lower uids, or uids
-from 60000."""
+from 60000 on."""
 _PRIVILEGES: Final = (DriftKind.PRIVILEGE, DriftKind.SUDOERS)
 _REST: Final = tuple(kind for kind in DriftKind if kind not in _PRIVILEGES)
 _Key = tuple[str, str]
@@ -52,10 +53,10 @@ class Reports:
         self._locks = WeakValueDictionary[int, trio.Lock]()
 
     async def take(self, instance_id: int, report: Report) -> bool:
-        """Store a report; return False if it was stored before. NotFound: there is no such agent.
+        """Store a report. Return False if it was stored before. NotFound: there is no such agent.
 
-        A large report takes several transactions; the last one stores the report itself. If this is interrupted, the
-        agent gets no answer and sends the report again. Then the missing parts are written.
+        A large report is stored in several transactions. The last one stores the report itself. If storing is
+        interrupted, the agent gets no answer and sends the report again. Then the missing parts are written.
         """
         content, outcome = await trio.to_thread.run_sync(_content, report)
         found = await trio.to_thread.run_sync(_found, report.discovery, self._clock())
@@ -102,7 +103,8 @@ class Reports:
             yield
 
     async def _agent_without(self, instance_id: int, number: str) -> repo.Agent | None:
-        """Return the agent of an instance; None if its report with this number is stored already. Raises NotFound."""
+        """Return the agent of an instance. Return None if the agent's report with this number is stored already. Raises
+        NotFound."""
 
         def work(tx: Tx) -> repo.Agent | None:
             agent = repo.found(tx, instance_id)
@@ -125,8 +127,8 @@ class Reports:
     async def _drift(self, agent: repo.Agent, found: Sequence[Drift], ending: Sequence[DriftKind], at: int) -> None:
         """Store the drift in a message.
 
-        found: the drift in the message. ending: kinds of drift; stored drift of these kinds that is not in `found`
-        ends.
+        found: the drift in the message. ending: the kinds of drift that the message lists completely. Stored drift of
+        these kinds that is not in `found` ends.
         """
         new = list[Drift]()
 
@@ -192,7 +194,8 @@ class Reports:
         await self._in_turns(agent, before.keys() - found.keys() - staying, forget)
 
     def _unfound(self, tx: Tx, domain_id: int, user_ids: Iterable[int | None]) -> list[str]:
-        """Delete those of the users that have the source `discovered` and no account on any machine any more.
+        """Delete those of the given users that have the source `discovered` and no longer have an account on any
+        machine.
 
         Users that an admin has enrolled or assigned are kept. Return the names of the deleted users.
         """
@@ -222,7 +225,7 @@ class Reports:
         return len(found)
 
     def _user(self, tx: Tx, agent: repo.Agent, account: FoundAccount, capacity: int) -> tuple[int | None, bool]:
-        """Return the id of the endpoint user with an account's name, and whether the user was added now.
+        """Return the id of the endpoint user with an account's name, and whether this call added the user.
 
         A user is added only for the account of a person, without the account's privileges. The id is None if there is
         no such user. capacity: the number of users that may still be added.
@@ -280,8 +283,8 @@ def _found(discovery: Discovery | None, at: int) -> dict[_Key, Discovered]:
 
 
 def _content(report: Report) -> tuple[str, str]:
-    """Return (content, outcome) of a report for the store. content: JSON, with failed actions first. outcome: `ok` or
-    `errors`."""
+    """Return (content, outcome) of a report for the store. content: the report as JSON, with the failed actions first.
+    outcome: `ok` or `errors`."""
     actions = sorted(report.actions, key=lambda action: not action.error)
     value: dict[str, JSON] = {
         "agent": report.agent,

@@ -18,13 +18,13 @@ MOST_OF_KIND: Final = 300
 MOST_DRIFT: Final = 1000
 """Maximum number of stored drift entries for each machine, including ended drift."""
 ALL: Final = 2**62
-"""A limit that has no effect."""
+"""A limit that is so high that it has no effect."""
 ACCOUNT, GROUP = "account", "group"
 _OF_MACHINE: Final = (
     ("agent_grants", "instance_id, user_id, group_id"), ("agent_takeovers", "instance_id, account"),
     ("agent_passwords", "id"), ("agent_orders", "id"), ("agent_reports", "id"), ("agent_drift", "id"),
 )  # fmt: skip
-"""Tables with rows of machines, and their key columns."""
+"""The tables that have rows of machines, and the key columns of each table."""
 _REPORT: Final = "id, instance_id, number, at, version, outcome, told"
 _DRIFT: Final = "id, instance_id, kind, subject, detail, put_back, first_at, last_at, ended_at"
 
@@ -32,7 +32,7 @@ _DRIFT: Final = "id, instance_id, kind, subject, detail, put_back, first_at, las
 @dataclass(frozen=True, slots=True)
 class StoredReport:
     """A stored report. number: the id of the report, which the agent has chosen. outcome: `ok` or `errors`. told: the
-    content in JSON. Times in microseconds."""
+    content in JSON. Times are in microseconds."""
 
     id: int
     instance_id: int
@@ -61,8 +61,8 @@ class StoredDrift:
 
 @dataclass(frozen=True, slots=True)
 class Discovered:
-    """An account or a group that an agent discovered. user_id: id of the endpoint user with that name. told: the fields
-    of the account or group in JSON."""
+    """An account or a group that an agent discovered. user_id: the id of the endpoint user with that name. told: the
+    fields of the account or group in JSON."""
 
     kind: str
     name: str
@@ -78,7 +78,8 @@ class Discovered:
 
 
 def add_report(tx: Tx, domain_id: int, report: StoredReport) -> bool:
-    """Store a report, and delete the oldest ones above KEPT_REPORTS; return False if it was stored before."""
+    """Store a report, and delete the oldest reports so that KEPT_REPORTS remain. Return False if the report was stored
+    before."""
     kept = tx.execute(
         "insert into agent_reports (domain_id, instance_id, number, at, version, outcome, told) "
         "values (:d, :i, :number, :at, :version, :outcome, :told) on conflict (instance_id, number) do nothing",
@@ -118,7 +119,7 @@ def is_stored(tx: Tx, instance_id: int, number: str) -> bool:
 
 
 def drift_lasts(tx: Tx, instance_id: int, drift: Drift, at: int) -> bool:
-    """Record that stored drift was found again; return False if it is not stored or has ended."""
+    """Record that stored drift was found again. Return False if the drift is not stored or has ended."""
     sql = (
         "update agent_drift set last_at = :at, put_back = :back, ended_at = :ended where instance_id = :i and "
         "kind = :kind and subject = :name and detail = :detail and ended_at is null"
@@ -137,12 +138,13 @@ def end_drift(tx: Tx, instance_id: int, ending: Collection[DriftKind], at: int) 
 
 
 def within_limits(tx: Tx, instance_id: int, new: Sequence[Drift]) -> list[Drift]:
-    """Return the new drift that fits into the limits. Each kind has its own limit, so no kind displaces another."""
+    """Return the new drift that can be stored within the limits. Each kind has its own limit, so that no kind displaces
+    another."""
     return [each for kind in DriftKind for each in _within_limit(tx, instance_id, kind, new)]
 
 
 def add_drift(tx: Tx, domain_id: int, instance_id: int, new: Iterable[Drift], at: int) -> None:
-    """Store new drift, and delete the oldest ended drift above MOST_DRIFT."""
+    """Store new drift. Delete the ended drift that is not among the newest MOST_DRIFT entries of the machine."""
     for each in new:
         _add(tx, domain_id, instance_id, each, at)
     tx.execute(
@@ -188,8 +190,8 @@ def _columns(instance_id: int, drift: Drift, at: int) -> dict[str, Value]:
 def drift(
     tx: Tx, domain_id: int, instance_id: int | None, *, lasting: bool, limit: int, offset: int
 ) -> tuple[list[StoredDrift], int]:
-    """Return one page of the drift of a domain or of one machine, the newest first, and the total. lasting: only drift
-    that has not ended."""
+    """Return one page of the drift of a domain or of one machine, the newest first, and the total. lasting: whether to
+    return only drift that has not ended."""
     where = (
         "domain_id = :d"
         + (" and instance_id = :i" if instance_id else "")
@@ -232,7 +234,8 @@ def find_discovered(tx: Tx, instance_id: int, name: str) -> Discovered | None:
 
 
 def discovered_users(tx: Tx, instance_id: int, most: int = ALL) -> dict[tuple[str, str], int | None]:
-    """Return the accounts and groups discovered on a machine, at most `most`: the user id by (kind, name)."""
+    """Return the user id of each account and group that was discovered on a machine, by (kind, name). Return at most
+    `most`."""
     sql = "select kind, name, user_id from agent_discovered where instance_id = :i limit :most"
     rows = tx.rows(sql, i=instance_id, most=most)
     return {(str(kind), str(name)): None if user_id is None else int(user_id) for kind, name, user_id in rows}
@@ -281,7 +284,8 @@ def _of_machine(tx: Tx, table: str, key: str, instance_id: int) -> int:
 
 
 def discovered_people(tx: Tx, instance_id: int) -> list[Discovered]:
-    """Return those accounts discovered on a machine that belong to an endpoint user with the source `discovered`."""
+    """Return the accounts that were discovered on a machine and belong to an endpoint user with the source
+    `discovered`."""
     sql = (
         "select d.kind, d.name, d.user_id, d.told, d.at from agent_discovered d join endpoint_users u "
         "on u.id = d.user_id where d.instance_id = :i and u.source = :source"

@@ -40,8 +40,8 @@ MOST_CANDIDATES: Final = 20
 still be confirmed."""
 KEPT_FORMER: Final = 5
 MOST_ACCOUNTS: Final = 5 * MAX_USERS
-"""Maximum number of accounts of a machine with stored passwords, including deleted accounts. There is a limit since
-each build of the machine's state reads the current passwords."""
+"""Maximum number of accounts of a machine with stored passwords, including deleted accounts. There is a limit because
+the current passwords are read each time the machine's state is built."""
 SWEEP_S: Final = 60.0
 AGAIN_US: Final = 3600 * SECOND
 """Pause in microseconds before the next scheduled rotation after a rotation has failed."""
@@ -52,8 +52,8 @@ log = structlog.get_logger()
 
 @dataclass(frozen=True, slots=True)
 class Stored:
-    """A stored password of an account. rotation: id of the rotation. state: `candidate`, `current` or `former`.
-    ended_at: time of the confirm step, or None. Times in microseconds."""
+    """A stored password of an account. rotation: the id of the rotation. state: `candidate`, `current` or `former`.
+    ended_at: the time of the confirm step, or None. Times are in microseconds."""
 
     id: int
     account: str
@@ -166,8 +166,8 @@ class Rotations:
         """Return the passwords that may be valid for an account, the most likely first, and then former passwords.
         Record the call in the audit trail.
 
-        reveal: return the passwords; otherwise return HIDDEN instead of each. NotFound: no such agent. Raises
-        SecretError.
+        reveal: whether to return the passwords; otherwise return HIDDEN instead of each password. NotFound: no such
+        agent. Raises SecretError.
         """
 
         def work(tx: Tx) -> list[ShownPassword]:
@@ -200,7 +200,7 @@ class Rotations:
     # --- by schedule ------------------------------------------------------------------------------------------
 
     async def run(self) -> None:
-        """Order the due rotations, until cancelled. One node does it for all."""
+        """Order the due rotations, until cancelled. One node does this for all nodes."""
         await every(SWEEP_S, self.sweep, failure="password_rotation_failed")
 
     async def sweep(self) -> None:
@@ -224,8 +224,8 @@ class Rotations:
     def _due(self, domain_id: int, instance_id: int, days: int, names: Sequence[str], tx: Tx) -> list[str]:
         """Return the accounts whose rotation is due.
 
-        Return none while a rotate order is open, or for AGAIN_US after a rotate order has failed. days: maximum age of
-        a password.
+        While a rotate order is open, and for AGAIN_US after a rotate order has failed, no rotation is due. days: the
+        maximum age of a password.
         """
         at = self._clock()
         if any(
@@ -260,8 +260,8 @@ def _of_account(tx: Tx, instance_id: int, account: str, state: str) -> list[Stor
 
 
 def _is_there_room(tx: Tx, instance_id: int, account: str) -> bool:
-    """Return whether a password can be stored for an account: the account has one already, or fewer than MOST_ACCOUNTS
-    accounts of the machine have one."""
+    """Return whether a password can be stored for an account. It can if the account has a stored password already, or
+    if fewer than MOST_ACCOUNTS accounts of the machine have one."""
     sql = (
         "select exists (select 1 from agent_passwords where instance_id = :i and account = :account) or "
         "(select count(distinct account) from agent_passwords where instance_id = :i) < :most"

@@ -1,4 +1,4 @@
-"""The service for agents: their status, settings and take-overs, for admins."""
+"""The service with which admins manage agents: their status, settings and take-overs."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -50,8 +50,8 @@ class Situation:
 
 
 class Agents:
-    """The parts that serve agents, wired. Call `prepare` first; `states` and `presence` must run, and on one of several
-    nodes `orders`, `rotations` and `presence.watch`."""
+    """The parts that serve agents, connected with each other. Call `prepare` first. `states` and `presence` must run on
+    every node. `orders`, `rotations` and `presence.watch` must run on one node."""
 
     def __init__(
         self,
@@ -102,8 +102,8 @@ class Agents:
         await self._store.write(work)
 
     async def page(self, stretch: Stretch, status: str = "") -> tuple[list[Agent], int]:
-        """Return one page of a domain's agents, ordered by instance, and the total. status: only agents with this
-        status; empty: all."""
+        """Return one page of a domain's agents, ordered by instance, and the total. status: the status of the agents to
+        return; if it is empty, all agents are returned."""
         return await self._store.search(partial(repo.page, stretch=stretch, status=status))
 
     async def agent(self, domain_id: int, instance_id: int) -> Agent:
@@ -130,8 +130,8 @@ class Agents:
     # --- settings and take-overs --------------------------------------------------------------------------------
 
     async def settings(self, domain_id: int, instance_id: int) -> dict[str, JSON]:
-        """Return the settings of a domain, overridden by those of a machine. instance_id 0: only those of the domain.
-        Raises NotFound."""
+        """Return the settings of a domain, overridden by those of a machine. If instance_id is 0, return only the
+        settings of the domain. Raises NotFound."""
 
         def work(tx: Tx) -> dict[str, JSON]:
             if instance_id:
@@ -141,7 +141,8 @@ class Agents:
         return await self._store.read(work)
 
     async def change_settings(self, domain_id: int, instance_id: int, fields: Mapping[str, JSON]) -> None:
-        """Change settings of a machine, or of a domain (instance_id 0). A field with None is reset. Raises NotFound."""
+        """Change the settings of a machine, or of a domain if instance_id is 0. A field that is None is reset. Raises
+        NotFound."""
 
         def work(tx: Tx) -> None:
             if instance_id:

@@ -32,14 +32,14 @@ def public_key(tx: Tx, vault: Vault, domain_id: int) -> bytes:
 
 
 def of_instance(tx: Tx, instance_id: int) -> bytes:
-    """Return the public key that verifies a machine's states (32 octets); empty if there is none."""
+    """Return the public key that verifies a machine's states (32 octets), or empty octets if there is none."""
     sql = "select public_key from agent_signers where domain_id = (select domain_id from agents where instance_id = :i)"
     return tx.value(bytes, sql, i=instance_id) or b""
 
 
 def rotate(tx: Tx, vault: Vault, domain_id: int) -> bool:
-    """Replace the key of a domain; return False if there is none yet. SecretError: the vault cannot open the present
-    key."""
+    """Replace the key of a domain. Return False if the domain has no key yet. SecretError: the vault cannot open the
+    present key."""
     signer = _found(tx, domain_id)
     if signer is None:
         return False
@@ -57,9 +57,9 @@ def rotate(tx: Tx, vault: Vault, domain_id: int) -> bool:
 
 
 def sign(tx: Tx, vault: Vault, domain_id: int, octets: bytes, *, by: bytes) -> bytes:
-    """Return the signature (64 octets) of some octets with a key of a domain.
+    """Sign some octets with a key of a domain, and return the signature (64 octets).
 
-    by: the public key that the agent has. The former key signs if `by` is the former public key; otherwise the present
+    by: the public key that the agent has. If `by` is the former public key, the former key signs; otherwise the present
     key signs. SecretError: the domain has no key, or the vault cannot open it.
     """
     from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
@@ -75,8 +75,8 @@ def sign(tx: Tx, vault: Vault, domain_id: int, octets: bytes, *, by: bytes) -> b
 
 
 def check_key(tx: Tx, vault: Vault) -> None:
-    """Check that the vault can open one key, if there is any. SecretError: the store was sealed with another master
-    key."""
+    """Check that the vault can open one of the keys, if there are any. SecretError: the store was sealed with another
+    master key."""
     signer = tx.one(_Signer, "select domain_id, private_key from agent_signers order by domain_id limit 1")
     if signer is not None:
         _open(vault, signer)

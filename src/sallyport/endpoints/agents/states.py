@@ -35,8 +35,8 @@ SHORTEST_WAIT: Final = 0.75
 the same time after an outage do not poll at the same time for ever."""
 MOST_WAITING: Final = 20_000
 LEEWAY_US: Final = 86_400 * SECOND
-"""Maximum distance of an agent's version into the future. A version is a time; the service cannot have issued one that
-is further in the future."""
+"""Maximum time by which an agent's version may be in the future. A version is a time. The service cannot have issued a
+version that is further in the future."""
 
 log = structlog.get_logger()
 
@@ -55,8 +55,9 @@ class Issued:
 class _Unsettled:
     """The data that must be written before a state can be issued.
 
-    Only one of the first three is given. changes: grants that begin (True) or were removed (False). unhashed: passwords
-    to hash. digest: digest of the new state. last: the version that the next version must exceed.
+    Only one of the first three fields is given. changes: the grants that begin (True) or were removed (False).
+    unhashed: the passwords to hash. digest: the digest of the new state. last: the version that the next version must
+    exceed.
     """
 
     changes: Sequence[tuple[grants.Key, bool]] = ()
@@ -68,7 +69,7 @@ class _Unsettled:
 @dataclass(slots=True, eq=False)
 class _Waiter:
     """A waiting poll of an agent. fingerprint: see `desired.fingerprint`; None while the state is being built.
-    changes_at: time at which the state changes because a grant ends."""
+    changes_at: the time at which the state changes because a grant ends."""
 
     domain_id: int
     fingerprint: int | None = None
@@ -155,7 +156,7 @@ class States:
             waiter.changed.set()
 
     def touch(self, instance_id: int) -> None:
-        """Let a waiting poll of a machine compare its state again, since the state may have changed."""
+        """Make a waiting poll of a machine compare its state again, because the state may have changed."""
         waiter = self._waiting.get(instance_id)
         if waiter is not None:
             waiter.changed.set()
@@ -167,7 +168,7 @@ class States:
             self._end(instance_id)
 
     def forget(self) -> None:
-        """Let all waiting polls compare their states again, since the store was replaced."""
+        """Make all waiting polls compare their states again, because the store was replaced."""
         self._trail = 0
         for instance_id in tuple(self._waiting):
             self.touch(instance_id)
@@ -187,7 +188,7 @@ class States:
             await self._settle(instance_id, found)
 
     def _build(self, instance_id: int, known: int, tx: Tx) -> Issued | _Unsettled:
-        """Return the state, or the data that must be written first. The state is built in a read transaction, since
+        """Return the state, or the data that must be written first. The state is built in a read transaction, because
         logins would have to wait for a write transaction."""
         agent, at = repo.found(tx, instance_id), self._clock()
         found, begun = grants.of_instance(tx, instance_id), grants.begun(tx, instance_id)
@@ -314,8 +315,8 @@ def _hashed(unhashed: Unhashed) -> str:
 def _changed_domains(tx: Tx, since: int) -> tuple[int, frozenset[int]]:
     """Return the id of the newest entry of the audit trail, and the domains that entries after `since` may concern.
 
-    No entry is missed: only transactions of `Store.write` write the trail, and of those, over all nodes, one runs at a
-    time.
+    No entry is missed, because only transactions of `Store.write` write the trail, and only one of them runs at a time
+    on all nodes together.
     """
     newest = tx.value(int, "select coalesce(max(id), 0) from audit_trail") or 0
     if newest == since:

@@ -48,8 +48,8 @@ class Group:
 
 @dataclass(frozen=True, slots=True)
 class CredentialPolicy:
-    """The credential policy of a group. id: its credPolicyId; 0 before it is stored. ttl_user: empty for no limit.
-    privileged_user: empty for no privileges. home_dir: empty for the default."""
+    """The credential policy of a group. id: the credPolicyId of the policy; 0 before it is stored. ttl_user: empty for
+    no limit. privileged_user: empty for no privileges. home_dir: empty for the default."""
 
     id: int = 0
     ttl_user: str = ""
@@ -70,9 +70,9 @@ def allows(methods: str, method: str) -> bool:
 
 
 def ttl_seconds(text: str) -> int | None:
-    """Parse a time to live such as `3600`, `8h`, `1h 30m`, `2d` or `PT8H` (ISO 8601); return its seconds.
+    """Parse a time to live such as `3600`, `8h`, `1h 30m`, `2d` or `PT8H` (ISO 8601), and return its seconds.
 
-    None: other text, 0, or more than LONGEST_S.
+    Return None for other text, for 0, and for more than LONGEST_S.
     """
     folded = text.strip().lower()
     if re.fullmatch(r"\d{1,10}", folded, re.ASCII):

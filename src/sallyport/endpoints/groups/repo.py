@@ -20,7 +20,7 @@ _SELECT = f"select {', '.join(Group.__dataclass_fields__)} from endpoint_groups"
 
 
 def page(tx: Tx, stretch: Stretch, search: str = "") -> tuple[list[Group], int]:
-    """Return one page of a domain's groups, ordered by id, and the number of matches. search: part of the name."""
+    """Return one page of a domain's groups, ordered by id, and the number of matches. search: a part of the name."""
     if search:
         return _SEARCH.page(tx, Group, _SELECT, stretch, search)
     ids = "select id from endpoint_groups where domain_id = :d"
@@ -107,7 +107,7 @@ def _with_group(*, group_id: int, **columns: int) -> tuple[int, CredentialPolicy
 
 
 def set_credential_policy(tx: Tx, group_id: int, policy: CredentialPolicy) -> int:
-    """Store a group's credential policy, which replaces the old one but keeps its id; return the id."""
+    """Store a group's credential policy, and return its id. It replaces the old policy and keeps its id."""
     kept = tx.value(
         int,
         "insert into endpoint_credential_policies (group_id, ttl_user, privileged_user, policy_id, home_dir) "

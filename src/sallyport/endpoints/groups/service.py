@@ -40,7 +40,7 @@ class PolicyIds(Protocol):
 
 
 class Groups:
-    """The groups of all domains. users: the cache of users; users whose groups change are dropped from it."""
+    """The groups of all domains. users: the cache of users. A user whose groups change is dropped from this cache."""
 
     def __init__(self, store: Store, users: EndpointUsers, policies: PolicyIds, clock: Clock = now_us) -> None:
         self._store = store
@@ -84,7 +84,8 @@ class Groups:
     async def edit(
         self, domain_id: int, group_id: int, new_fields: dict[str, str], instance_ids: Sequence[int] | None = None
     ) -> None:
-        """Change a group. new_fields: the fields to change. instance_ids: the group's new instances; None: no change.
+        """Change a group. new_fields: the fields to change. instance_ids: the group's new instances; if None, the
+        instances are not changed.
 
         Raises NotFound. Conflict: the name is taken. Invalid: too many instances. If the change is interrupted, the
         group keeps its old fields but may have fewer instances, and sessions of users that would have lost access may
@@ -204,7 +205,8 @@ class Groups:
         return is_active(group.status) and self._users.revocations.group_matters(group.domain_id, group.name)
 
     async def set_credential_policy(self, domain_id: int, group_id: int, fields: dict[str, str | int | None]) -> int:
-        """Change the given fields of a group's credential policy, which is added if there is none; return its id.
+        """Change the given fields of a group's credential policy, and return its id. If the group has no policy, add
+        one.
 
         NotFound: no such group, or no such password policy.
         """
@@ -232,7 +234,8 @@ class Groups:
         record_in(tx, f"group.policy.{verb}", group.domain_id, target, changes, at=self._clock())
 
     async def delete_credential_policy(self, domain_id: int, group_id: int, policy_id: int | None) -> None:
-        """Delete a group's credential policy. policy_id: the id that the policy must have; None: any id.
+        """Delete a group's credential policy. policy_id: the id that the policy must have; if None, the id is not
+        checked.
 
         NotFound: no such group, or the policy has another id.
         """

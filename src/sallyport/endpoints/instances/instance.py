@@ -11,8 +11,8 @@ ACTIVE, INACTIVE = "Active", "Inactive"
 
 @dataclass(frozen=True, slots=True)
 class NewInstance:
-    """The values of an instance to add, or the new values of an existing instance. public_ip, private_ip: addresses as
-    text; empty for no address."""
+    """The values of an instance to add, or the new values of an existing instance. public_ip, private_ip: the addresses
+    as text; empty if there is no address."""
 
     name: str
     os_id: int = 0
@@ -53,8 +53,8 @@ class Instance:
 
 @dataclass(frozen=True, slots=True)
 class InstanceQuery:
-    """A query for instances of a domain. search: part of a name or address. group_id: only instances of this group; 0:
-    all."""
+    """A query for instances of a domain. search: a part of a name or address. group_id: the group to which the
+    instances must belong; 0 for all instances."""
 
     domain_id: int
     search: str = ""

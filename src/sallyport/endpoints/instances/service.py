@@ -27,8 +27,8 @@ from sallyport.web.paging import SHORT
 
 
 class Instances:
-    """The instances of all domains. deleted: slices of other packages that run before an instance is deleted, with its
-    id."""
+    """The instances of all domains. deleted: slices of other packages. They are called with the id of an instance
+    before it is deleted."""
 
     def __init__(self, store: Store, clock: Clock = now_us, *, deleted: Sequence[Slice[int]] = ()) -> None:
         self._store = store
@@ -118,7 +118,7 @@ class Instances:
             record_in(tx, f"instance.{kind}.{action}", domain_id, target, changes, at=self._clock())
 
     async def remove(self, domain_id: int, which: int | str) -> None:
-        """Delete an instance and its assignments. which: id or name. Raises NotFound.
+        """Delete an instance and its assignments. which: the id or name of the instance. Raises NotFound.
 
         If the deletion is interrupted, the instance remains but may have lost its keys and assignments; see
         `in_slices`.

@@ -1,4 +1,4 @@
-"""An endpoint user for admins: its stored fields, changes of these fields, and lists."""
+"""An endpoint user as admins see it: its stored fields, the changes of these fields, and the lists of users."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -7,7 +7,8 @@ from sallyport.base.wire import JSON
 from sallyport.store.audit import HIDDEN
 
 LOCAL, LISTED_LOCAL = "Local", "Local User"
-"""The type of a user that the service itself manages: in requests and the store, and in lists."""
+"""The type of a user that the service itself manages. The first form is used in requests and in the store, the second
+in lists."""
 PASSWORD = "Password"  # noqa: S105  the name of a kind of credential
 NOT_PRIVILEGED = "false"
 DISCOVERED = "discovered"
@@ -31,7 +32,7 @@ COLUMNS = {
 
 @dataclass(frozen=True, slots=True)
 class UserChange:
-    """New values of a user's fields. None keeps the old value; empty text clears it. motp: a seed in base32."""
+    """The new values of a user's fields. None keeps the old value; empty text clears it. motp: the seed in base32."""
 
     name: str | None = None
     user_type: str | None = None
@@ -69,7 +70,7 @@ def _or_default(text: str | None, default: str) -> str | None:
 
 @dataclass(frozen=True, slots=True)
 class Account:
-    """A stored user without its secrets. Times in microseconds. has_password, has_totp, assigned: 0 or 1."""
+    """A stored user without its secrets. Times are in microseconds. has_password, has_totp, assigned: 0 or 1."""
 
     id: int
     domain_id: int
@@ -110,7 +111,7 @@ class UserInstance:
 
 @dataclass(frozen=True, slots=True)
 class ListedUser:
-    """A user in a list. groups: names of the groups. credential: id of the user's credential, or empty."""
+    """A user in a list. groups: the names of the groups. credential: the id of the user's credential, or empty."""
 
     account: Account
     instances: Sequence[UserInstance]
@@ -125,8 +126,8 @@ class ListedUser:
 
 @dataclass(frozen=True, slots=True)
 class UserQuery:
-    """A query for users of a domain. column: one of the values in COLUMNS, or empty for no filter. instance_ids: only
-    users of these instances; None: all users."""
+    """A query for users of a domain. column: one of the values in COLUMNS, or empty for no filter. instance_ids: the
+    instances whose users are selected; None for all users."""
 
     domain_id: int
     column: str = ""
@@ -138,8 +139,9 @@ class UserQuery:
 
 @dataclass(frozen=True, slots=True)
 class Removal:
-    """A user to delete, or to remove from an instance. user_id: 0 to select by name. name: empty to select by id.
-    instance_id: the instance; 0 to delete the user."""
+    """A user to delete, or to remove from an instance. user_id: the id of the user; 0 to select the user by name. name:
+    the name of the user; empty to select the user by id. instance_id: the instance from which the user is removed; 0 to
+    delete the user."""
 
     user_id: int
     name: str
@@ -150,8 +152,8 @@ class Removal:
 class WalletAssignment:
     """Wallet users and credentials to assign to endpoint users of a domain.
 
-    several: add them to the present ones; otherwise replace the present ones. issuer_id: the issuer that the
-    credentials must have; 0: any.
+    several: whether to add them to the present ones; otherwise they replace the present ones. issuer_id: the issuer
+    that the credentials must have; 0 for any issuer.
     """
 
     domain_id: int

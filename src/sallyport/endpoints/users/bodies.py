@@ -71,7 +71,8 @@ def _names(value: object) -> object:
 
 
 def _keys(value: object) -> object:
-    """Return SSH keys, one in each line. They are given as a list, or as the text of a cell, separated by commas."""
+    """Return SSH keys, one in each line. The value is a list of keys, or the text of a cell in which commas separate
+    the keys."""
     if isinstance(value, list):
         return "\n".join(map(str, value))
     return _NEXT_KEY.sub("\n", value) if isinstance(value, str) else value

@@ -32,8 +32,8 @@ _LONGEST_RSA = 4096
 _LARGEST_EXPONENT = 1 << 32
 _SEED = re.compile(r"[A-Z2-7]{16,128}", re.ASCII)  # some apps generate 80 bits, although RFC 4226 requires 128
 MAX_SEED = 1024
-"""Maximum length of a seed in characters, including spaces and hyphens. Removing these from a very long text would take
-too long: 0.1 s for a million."""
+"""Maximum length of a seed in characters, including spaces and hyphens. Removing these from a text of a million
+characters would take 0.1 s, which is too long."""
 # DID Core, section 3.1: the method's name, then the identifier, whose parts are separated by colons.
 _ID_CHARACTER = r"(?:[A-Za-z0-9._-]|%[0-9A-Fa-f]{2})"
 _DID = re.compile(rf"did:[a-z0-9]+:(?:{_ID_CHARACTER}*:)*{_ID_CHARACTER}+", re.ASCII)
@@ -48,7 +48,8 @@ def user_name(value: object) -> str:
 
 
 def password(value: SecretBytes) -> SecretBytes:
-    """Return a password of at most 128 octets without NUL, the limit of RADIUS; empty for no password."""
+    """Check and return a password. It has at most 128 octets, which is the limit of RADIUS, and no NUL. It is empty for
+    no password."""
     octets = value.get_secret_value()
     if len(octets) > MAX_PASSWORD or b"\0" in octets:
         raise unfit(f"at most {MAX_PASSWORD} octets without NUL")
@@ -93,7 +94,8 @@ def _is_key(line: str) -> bool:
 
 
 def seed(value: object) -> str:
-    """Return a TOTP seed in base32 (RFC 4648 section 6), 80 to 640 bits, without separators; empty for no seed."""
+    """Return a TOTP seed in base32 (RFC 4648 section 6) without separators. It has 80 to 640 bits, or is empty for no
+    seed."""
     text, wanted = _text(value), "a seed in base32 of 16 to 128 characters"
     if len(text) > MAX_SEED:
         raise unfit(wanted)

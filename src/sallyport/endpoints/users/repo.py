@@ -32,7 +32,7 @@ COUNTER = "endpoint_users"
 _USUAL = {"user_type": LOCAL, "credential_type": PASSWORD, "source": LOCAL, "assigned": "1"}
 TAKEN = "the domain has a user of that name: choose another name"
 NO_STEP = -1
-"""The last accepted time step of a seed that an admin sets: no code was accepted yet."""
+"""The last accepted time step of a seed that an admin has set. It means that no code was accepted yet."""
 _SEARCH = SearchIndex("endpoint_users_search")
 _STORED = ", ".join(each for each in Account.__dataclass_fields__ if not each.startswith("has_"))
 _SELECT = f"select {_STORED}, password is not null as has_password, motp is not null as has_totp from endpoint_users"
@@ -137,10 +137,10 @@ def _has_granting_groups(tx: Tx, domain_id: int) -> bool:
 
 
 def instances(tx: Tx, user_ids: Sequence[int]) -> dict[int, list[UserInstance]]:
-    """Return the instances of users by user id, ordered by instance id.
+    """Return the instances of each user by user id, ordered by instance id.
 
-    These are the instances to which a user is assigned directly or through an active group, and the instances on which
-    an account of a user with the source `discovered` was found. Invalid: more than MAX_LISTED.
+    These are the instances to which the user is assigned directly or through an active group. For a user with the
+    source `discovered`, these are also the instances on which its account was found. Invalid: more than MAX_LISTED.
     """
     if not user_ids:
         return {}
@@ -250,8 +250,8 @@ def set_source(tx: Tx, old: Account, source: str) -> None:
 
 
 def _count(tx: Tx, domain_id: int, accounts: Sequence[Account], change: int) -> None:
-    """Update the counters of users with usual values; `membership` counts the assigned users. change: 1 to add the
-    accounts, -1 to subtract them."""
+    """Update the counters of users with usual values. The assigned users are counted in `membership`. change: 1 to add
+    the accounts, -1 to subtract them."""
     for column, usual in _USUAL.items():
         own = sum(getattr(each, column).lower() == usual.lower() for each in accounts if column != "assigned")
         if own:

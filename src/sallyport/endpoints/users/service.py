@@ -1,5 +1,5 @@
-"""The service for endpoint users, for admins. Each changed user is dropped from the cache `EndpointUsers`, so that the
-next login uses the new values."""
+"""The service with which admins manage endpoint users. Each changed user is dropped from the cache `EndpointUsers`, so
+that the next login uses the new values."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -70,7 +70,7 @@ class Credentials(Protocol):
         """Return the id of each user's credential, by user id."""
 
     def type_of(self, tx: Tx, user_id: int) -> str:
-        """Return the credentialType of the user's newest credential; empty without one."""
+        """Return the credentialType of the user's newest credential, or empty text if the user has none."""
 
     def holder(self, tx: Tx, domain_id: int, credential_id: str) -> int | None:
         """Return the id of the endpoint user with this credential, or None."""
@@ -154,8 +154,8 @@ class Users:
         return self._users.add_in(tx, domain_id, change, instance_ids)
 
     async def detail(self, domain_id: int, user_id: int, *, reveal: bool) -> Detail:
-        """Return a user, and record the call in the audit trail. reveal: return the secrets; otherwise return HIDDEN
-        instead of them. Raises NotFound, SecretError."""
+        """Return a user, and record the call in the audit trail. reveal: whether to return the secrets; otherwise
+        return HIDDEN instead of them. Raises NotFound, SecretError."""
 
         def work(tx: Tx) -> Detail:
             account = _found(repo.get(tx, domain_id, user_id))
@@ -170,7 +170,7 @@ class Users:
         return await self._store.write(work)
 
     async def update(self, domain_id: int, which: UserKey, change: UserChange) -> None:
-        """Change a user. which: id or name.
+        """Change a user. which: the id or name of the user.
 
         Raises NotFound. Conflict: the name is taken. Invalid: the password does not meet the policies. If a rename is
         interrupted, the user may have lost accounts that were taken over on machines; see `in_slices`.
@@ -215,8 +215,8 @@ class Users:
             self.note(tx, "user.update", old.domain_id, f"user {old.id} {change.name or old.name}", changes)
 
     def without_same_secrets(self, tx: Tx, old: Account, change: UserChange) -> UserChange:
-        """Return the change without secrets that stay the same. So an unchanged password is not checked again, and the
-        used codes of an unchanged seed remain invalid. Raises SecretError."""
+        """Return the change without the secrets that stay the same. Therefore an unchanged password is not checked
+        again, and the used codes of an unchanged seed remain invalid. Raises SecretError."""
         if change.password is None and change.motp is None:
             return change
         password, motp = secrets.secrets(tx, self._vault, old.id)
@@ -258,9 +258,9 @@ class Users:
     async def remove(self, domain_id: int, removals: Sequence[Removal], *, wholly: bool = False) -> int:
         """Delete users, or remove them from the instance in their `Removal`; return the number of deleted users.
 
-        wholly: delete all users, even those with an instance. NotFound: a user or an instance does not exist; then
-        nothing is changed. If the deletion is interrupted, all users remain but may have lost passwords, seeds and
-        assignments; see `in_slices`.
+        wholly: whether to delete all users, even those with an instance. NotFound: a user or an instance does not
+        exist; then nothing is changed. If the deletion is interrupted, all users remain but may have lost passwords,
+        seeds and assignments; see `in_slices`.
         """
         names: dict[str, None] = {}
         keys = await trio.to_thread.run_sync(lambda: [name_key(each.name) for each in removals])
@@ -294,8 +294,8 @@ class Users:
 
     @contextmanager
     def changing(self, domain_id: int, names: Iterable[str]) -> Iterator[None]:
-        """Drop users from the cache at the end of the block, even after an error. names: the names; they may be added
-        within the block."""
+        """Drop users from the cache at the end of the block, even after an error. names: the names of the users; the
+        block may add further names."""
         try:
             yield
         finally:

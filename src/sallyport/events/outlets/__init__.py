@@ -2,14 +2,15 @@
 get the audit trail too.
 
 No login waits for an outlet. Each outlet reads the next events after its last delivered one, a few hundred at a time,
-and stores its position. It does the same for the audit trail. So the store is the queue: while a SIEM is unreachable,
-events wait there as long as they are retained (`event_days`, `event_limit_mib`, `audit_days`). Each batch is ordered by
-time.
+and stores its position. It does the same for the audit trail. So the store is the queue. While a SIEM is unreachable,
+events wait in the store as long as they are retained (`event_days`, `event_limit_mib`, `audit_days`). Each batch is
+ordered by time.
 
-Of several nodes, the one with the lease serves the outlets, and any node continues at the stored position. Nodes do not
-commit in the order of their ids, so an outlet reads up to the newest id below which no row can appear
-(`Store.settled`). A batch whose position was not stored when the process ended or lost the lease is sent again: each
-event arrives at least once, with its eventId or auditId. The log, in contrast, has the decisions of its own node.
+If there are several nodes, the node with the lease serves the outlets. When another node gets the lease, it continues
+at the stored position. Nodes do not commit in the order of the ids, so an outlet reads only up to the newest id below
+which no row can appear any more (`Store.settled`). If the process ends or loses the lease before the position of a
+batch is stored, the batch is sent again. So each event arrives at least once, with its eventId or auditId. In contrast,
+the log of a node has only the decisions of this node.
 
     format     an event or an entry as a line of JSON, and as a syslog message (RFC 5424)
     transport  a setting as a target (file:, unix:, tcp:, syslog+udp:, syslog+tcp:, syslog+tls:), and its transport

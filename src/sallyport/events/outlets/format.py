@@ -23,7 +23,8 @@ INFORMATIONAL: Final = 6
 NOTICE: Final = 5
 ENTERPRISE: Final = 32473  # the enterprise number for examples (RFC 5612)
 LONGEST: Final = 6000
-"""Maximum characters of a value in a syslog message: most receivers accept 8 KiB, and a datagram holds less than 64."""
+"""Maximum number of characters of a value in a syslog message. Most receivers accept messages of 8 KiB, and a datagram
+holds less than 64 KiB."""
 _ESCAPED: Final = re.compile(r'(["\\\]])')
 _CONTROL: Final = re.compile(r"[\x00-\x1f\x7f]")
 
@@ -34,9 +35,8 @@ AnyEntry = TypeVar("AnyEntry", Entry, DomainEvent)
 
 
 def login_fields(event: DomainEvent, domain: str, pseudonyms: Pseudonyms | None) -> Fields:
-    """Return the fields of an event, by the names of GetAuthLog. domain: name of its domain.
-
-    pseudonyms: used for names of people if not None.
+    """Return the fields of an event by the names that GetAuthLog uses. domain: the name of its domain. pseudonyms: if
+    not None, they replace the names of people.
     """
     fields: Fields = {
         "type": LOGIN,
@@ -63,9 +63,8 @@ def login_fields(event: DomainEvent, domain: str, pseudonyms: Pseudonyms | None)
 
 
 def audit_fields(entry: NumberedRow, domain: str, pseudonyms: Pseudonyms | None) -> Fields:
-    """Return the fields of an entry, by the names of audit/list.
-
-    If pseudonyms are given, target and values are hidden too, since they may contain names.
+    """Return the fields of an entry by the names that audit/list uses. If pseudonyms are given, target and values are
+    hidden too, because they may contain names.
     """
     changes: dict[str, JSON] = json.loads(entry.changes)
     return {
@@ -85,7 +84,7 @@ def audit_fields(entry: NumberedRow, domain: str, pseudonyms: Pseudonyms | None)
 
 
 def by_time(entries: Sequence[AnyEntry]) -> list[AnyEntry]:
-    """Return entries in the order of GetAuthLog. The ids in one transaction are not in the order of time."""
+    """Return entries in the order of GetAuthLog. The ids within a transaction are not in the order of time."""
     return sorted(entries, key=attrgetter("at", "id"))
 
 
@@ -123,7 +122,7 @@ def host_name() -> str:
 
 
 def counted(message: bytes) -> bytes:
-    """Return a message with its length before it (RFC 6587 section 3.4.1, RFC 5425 section 4.3)."""
+    """Return a message that is preceded by its length (RFC 6587 section 3.4.1, RFC 5425 section 4.3)."""
     return f"{len(message)} ".encode() + message
 
 

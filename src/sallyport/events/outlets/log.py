@@ -15,9 +15,10 @@ from sallyport.events.repo import EVENTS
 from sallyport.store.model import Store
 
 POLL_S: Final = 0.5
-LINES_AT_ONCE: Final = 16  # their lines take a millisecond, for which logins wait
+LINES_AT_ONCE: Final = 16  # the lines of this number of events take a millisecond, for which logins wait
 MOST: Final = 2000
-"""Maximum events that are logged at once. Further ones are skipped, so that the log does not slow logins down."""
+"""Maximum number of events that are logged at once. Further events are skipped, so that the log does not delay
+logins."""
 
 log = structlog.get_logger()
 
@@ -31,7 +32,7 @@ class LoginLog:
         self._node_id = node_id
 
     async def run(self, task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED) -> None:
-        """Log new decisions until cancelled. After `started`, no decision is missed. Raises StoreError."""
+        """Log new decisions until cancelled. No decision is missed after `started` was called. Raises StoreError."""
         place, seen = await self._store.settled(EVENTS.name), -1
         task_status.started()
 
@@ -47,7 +48,7 @@ class LoginLog:
     async def _log_next(self, place: int) -> int:
         """Log the decisions after an event id. Return the id up to which all are logged."""
         newest = await self._store.settled(EVENTS.name)
-        if newest < place or logs.is_silent("info"):  # newest < place after a restore of a backup
+        if newest < place or logs.is_silent("info"):  # newest is less than place after a restore of a backup
             return newest
         found = partial(repo.of_node, after=place, last=newest, node_id=self._node_id(), limit=MOST)
         if newest - place > MOST:

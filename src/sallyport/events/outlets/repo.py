@@ -1,4 +1,4 @@
-"""Events in the order in which they were written, and the position of each outlet."""
+"""SQL for events in the order in which they were written, and for the position of each outlet."""
 
 from dataclasses import dataclass
 
@@ -18,35 +18,35 @@ _BETWEEN = "from events where id > :a and id <= :l"
 
 
 def between(tx: Tx, after: int, last: int, limit: int) -> list[DomainEvent]:
-    """Return the events of all domains after an id, up to another one, at most `limit`."""
+    """Return the events of all domains with ids above `after` and up to `last`, at most `limit` events."""
     return tx.all(DomainEvent, f"select {_COLUMNS} {_BETWEEN} order by id limit :limit", a=after, l=last, limit=limit)
 
 
 def of_node(tx: Tx, after: int, last: int, node_id: int, limit: int) -> list[DomainEvent]:
-    """`between` for the events of one node."""
+    """Like `between`, but only for the events of one node."""
     sql = f"select {_COLUMNS} {_BETWEEN} and node_id = :node order by id limit :limit"
     return tx.all(DomainEvent, sql, a=after, l=last, node=node_id, limit=limit)
 
 
 def count_of_node(tx: Tx, after: int, last: int, node_id: int) -> int:
-    """Return the number of events of one node after an id, up to another one."""
+    """Return the number of events of one node with ids above `after` and up to `last`."""
     return tx.value(int, f"select count(*) {_BETWEEN} and node_id = :node", a=after, l=last, node=node_id) or 0
 
 
 def has_up_to(tx: Tx, table: str, last: int) -> bool:
-    """Return whether a table still has rows up to an id."""
+    """Return whether a table still has a row whose id is at most `last`."""
     return bool(tx.rows(f"select 1 from {table} where id <= :id limit 1", id=last))
 
 
 def position(tx: Tx, outlet: str, kind: str) -> int | None:
-    """Return the id of the last event or audit entry that an outlet delivered; None for a new outlet."""
+    """Return the id of the last event or audit entry that an outlet has delivered. Return None for a new outlet."""
     return tx.value(
         int, "select last_id from outlet_places where name = :name and type = :type", name=outlet, type=kind
     )
 
 
 def remember(tx: Tx, outlet: str, kind: str, last_id: int) -> None:
-    """Store the position of an outlet: it has delivered all entries up to this id."""
+    """Store the position of an outlet. It means that the outlet has delivered all entries up to this id."""
     tx.execute(
         "insert into outlet_places (name, type, last_id) values (:name, :type, :id) "
         "on conflict (name, type) do update set last_id = excluded.last_id",

@@ -44,7 +44,7 @@ log = structlog.get_logger()
 class Queue:
     """Entries of one kind in the order of their ids. table: their table.
 
-    between: returns the entries after an id, up to another one, at most a number of them.
+    between: returns the entries after one id and up to another id, at most a given number of them.
     """
 
     kind: str
@@ -57,10 +57,12 @@ CHANGES: Final = Queue(AUDIT, "audit_trail", audit_repo.between)
 
 
 class Outlets:
-    """All outlets of the service. One node runs them for all. changes: send the audit trail to the outlets too.
+    """All outlets of the service. One node runs them for all nodes. changes: whether the audit trail is sent to the
+    outlets too.
 
-    store: refuses the positions of a node that does not lead. has_gaps: ids may be missing although no row was deleted.
-    domain: returns a domain's name by its id. pseudonyms: returns the pseudonyms if names are hidden.
+    store: refuses the positions of a node that does not have the lease. has_gaps: whether ids may be missing although
+    no row was deleted. domain: returns a domain's name by its id. pseudonyms: returns the pseudonyms if names are
+    hidden.
     """
 
     def __init__(
@@ -105,7 +107,7 @@ class Outlets:
                     if max(sent, default=0) < BATCH:
                         seen = changes
                         await trio.sleep(POLL_S)
-                except LeaseLost:  # the task is cancelled soon
+                except LeaseLost:  # the task will be cancelled soon
                     await trio.sleep(POLL_S)
                 except (OSError, ProviderError, StoreError) as error:
                     if not failing:
@@ -157,11 +159,12 @@ class Outlets:
 
 
 def _next(tx: Tx, outlet: str, queue: Queue, last: int) -> tuple[int | None, Sequence[Entry]]:
-    """Return the position of an outlet, None for a new one, and the entries after it, up to an id."""
+    """Return the position of an outlet, and the entries after it, up to an id. For a new outlet, the position is None
+    and there are no entries."""
     place = repo.position(tx, outlet, queue.kind)
     return place, [] if place is None else queue.between(tx, place, last, BATCH)
 
 
 def _is_left(tx: Tx, queue: Queue, last: int) -> bool:
-    """Return whether retention has not deleted the entries up to an id, so that none behind it is lost."""
+    """Return whether the table still has entries up to an id. If so, retention has deleted no later entry."""
     return repo.has_up_to(tx, queue.table, last)

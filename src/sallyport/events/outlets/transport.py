@@ -34,8 +34,8 @@ PORTS: Final = {"tcp": 0, "syslog+udp": 514, "syslog+tcp": 601, "syslog+tls": 65
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """A target of events. scheme: see the module. path: path of a file or a socket. ca: file of trusted authorities for
-    TLS."""
+    """A target of events. scheme: the scheme of the URL, see the module. path: the path of a file or a socket. ca: the
+    file with the trusted authorities for TLS."""
 
     url: str
     scheme: str
@@ -56,7 +56,8 @@ class Target:
 
 
 def parse_target(text: str) -> Target:
-    """Return the target of a setting. ValueError: the text is malformed; the message does not contain it."""
+    """Return the target of a setting. Raises ValueError if the text is malformed. The message does not contain the
+    text."""
     parts = urlsplit(text.strip())
     if parts.scheme in FILES:
         if parts.netloc or not parts.path.startswith("/"):
@@ -76,7 +77,7 @@ def parse_target(text: str) -> Target:
 
 
 def targets_of(settings: Settings) -> tuple[Target, ...]:
-    """Return the targets of all outlets in the settings. ConfigError: one of them is malformed."""
+    """Return the targets of all outlets in the settings. Raises ConfigError if one of them is malformed."""
     try:
         return tuple(dict.fromkeys(map(parse_target, settings.event_outlets)))
     except ValueError as error:
@@ -84,7 +85,7 @@ def targets_of(settings: Settings) -> tuple[Target, ...]:
 
 
 class Transport(Protocol):
-    """A transport that sends messages in order."""
+    """A transport. It sends messages in their order."""
 
     async def send(self, messages: Sequence[bytes]) -> None:
         """Send all messages. After an OSError or ProviderError it is unknown how many were sent."""
@@ -109,11 +110,11 @@ class Appending:
                 octets = octets[file.write(octets) or 0 :]
 
     async def close(self) -> None:
-        """Do nothing, since no file stays open."""
+        """Do nothing, because no file stays open."""
 
 
 class Streaming:
-    """A stream, which is connected when there are messages to send."""
+    """A stream. It is connected when there are messages to send."""
 
     def __init__(self, target: Target, egress: Egress) -> None:
         self._target = target
@@ -177,7 +178,7 @@ class Datagrams:
                 await sock.send(message)
 
     async def close(self) -> None:
-        """Do nothing, since no socket stays open."""
+        """Do nothing, because no socket stays open."""
 
 
 def transport_to(target: Target, egress: Egress) -> Transport:
@@ -188,5 +189,5 @@ def transport_to(target: Target, egress: Egress) -> Transport:
 
 
 def _has_ended(stream: trio.abc.Stream) -> bool:
-    """Return whether the peer has closed a stream without TLS, in which case data would be lost without an error."""
+    """Return whether the peer has closed a stream without TLS. In this case data would be lost without an error."""
     return isinstance(stream, trio.SocketStream) and stream.socket.is_readable()

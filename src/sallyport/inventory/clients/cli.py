@@ -274,7 +274,7 @@ def _imported(entry: Entry) -> JSON:
 
 
 def _notes(found: Entries, warnings: list[str]) -> list[str]:
-    """Return the notes about each client's section, without those that are in the warnings."""
+    """Return the notes about each client's section, except notes that the warnings already contain."""
     notes = [f"{each.name!r} {each.addresses} ({each.where}): {note}" for each in found for note in each.notes]
     return [note for note in notes if note not in warnings]
 
@@ -286,10 +286,8 @@ def _summary(steps: list[Row], *, dry_run: bool) -> str:
 
 
 def _unknown_sender(line: CommandLine, address: str | None) -> Row:
-    """Return the unknown sender of RADIUS requests with an address, or the only one if no address is given.
-
-    StartError: no sender or several senders are found.
-    """
+    """Return the unknown sender of RADIUS requests that has the given address. If no address is given, return the
+    only unknown sender. StartError: there is no such sender, or there are several."""
     senders = [each for each in line.rows("listen.senders") if each["reason"] == STRANGER and each["packet"]]
     wanted = None if address is None else canonical(address)
     found = [each for each in senders if wanted in (None, each["address"])]

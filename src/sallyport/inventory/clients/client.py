@@ -15,13 +15,14 @@ from sallyport.radius.dynamic import PORT
 from sallyport.radius.packet import SharedSecret
 
 MAX_SECRET: Final = 128
-# The settings that a client learns. Each is named by the column that stores the time of learning.
+# The settings that a client learns. The name of each is the column that stores the time at which it was learned.
 SIGNED: Final = "signed_since"
 LIMITED: Final = "proxy_state_limited_since"
 CHECK: Final = b"sallyport-check"
 """The NAS-Identifier of `sallyport check`."""
 RADSEC: Final = SharedSecret(b"radsec")
-"""The shared secret of every client over TLS; there, the certificate proves the identity (RFC 6614 section 2.3)."""
+"""The shared secret of every client over TLS, where the certificate proves the client's identity (RFC 6614 section
+2.3)."""
 _MEMO: Final = 65_536
 
 
@@ -36,9 +37,9 @@ class Signatures(StrEnum):
 class Client:
     """A RADIUS client as the login path sees it.
 
-    signature_required, proxy_state_limited: whether the rule applies now, since the admin has set it or the client has
-    learned it (`auto`, only with a single address). A learned setting applies in memory at once and is stored within
-    about a second.
+    signature_required, proxy_state_limited: whether the rule applies now, because the admin has set it or the client
+    has learned it. Only a client with the setting `auto` and a single address learns. A learned setting applies in
+    memory at once and is stored within about a second.
     """
 
     __slots__ = (
@@ -111,7 +112,7 @@ class Client:
 
 
 class Ranges:
-    """A set of networks with a test for overlap."""
+    """A set of networks that tells whether another network overlaps one of them."""
 
     def __init__(self, networks: Iterable[Network]) -> None:
         self._known = set(networks)
@@ -119,7 +120,7 @@ class Ranges:
         self._starts = sorted((network.version, int(network.network_address)) for network in self._known)
 
     def touch(self, network: Network) -> bool:
-        """Return whether the network shares an address with one of these."""
+        """Return whether a network has an address in common with one of these networks."""
         version, first = network.version, int(network.network_address)
         at = bisect_left(self._starts, (version, first))
         if at < len(self._starts) and self._starts[at] <= (version, first + network.num_addresses - 1):
@@ -149,7 +150,7 @@ class ClientTable:
         self._by_tls_name = {each.tls_name: each for each in over_tls if each.tls_name}
 
     def present(self, client_id: int) -> Client:
-        """Return a client. NotFound: there is no client with this id, or it was removed meanwhile."""
+        """Return the client with an id. NotFound: there is no such client, or it was removed meanwhile."""
         found = self.by_id.get(client_id)
         if found is None:
             raise NotFound("client not found")
@@ -164,7 +165,7 @@ class ClientTable:
         client = self._found.get(host)
         if client is None:
             client = self._look(host)
-            if client is not None:  # unknown senders are not cached: their addresses may be spoofed
+            if client is not None:  # unknown senders are not cached, because their addresses may be spoofed
                 self._found.put(host, client, client.tenant_id)
         return client
 
@@ -172,8 +173,8 @@ class ClientTable:
         """Return the RadSec client of a certificate. It is found by the SHA-256 in hex, then by the names in canonical
         form.
 
-        Return None if the certificate or its names belong to several tenants, or if the client is another tenant's: a
-        tenant must not receive another tenant's logins.
+        Return None if the certificate and its names belong to several tenants, or if the client belongs to another
+        tenant than the certificate: a tenant must not receive the logins of another tenant.
         """
         names = tuple(names)
         every = (self._by_fingerprint.get(fingerprint), *map(self._by_tls_name.get, names))

@@ -14,7 +14,7 @@ from sallyport.inventory.clients.service import Clients
 from sallyport.web.scope import Octets
 
 FindDomain = Callable[[int, str], int]
-"""A function that returns a domain's id: (tenant id, name or id of the domain) -> id. It raises NotFound."""
+"""A function (tenant id, name or id of a domain) that returns the domain's id. It raises NotFound."""
 
 
 class UnlatchClient(Arguments):
@@ -38,8 +38,8 @@ class ImportClients(Arguments):
     """Arguments of client.import.
 
     domains: the domains of all imported clients. If they are None, an existing client keeps its domains, and a new
-    client has all domains of the tenant. apply: whether to carry out the plan; it is not carried out if a step is
-    refused. skip_refused: carry out the other steps nevertheless.
+    client has all domains of the tenant. apply: whether to carry out the plan. If a step is refused, no step is carried
+    out. skip_refused: in this case, carry out the steps that are not refused.
     """
 
     org: int
@@ -114,7 +114,7 @@ def _step(step: Step) -> Row:
 
 
 def _weaknesses(clients: Mapping[int, Client]) -> list[JSON]:
-    """Return a line for each weakness of a client, then a line for each range that contains other clients."""
+    """Return a line for each weakness of a client, followed by a line for each range that contains other clients."""
     found = [_weakness(client, text) for client in clients.values() for text in weakness.of_client(client)]
     by_network = {client.network: client for client in clients.values()}
     for network, inner in weakness.enclosing(by_network).items():

@@ -4,9 +4,9 @@
 `client` sections as FreeRADIUS 3.2 does (sources: raddb/clients.conf, and tests with the server). A file with invalid
 syntax is an error. A client that cannot be imported is listed with the reason; the other clients are imported.
 
-The reader is stricter than FreeRADIUS where an admin would be surprised: FreeRADIUS reads `ipaddr = 192.0.2.1/` as all
-addresses, `netmask = 255.255.255.0` as a single address and `010.0.0.1` as 8.0.0.1. Such clients cannot be imported. A
-client without signature settings gets `auto`, the default of FreeRADIUS since 3.2.5.
+The reader is stricter than FreeRADIUS if the meaning in FreeRADIUS would surprise an admin: FreeRADIUS reads `ipaddr =
+192.0.2.1/` as all addresses, `netmask = 255.255.255.0` as a single address and `010.0.0.1` as 8.0.0.1. Such clients
+cannot be imported. A client without signature settings gets `auto`, the default of FreeRADIUS since 3.2.5.
 """
 
 import re
@@ -26,7 +26,7 @@ Setting = Literal["yes", "no", "auto"]
 
 EMPTY: Final[Mapping[str, str]] = MappingProxyType({})
 
-# Products of the nas_types of FreeRADIUS's checkrad; its types `dot1x` and `other` name no product.
+# The product for each nas_type of FreeRADIUS's checkrad. Its types `dot1x` and `other` mean no product.
 PRODUCTS: Final[Mapping[str, str]] = MappingProxyType(
     {
         "ascend": "Lucent MAX",
@@ -55,7 +55,7 @@ PRODUCTS: Final[Mapping[str, str]] = MappingProxyType(
         "versanet": "VersaNet",
     }
 )
-_ADDRESSES: Final = ("ipv6addr", "ipv4addr", "ipaddr")  # FreeRADIUS uses the first of these that is given
+_ADDRESSES: Final = ("ipv6addr", "ipv4addr", "ipaddr")  # FreeRADIUS uses the first of these that the section contains
 _SIGNATURES: Final = ("require_message_authenticator", "limit_proxy_state")
 _KNOWN: Final = frozenset({*_ADDRESSES, *_SIGNATURES, "netmask", "secret", "shortname", "nas_type", "proto"})
 _IGNORED: Final = frozenset(
@@ -198,7 +198,7 @@ def _network(text: str, kind: str, notes: list[str]) -> Network:
 
 
 def _prefix(text: str, kind: str) -> tuple[Network, Network]:
-    """Return the address as a single-address network, and the network that it has with its prefix length."""
+    """Return the network of the single address, and the network of the address with its prefix length."""
     found = _PREFIX.fullmatch(text)
     if found is None or "%" in text:  # an IPv6 zone; FreeRADIUS does not accept it either
         raise _UnusableError(f"{_decoded(text)!r} is no address")
@@ -243,7 +243,8 @@ def _product(section: Section, notes: list[str]) -> str | None:
 
 
 def _setting(section: Section, top: Section, name: str) -> Setting:
-    """Return yes, no or auto: the client's own setting, else the setting in the `security` section, else auto."""
+    """Return yes, no or auto: the client's own setting. Without it, return the setting in the `security` section;
+    without both, return auto."""
     value = _value(section, name)
     if value:
         setting = _SETTINGS.get(value.lower())
@@ -255,7 +256,8 @@ def _setting(section: Section, top: Section, name: str) -> Setting:
 
 
 def _note_ignored(section: Section, notes: list[str]) -> None:
-    """Add a note for each ignored item. Unknown names are not shown: in `secret = a,b`, the name `b` is secret."""
+    """Add a note for each ignored item. The names of unknown items are not shown, because they may be secret: in
+    `secret = a,b`, `b` is read as a name."""
     proto = _value(section, "proto")
     if proto not in ("", "udp", "tcp", "tls", "*"):
         raise _UnusableError("proto must be udp, tcp, tls or *")
@@ -273,8 +275,8 @@ def _note_ignored(section: Section, notes: list[str]) -> None:
 def findings(entries: Iterable[Entry]) -> list[str]:
     """Return a line for each problem that an admin should examine before the import. The lines show no secret.
 
-    Problems are weak secrets, duplicate names and networks, networks within other networks, ranges that can never learn
-    require_message_authenticator, and very wide ranges.
+    Problems are weak secrets, duplicate names and networks, networks within other networks, very wide ranges, and
+    ranges whose require_message_authenticator is `auto` (only a single address can learn it).
     """
     clients = list(entries)
     return [*_weak(clients), *_twice(clients), *_overlaps(clients), *_ranges(clients)]

@@ -1,6 +1,6 @@
 """The lines and tokens of FreeRADIUS 3 configuration files, as its server reads them.
 
-The rules were determined by tests with FreeRADIUS 3.2 (tests/peers), since its documentation is incomplete and wrong
+The rules were determined by tests with FreeRADIUS 3.2 (tests/peers), because its documentation is incomplete and wrong
 about escapes. Octets are handled as Latin-1 text, one character for each octet, so that secrets stay unchanged.
 
 Rules that differ from common expectations:
@@ -9,7 +9,7 @@ Rules that differ from common expectations:
 - In names and paths `\\n` and `\\101` are escapes.
 - `=*` and `=~` are operators, so `ipaddr =*` is an error.
 
-No message contains a value, since it might be a secret.
+No message contains a value, because the value might be a secret.
 """
 
 import re
@@ -19,7 +19,7 @@ from typing import Final, NamedTuple
 
 from sallyport.base.errors import ClientsFileError
 
-MAX_LINE: Final = 8190  # the limit of FreeRADIUS, including continuations and line ends
+MAX_LINE: Final = 8190  # the limit of FreeRADIUS in octets, including continuations and line ends
 
 _SPACE: Final = " \t\n\v\f\r"  # isspace() in the C locale: no octet above 127
 _OPERATOR: Final = r"=~|!~|[{}(),#;]|\+\+|\+=|-=|\^=|:=|=\*|!\*|==|!=|>=|<=|[=<>]"
@@ -70,7 +70,7 @@ class Line:
         self.at = len(self.text)
 
     def at_expansion(self) -> bool:
-        """Return whether an expansion (`%{` or a backquote) follows. It is a separate statement."""
+        """Return whether an expansion (`%{` or a backquote) follows. An expansion is a statement of its own."""
         return self.text.startswith(("%{", "`"), self.at)
 
     def pull_token(self, *, name: bool) -> Token:

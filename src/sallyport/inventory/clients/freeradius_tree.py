@@ -39,11 +39,8 @@ class _UnknownError(Exception):
 
 @dataclass(slots=True, eq=False)
 class Item:
-    """The value of an item `name = value`; empty for an item without a value.
-
-    where: `file:line`. late: the item refers to an item below it. problem: the reason why the value is unknown, else
-    empty.
-    """
+    """The value of an item `name = value`; empty for an item without a value. where: `file:line`. late: whether the
+    item refers to an item below it. problem: the reason why the value is unknown; empty if it is known."""
 
     value: str
     where: str
@@ -53,8 +50,8 @@ class Item:
 
 @dataclass(slots=True, eq=False)
 class Section:
-    """A section `kind label { ... }`. If several items have the same name, the first counts. repeated: the names of the
-    other items."""
+    """A section `kind label { ... }`. If several items have the same name, the first item is used. repeated: the
+    names of the items that are not used."""
 
     kind: str
     label: str | None
@@ -68,7 +65,7 @@ class Section:
     _firsts: dict[tuple[str, str | None], "Section"] = field(default_factory=dict)
 
     def open(self, kind: str, label: str | None, where: str) -> "Section":
-        """Add a section to this one, and return it."""
+        """Add an inner section to this section, and return the inner section."""
         inner = Section(kind, label, where, parent=self, depth=self.depth + 1)
         self.sections.append(inner)
         self._firsts.setdefault((kind, label), inner)
@@ -83,7 +80,7 @@ class Section:
             self.items[name] = item
 
     def first(self, kind: str, label: str | None = None) -> "Section | None":
-        """Return the first inner section of a kind, with the label if one is given."""
+        """Return the first inner section of a kind; if a label is given, the first with this label."""
         return self._firsts.get((kind, label))
 
     def find(self, name: str, top: "Section") -> Item | None:
@@ -104,7 +101,7 @@ class Section:
 class Parser:
     """A parser of one file and its includes, for a single use. top: the section that contains all others.
 
-    environ: the values of `$ENV{NAME}`; an unknown name is a problem of the item that uses it.
+    environ: the values of `$ENV{NAME}`; if a name is unknown, the item that uses it has a problem.
     """
 
     def __init__(self, environ: Mapping[str, str], *, max_statements: int = MAX_STATEMENTS) -> None:
@@ -127,7 +124,8 @@ class Parser:
         return self.top
 
     def _file(self, path: Path, floor: Section, asked: str) -> None:
-        """Read a file into the section `floor`. asked: `file:line` of the include, for messages."""
+        """Read a file, and add its content to the section `floor`. asked: `file:line` of the line that includes the
+        file, for messages."""
         identity, text = self._load(path, asked)
         self._including.append(identity)
         here = floor
@@ -168,7 +166,7 @@ class Parser:
             raise ClientsFileError(f"{what} contains a NUL octet; save it as text")
 
     def _statement(self, line: Line, here: Section, floor: Section) -> Section:
-        """Read one item, section head, section end or directive. Return the section that is open after it."""
+        """Read one item, section head, section end or directive. Return the section that is open afterwards."""
         self._statements -= 1
         if self._statements < 0:
             raise line.error(f"more than {self._max_statements} statements in all")

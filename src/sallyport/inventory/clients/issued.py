@@ -1,9 +1,9 @@
 """The tenant of each certificate that the installation's authority has issued (`sallyport cert`).
 
-A RadSec peer is identified as a RADIUS client by the name or the fingerprint of its certificate. So these decide which
-tenant receives the peer's logins. A name belongs to the tenant that it was issued for until all of its certificates are
-revoked. Certificates of other authorities belong to no tenant, nor do certificates that were issued before tenants were
-recorded.
+A RadSec peer is identified as a RADIUS client by the name or the fingerprint of its certificate. Therefore the name and
+the fingerprint decide which tenant receives the peer's logins. A name belongs to the tenant that it was issued for,
+until all certificates with this name are revoked. Certificates of other authorities belong to no tenant. Neither do
+certificates that were issued before tenants were recorded.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -24,7 +24,8 @@ class _Row:
 
 @dataclass(frozen=True, slots=True)
 class Issued:
-    """The tenant ids of issued certificates, by SHA-256 in hex and by name in canonical form."""
+    """The tenant ids of issued certificates. The keys are the SHA-256 of the certificate in hex, and the name in
+    canonical form."""
 
     by_fingerprint: Mapping[str, int] = field(default_factory=dict)
     by_name: Mapping[str, int] = field(default_factory=dict)
@@ -49,7 +50,7 @@ def tenant_of_fingerprint(tx: Tx, fingerprint: str) -> int | None:
 class IssuedCertificates:
     """Records of issued certificates. A change applies to the next packet of a RadSec peer.
 
-    issued: a function that returns the records in memory, which `configuration` reloads.
+    issued: a function that returns the records in memory; `configuration` reloads them.
     """
 
     def __init__(self, configuration: Configuration, issued: Callable[[], Issued]) -> None:
@@ -66,7 +67,7 @@ class IssuedCertificates:
         return self._issued().by_name.get(canonical_host(name))
 
     async def check(self, name: str, tenant_id: int) -> None:
-        """Raise Conflict if the name belongs to another tenant, or is the tlsName of another tenant's client."""
+        """Raise Conflict if the name belongs to another tenant, or if it is the tlsName of another tenant's client."""
         await self._configuration.store.read(lambda tx: _check(tx, canonical_host(name), tenant_id))
 
     async def record(self, name: str, fingerprint: str, tenant_id: int) -> None:
@@ -85,7 +86,8 @@ class IssuedCertificates:
         await self._configuration.change(work)
 
     async def forget(self, fingerprints: Sequence[str]) -> None:
-        """Remove revoked certificates. A name without a remaining certificate may be issued for another tenant."""
+        """Remove revoked certificates. If no certificate with a name remains, the name may be issued for another
+        tenant."""
 
         def work(tx: Tx) -> None:
             for each in fingerprints:

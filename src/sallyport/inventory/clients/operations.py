@@ -102,7 +102,7 @@ def _octets(secret: SecretBytes | None) -> bytes | None:
 
 
 def _changes(body: UpdateClient) -> dict[str, Value]:
-    """Return the fields that the body contains, by column."""
+    """Return the values of the fields that the body contains, by column of the store."""
     given = {column: getattr(body, name) for column, name in API_NAMES.items()}
     given["password_verified"] = None if body.passwordVerified is None else int(body.passwordVerified)
     return {column: value for column, value in given.items() if value is not None}

@@ -1,7 +1,7 @@
-"""The plan of an import: a step for each imported client, made before anything is changed.
+"""The plan of an import: a step for each imported client. The plan is made before anything is changed.
 
 An imported client updates the tenant's client of the same name. A field that the import does not contain keeps its
-value, such as a product that the file does not name, or domains that the command does not name.
+value. Examples are the product if the file does not contain it, and the domains if the command does not name any.
 """
 
 from collections.abc import Iterable

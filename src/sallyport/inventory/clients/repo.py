@@ -58,8 +58,8 @@ class Change:
 
 @dataclass(frozen=True, slots=True)
 class Changed:
-    """The result of a change. name: the client's name before the change. fields: [before, after] of each changed field,
-    by the API's names, without the secret."""
+    """The result of a change. name: the client's name before the change. fields: the list [before, after] for each
+    changed field except the secret, by the field's name in the API."""
 
     name: str
     fields: dict[str, JSON]
@@ -104,7 +104,7 @@ class Opened:
         self._clear: dict[tuple[int, bytes], bytes] = {}
 
     def secrets(self, rows: list[_Row]) -> list[bytes]:
-        """Return the secrets of these clients, and drop all others from the cache. Raises SecretError."""
+        """Return the secrets of these clients, and remove all other secrets from the cache. Raises SecretError."""
         known, self._clear = self._clear, {}
         for row in rows:
             key = (row.id, row.secret)
@@ -149,8 +149,8 @@ def _network(*, network: str) -> Network:
 def add_all(tx: Tx, vault: Vault, tenant_id: int, clients: Sequence[NewRow], at: int) -> list[int]:
     """Insert clients; return their ids. Conflict: a name, a network or a certificate is taken.
 
-    The function uses few statements, since it blocks all other transactions. A secret is sealed under the id of its
-    row, so a second statement writes it.
+    The function uses few statements, because it blocks all other transactions. Each secret is sealed under the id of
+    its row, so it is written by a second statement, when the id is known.
     """
     rows = [
         (tenant_id, at, fold(str(each.settings["name"])), int(not each.domain_ids), *map(each.settings.get, API_NAMES))
@@ -171,7 +171,7 @@ def add_all(tx: Tx, vault: Vault, tenant_id: int, clients: Sequence[NewRow], at:
 
 
 def _ids(tx: Tx, tenant_id: int, clients: Sequence[NewRow], last: int) -> list[int]:
-    """Return the ids of the inserted clients, which are higher than `last`. Conflict: a client was not inserted."""
+    """Return the ids of the inserted clients: all ids higher than `last`. Conflict: a client was not inserted."""
     added = tx.all(_Added, "select id, name, network from radius_clients where id > :last", last=last)
     known, ids = {(each.name, each.network): each.id for each in added}, list[int]()
     for each in clients:
@@ -210,7 +210,7 @@ def _json(column: str, value: Value) -> JSON:
 
 
 def _find(tx: Tx, tenant_id: int, client_ids: Collection[int]) -> dict[int, _Row]:
-    """Return a tenant's clients by id, with one query. NotFound: the tenant lacks one of them."""
+    """Return a tenant's clients by id, with one query. NotFound: one of them does not exist in the tenant."""
     sql = f"select {_COLUMNS} from radius_clients where id between :first and :last"
     found = tx.all(_Row, sql, first=min(client_ids, default=0), last=max(client_ids, default=0))
     rows = {row.id: row for row in found if row.tenant_id == tenant_id}
@@ -249,7 +249,7 @@ def _add_domains(tx: Tx, domain_ids: Iterable[tuple[int, Sequence[int]]]) -> Non
 def update_all(tx: Tx, vault: Vault, tenant_id: int, changes: Sequence[Change]) -> list[Changed]:
     """Change a tenant's clients; return the result of each. Raises NotFound, Conflict.
 
-    The function does little for each client, since it blocks all other transactions.
+    The function does little work for each client, because it blocks all other transactions.
     """
     rows = _find(tx, tenant_id, [each.client_id for each in changes])
     domains = _domains(tx, min(rows, default=0), max(rows, default=0))
@@ -275,8 +275,8 @@ def update_all(tx: Tx, vault: Vault, tenant_id: int, changes: Sequence[Change]) 
 def _update(tx: Tx, tenant_id: int, row: _Row, columns: dict[str, Value]) -> dict[str, JSON]:
     """Set columns of a client; return the fields of `Changed`.
 
-    A new value of a signature setting resets its learned state. A new address does not reset it: an operator may change
-    an address, but only an admin may relax the checks of signatures.
+    A new value of a signature setting resets its learned state. A new address does not reset the learned state: an
+    operator may change an address, but only an admin may relax the checks of signatures.
     """
     if taken := _taken(tx, row.id, tenant_id, columns):
         raise Conflict(taken)
@@ -296,7 +296,7 @@ def _update(tx: Tx, tenant_id: int, row: _Row, columns: dict[str, Value]) -> dic
 
 
 def _taken(tx: Tx, client_id: int, tenant_id: int, columns: Mapping[str, Value]) -> str:
-    """Return an error message if another client has one of the values, else an empty string.
+    """Return an error message if another client has one of the values, otherwise an empty string.
 
     A name is unique in its tenant, a network or certificate in the installation. columns: the columns to set.
     """

@@ -1,4 +1,5 @@
-"""The service for RADIUS clients: changes, imports, learned settings and the rules for them."""
+"""The service for RADIUS clients: it changes and imports clients, stores learned settings, and enforces the rules
+for clients."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -43,12 +44,13 @@ TRUST: Final = frozenset(
         "tlsName",
     }
 )  # fmt: skip
-"""The fields that decide which packets are trusted. A change requires the role admin."""
+"""The fields that decide which packets are trusted. To change them, the role admin is required."""
 
 
 @dataclass(frozen=True, slots=True)
 class NewClient:
-    """A RADIUS client to add. domain_ids: the default first; empty for all domains of the tenant."""
+    """A RADIUS client to add. domain_ids: the ids of its domains, the default domain first; if empty, the client has
+    all domains of the tenant."""
 
     name: str
     network: str
@@ -64,7 +66,7 @@ class NewClient:
 
 
 class Clients:
-    """RADIUS clients of all tenants, in memory; a change applies when its call returns."""
+    """RADIUS clients of all tenants, in memory. A change has taken effect when the call that makes it returns."""
 
     def __init__(
         self,
@@ -88,11 +90,11 @@ class Clients:
         return self._table.value
 
     def find(self, source: Source) -> Client | None:
-        """Return the client of a datagram's source, or None."""
+        """Return the client with the source address of a datagram; None if there is none."""
         return self._table.value.find(source[0])
 
     def owner(self, source: Source) -> int:
-        """Return the tenant id of a datagram's source; 0 if the sender is no RADIUS client."""
+        """Return the tenant id of the client with the source address of a datagram; 0 if there is none."""
         client = self.find(source)
         return 0 if client is None else client.tenant_id
 
@@ -229,12 +231,12 @@ class Clients:
     async def run(self) -> None:
         """Store learned settings once a second, until cancelled.
 
-        The settings are stored in batches, since thousands of clients may learn at the same time after a start.
+        The settings are stored in batches, because thousands of clients may learn at the same time after a start.
         """
         await every(KEEP_S, self.keep_learned, failure="radius_client_latches_not_stored")
 
     async def keep_learned(self) -> None:
-        """Store learned settings. No reload is needed, since they already apply in memory.
+        """Store learned settings. No reload is needed, because they already apply in memory.
 
         StoreError: the settings stay in memory, and the next call stores them.
         """
@@ -242,7 +244,7 @@ class Clients:
             self._kept = []
         while self._learned:
             part, self._learned = self._learned[:LATCHES], self._learned[LATCHES:]
-            self._kept += part  # a concurrent reload may miss this write: `_carry_over` applies these again
+            self._kept += part  # a concurrent reload may miss this write, so `_carry_over` applies these settings again
             try:
                 await self._configuration.store.write(partial(_keep, part=part, at=self._clock()))
             except StoreError:
@@ -252,7 +254,7 @@ class Clients:
                 log.info("radius_client_latched", client=client.name, what=what)
 
     def _carry_over(self, table: ClientTable) -> None:
-        """Apply learned settings to a reloaded table, except settings that were changed from `auto` meanwhile."""
+        """Apply learned settings to a reloaded table, except settings that are not `auto` any more."""
         self._kept = [each for each in self._kept if _learns_still(*each, table)]
         self._learned = [each for each in self._learned if _learns_still(*each, table)]
         for client, what in (*self._kept, *self._learned):
@@ -337,7 +339,7 @@ def _rows(clients: Iterable[NewClient]) -> list[NewRow]:
 def _check_ranges(tx: Tx, tenant_id: int, networks: Sequence[Network], by: Role | None) -> None:
     """Raise Forbidden or Conflict if a tenant may not have a range. The messages reveal nothing about other tenants.
 
-    Call it in the transaction of the change, since two tenants may request the same range at the same time.
+    Call it in the transaction of the change, because two tenants may request the same range at the same time.
     """
     wide = any(network.prefixlen < WIDEST[network.version] for network in networks)
     if by is not None and wide and repo.has_others(tx, tenant_id):

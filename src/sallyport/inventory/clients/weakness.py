@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 
 from sallyport.base.addresses import Network
 
-if TYPE_CHECKING:  # for types only: the command line uses this module for a clients.conf, without importing trio
+if TYPE_CHECKING:  # the command line uses this module for a clients.conf without importing trio
     from sallyport.inventory.clients.client import Client
     from sallyport.inventory.clients.issued import Issued
 
@@ -67,7 +67,7 @@ def of_certificate(client: Client, issued: Issued) -> list[str]:
 
 
 def enclosing(networks: Iterable[Network]) -> dict[Network, list[Network]]:
-    """Return each network that contains others, with the networks directly inside it. The order is kept."""
+    """Return each network that contains others, with the networks directly inside it, in the order of the input."""
     known = dict.fromkeys(networks)
     lengths = sorted({network.prefixlen for network in known}, reverse=True)
     found: dict[Network, list[Network]] = {}

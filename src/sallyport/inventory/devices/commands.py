@@ -17,7 +17,8 @@ def commands(service: Devices) -> dict[str, Command]:
     """Return the commands of devices by name."""
 
     async def domain(wanted: DomainOf) -> JSON:
-        """Return the domain of a device: the command line accepts a device id alone, but operations need the domain."""
+        """Return the domain of a device. The command line accepts a device id without its domain, but the operations
+        need the domain."""
         return await service.domain_of(wanted.device)
 
     async def forwarders(_: Arguments) -> JSON:

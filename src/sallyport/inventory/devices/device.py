@@ -2,7 +2,7 @@
 
 The posture of a device tells an admin whether signatures can be required and a second factor enforced. It counts signed
 logins, unsigned logins, unsigned logins with Proxy-State, challenges, and answers to challenges. It also has two times,
-measured while a login waits: the retransmission interval, and the time after which the device gives up.
+which are measured while a login waits: the retransmission interval, and the time after which the device gives up.
 """
 
 from dataclasses import dataclass, field, replace
@@ -15,19 +15,18 @@ from sallyport.radius.packet import Request
 
 UNKNOWN: Final = "Unknown"
 MAX_DELETED: Final = 200
-"""Maximum number of devices in one delete request. Logins wait for its transaction, up to 0.1 ms for each device."""
+"""Maximum number of devices in one delete request. Logins wait for the transaction of the request, which takes up to
+0.1 ms for each device."""
 QUIET_US: Final = 7 * 86_400 * SECOND
-"""Time without an unsigned login after which a device is considered to sign all logins."""
+"""If a device has sent no unsigned login for this time, it is considered to sign all logins."""
 UNANSWERED: Final = 3
-"""Number of challenges without any answer after which a device is considered unable to show challenges."""
+"""If a device has answered none of this number of challenges, it is considered unable to show challenges."""
 
 
 @dataclass(slots=True)
 class Posture:
-    """Posture of a device: counts since the last flush, and the latest measurements.
-
-    Times are in microseconds, or in milliseconds in `..._ms`.
-    """
+    """Posture of a device: counts since the last flush, and the latest measurements. Times are in microseconds;
+    fields named `..._ms` are in milliseconds."""
 
     signed: int = 0
     unsigned: int = 0
@@ -53,7 +52,7 @@ class Posture:
         """Update the measurements with a login that has waited. now: seconds of the monotonic clock.
 
         The device has given up if its last retransmission is clearly longer ago than its retransmission interval. Only
-        the longest time to give up is kept, since a user may also cancel earlier.
+        the longest time to give up is kept, because a user may also cancel earlier.
         """
         if known.gap <= 0:
             return
@@ -81,8 +80,8 @@ class Device:
     """A device in memory. Times are in microseconds.
 
     id: None until the device's row is written. requests: number of requests that are not in the store yet. registered:
-    the product was configured for the RADIUS client. gone: the device was deleted. tenant_id: tenant of its RADIUS
-    client, `client`.
+    whether the product was configured for the RADIUS client. gone: whether the device was deleted. tenant_id: tenant of
+    its RADIUS client, `client`.
     """
 
     domain_id: int
@@ -130,7 +129,7 @@ class Station:
 
 @dataclass(slots=True)
 class DeviceRow:
-    """A device in the store, with its posture. Times are in microseconds, or in milliseconds in `..._ms`."""
+    """A device in the store, with its posture. Times are in microseconds; fields named `..._ms` are in milliseconds."""
 
     id: int
     domain_id: int
@@ -223,7 +222,7 @@ class HistoryRow:
 
 @dataclass(frozen=True, slots=True)
 class Forwarder:
-    """A combination of source address and product. devices: the number of devices with this combination."""
+    """A combination of source address and product. devices: the number of devices that have this combination."""
 
     domain_id: int
     ip_address: str
@@ -233,10 +232,8 @@ class Forwarder:
 
 @dataclass(frozen=True, slots=True)
 class DeviceQuery:
-    """A selection of a domain's devices, and a page of it.
-
-    column, value: the column must be equal to the value, ignoring case. search: part of a name or an address.
-    """
+    """A query for one page of a domain's devices. column, value: the column must be equal to the value, ignoring
+    case; if `column` is empty, no column is compared. search: part of a name or an address."""
 
     domain_id: int
     search: str = ""

@@ -1,7 +1,8 @@
 """SQL for devices, their posture, stations and history.
 
 The `..._key` columns hold case-folded text for comparisons. Addresses are stored in canonical form. The name of a
-device is its NAS-Identifier or, without one, its product. So a search for a name compares both columns.
+device is its NAS-Identifier; if it has none, the name is its product. Therefore a search for a name compares both
+columns.
 """
 
 import json
@@ -54,7 +55,7 @@ def _identity(device: Device | DeviceRow) -> dict[str, Value]:
 
 @dataclass(frozen=True, slots=True)
 class Inserted:
-    """The row of a device that was inserted."""
+    """An inserted row of a device."""
 
     id: int
     registrations: int
@@ -66,12 +67,11 @@ def register(tx: Tx, device: Device) -> bool:
 
 
 def register_all(tx: Tx, devices: Sequence[Device]) -> list[tuple[Device, int]]:
-    """Insert the rows of devices. Return the inserted ones with the number of their registrations.
-
-    Set `device.id`, also if the row exists already; None if the tenant has reached its limit. A device that was deleted
-    gets a new row, with `registrations` increased by one. The order is that of the identities: two nodes that register
-    the same devices wait for each other in the same order.
-    """
+    """Insert the rows of devices. Return the inserted devices with the number of their registrations. Also set
+    `device.id` if the row exists already. `device.id` stays None if the tenant has reached its limit. A device that
+    was deleted gets a new row, with `registrations` increased by one. The rows are inserted in the order of their
+    identities. Therefore two nodes that register the same devices lock the rows in the same order and cannot
+    deadlock."""
     inserted: list[tuple[Device, int]] = []
     for device in sorted(devices, key=_order):
         row = _insert(tx, device)
@@ -94,12 +94,14 @@ def register_all(tx: Tx, devices: Sequence[Device]) -> list[tuple[Device, int]]:
 
 
 def _order(device: Device) -> tuple[int, int, str, str, str]:
-    """Return the key of the order in which all nodes lock rows: the tenant's counters, then the device's row."""
+    """Return the sort key for the order in which all nodes lock rows: first the tenant's counters, then the device's
+    row."""
     return device.tenant_id, device.domain_id, device.ip_address, device.client_ip, device.nas_identifier
 
 
 def _insert(tx: Tx, device: Device) -> Inserted | None:
-    """Insert the row of a device. None: the row exists, and `device.id` is set, or the tenant has reached its limit."""
+    """Insert the row of a device. Return None if the row exists already (then `device.id` is set), or if the tenant
+    has reached its limit."""
     row = tx.one(
         Inserted,
         "insert into devices (domain_id, ip_address, client_ip, nas_identifier, nas_identifier_key, device_name, "
@@ -123,7 +125,7 @@ def _insert(tx: Tx, device: Device) -> Inserted | None:
 
 
 def _recall(device: Device, row: DeviceRow) -> None:
-    """Copy values from the row that the device in memory does not have yet.
+    """Copy those values of the row that the device in memory does not have yet.
 
     A product that was configured for the RADIUS client is not copied: its configuration may have changed.
     """
@@ -141,10 +143,8 @@ def _recall(device: Device, row: DeviceRow) -> None:
 
 
 def flush(tx: Tx, device: Device, requests: int) -> bool:
-    """Add the requests since the last flush, and write changed columns.
-
-    Return False if the row does not exist: another node deleted the device.
-    """
+    """Add the requests since the last flush, and write changed columns. Return False if the row does not exist
+    because another node has deleted the device."""
     row = tx.one(DeviceRow, f"{_SELECT} where id = :id", id=device.id)
     if row is None:
         return False
@@ -162,10 +162,8 @@ def flush(tx: Tx, device: Device, requests: int) -> bool:
 
 
 def _describe(tx: Tx, row: DeviceRow, device: Device) -> None:
-    """Write the descriptive columns of a device.
-
-    `flush` writes the counts separately: they have no index and change more often.
-    """
+    """Write the descriptive columns of a device. `flush` writes the counts separately, because they have no index
+    and change more often."""
     if row.device_type != device.device_type:
         _SEARCH.remove(tx, row.domain_id, [row.id])
         _SEARCH.add(tx, row.domain_id, row.id, _texts(row, fold(row.nas_identifier), fold(device.device_type)))
@@ -253,7 +251,8 @@ def domain_of(tx: Tx, device_id: int) -> int | None:
 
 
 def find_again(tx: Tx, domain_id: int, ip_address: str, client_ip: str, name: str) -> DeviceRow | None:
-    """Return the latest device with these addresses and this name: a device has a new id after a deletion."""
+    """Return the latest device with these addresses and this name. There may be several, because a device gets a new
+    id when it registers again."""
     where = "domain_id = :d and ip_address = :ip and client_ip = :client and device_name = :name"
     sql = f"{_SELECT} where {where} order by id desc limit 1"
     return tx.one(DeviceRow, sql, d=domain_id, ip=ip_address, client=client_ip, name=name)
@@ -276,7 +275,7 @@ def page(tx: Tx, query: DeviceQuery) -> tuple[list[DeviceRow], int]:
 
 
 def _texts(device: Device | DeviceRow, *keys: str) -> tuple[str, ...]:
-    """Return the texts of a device for the search index. keys: NAS-Identifier and product, case-folded."""
+    """Return the texts of a device for the search index. keys: the case-folded NAS-Identifier and product."""
     return *keys, fold(device.ip_address), fold(device.client_ip)
 
 
@@ -289,7 +288,8 @@ def _remember(tx: Tx, entries: Sequence[tuple[Device | DeviceRow, int, str, int,
 
 
 def of_device(domain_id: int, device_id: int) -> tuple[str, dict[str, Value]]:
-    """Return the SQL condition for rows of a device, and its parameters. device_id: 0 for all of the domain."""
+    """Return the SQL condition for rows of a device, and its parameters. device_id: the id of the device, or 0 for
+    all devices of the domain."""
     where = "domain_id = :d and device_id = :device" if device_id else "domain_id = :d"
     return where, {"d": domain_id, "device": device_id}
 
@@ -297,7 +297,7 @@ def of_device(domain_id: int, device_id: int) -> tuple[str, dict[str, Value]]:
 def history(tx: Tx, domain_id: int, device_id: int, *, offset: int, limit: int) -> tuple[list[HistoryRow], int]:
     """Return one page of a device's history, newest first, and the number of all entries.
 
-    device_id: 0 for all devices of the domain.
+    device_id: the id of the device, or 0 for all devices of the domain.
     """
     where, parameters = of_device(domain_id, device_id)
     columns = ", ".join(HistoryRow.__dataclass_fields__)

@@ -1,4 +1,4 @@
-"""The service for devices and stations: pages, deletion, and the flush of counts."""
+"""The service for devices and stations: it reads pages, deletes devices, and flushes counts."""
 
 from collections.abc import Sequence
 from functools import partial
@@ -46,8 +46,8 @@ class Devices:
     async def page(self, query: DeviceQuery) -> tuple[list[DeviceRow], int]:
         """Return one page of a domain's devices and the number of all matches.
 
-        Unwritten counts in memory are added to the stored counts. A search or a filter compares stored values, so the
-        changes in memory are written first.
+        Unwritten counts in memory are added to the stored counts. A search or a filter compares stored values, so in
+        this case the changes in memory are written first.
         """
         if query.search or query.column:
             await self._flush_or_log()
@@ -79,8 +79,8 @@ class Devices:
         return domain_id
 
     def _is_writing(self, rows: Sequence[DeviceRow]) -> bool:
-        """Return whether a flush is writing some of these rows. If so, they may already contain the flushed counts or
-        not."""
+        """Return whether a flush is writing some of these rows at present. Then it is not known whether the rows
+        already contain the flushed counts."""
         ids = {device.id for device, _, _ in self._writing.devices}
         return bool(ids) and any(row.id in ids for row in rows)
 
@@ -92,14 +92,16 @@ class Devices:
     async def stations(
         self, domain_id: int, device_id: int, search: str, *, offset: int, limit: int
     ) -> tuple[list[StationRow], int]:
-        """Return one page of stations and the number of all matches. device_id: 0 for all devices."""
+        """Return one page of stations and the number of all matches. device_id: the id of the device, or 0 for all
+        devices of the domain."""
         await self._flush_or_log()
         is_short = device_id and not search and offset + limit <= SHORT
         read = self._store.read_now if is_short else self._store.search
         return await read(lambda tx: station_repo.page(tx, domain_id, device_id, search, offset=offset, limit=limit))
 
     async def history(self, domain_id: int, device_id: int, *, offset: int, limit: int) -> tuple[list[HistoryRow], int]:
-        """Return one page of the history and the number of all entries. device_id: 0 for all devices."""
+        """Return one page of the history and the number of all entries. device_id: the id of the device, or 0 for
+        all devices of the domain."""
         read = self._store.read_now if device_id and offset + limit <= SHORT else self._store.search
         return await read(lambda tx: repo.history(tx, domain_id, device_id, offset=offset, limit=limit))
 
@@ -112,8 +114,8 @@ class Devices:
     ) -> int:
         """Remove devices; return their number. Their next request registers them again.
 
-        NotFound: one of them does not exist; no device is removed. Conflict: too many devices have the addresses.
-        If the call is interrupted, all devices remain, some without their stations; see `in_slices`.
+        NotFound: one of them does not exist; in this case no device is removed. Conflict: too many devices have the
+        addresses. If the call is interrupted, all devices remain, some without their stations; see `in_slices`.
         """
 
         def find(tx: Tx) -> list[DeviceRow]:
@@ -151,7 +153,7 @@ class Devices:
 
         stations = (station_repo.delete,)
         await in_slices(self._store, find, stations, lambda _tx, _rows: None)  # flushes may run meanwhile
-        async with self._changing:  # a flush between `in_slices` and `forget` would register the device again
+        async with self._changing:  # otherwise a flush between `in_slices` and `forget` would register the device again
             deleted = await in_slices(self._store, find, stations, end)
             self.sightings.forget(domain_id, deleted)
         self._metrics.deleted.cell(str(domain_id)).count += len(deleted)
@@ -190,7 +192,7 @@ class Devices:
             )
 
     def _refuse(self, refused: Refused) -> None:
-        """Count a sighting that got no row, and log the tenant's limit once an hour."""
+        """Count a sighting that got no row. Log that the tenant has reached its limit, at most once an hour."""
         self._metrics.refused.cell(refused.limit).count += 1
         if refused.device.id is None:
             self.sightings.set_aside(refused.device, refused.station)

@@ -1,7 +1,7 @@
 """Active devices and stations in memory, and the functions that write their rows.
 
-The look-up of a known device takes one dictionary access. The product of a device is determined when the device is new,
-when its RADIUS client changes, and once a minute. The next flush writes the counts to the store. The number of devices
+A known device is found with one dictionary access. The product of a device is determined when the device is new, when
+its RADIUS client changes, and once a minute. Counts are written to the store by the next flush. The number of devices
 in memory is limited, with a share for each tenant. If a device is evicted, its row is read from the store again.
 """
 
@@ -25,9 +25,9 @@ LOOK_AGAIN_US = 60 * SECOND
 MAX_DEVICES = 65_536
 MAX_STATIONS = 131_072
 DEVICES, STATIONS = 16, 64
-"""Maximum rows in one transaction, so that decisions can use the store between two transactions."""
+"""Maximum number of rows in one transaction. Between two transactions, decisions can use the store."""
 TOGETHER = 3
-"""New stations that are written in shared statements; fewer take less time in statements of their own."""
+"""Minimum number of new stations for which shared statements are used. Fewer stations are written faster one by one."""
 
 DeviceKey = tuple[int, str, bytes | None, bytes | None, bytes | None]
 Identity = tuple[int, str, str, str]
@@ -48,7 +48,7 @@ class Changes:
 
 @dataclass(frozen=True, slots=True)
 class Registered:
-    """A device that got a row in the store. again: the device was deleted before."""
+    """A device that got a row in the store. again: whether the device had been deleted before."""
 
     device: Device
     again: bool
@@ -56,7 +56,7 @@ class Registered:
 
 @dataclass(frozen=True, slots=True)
 class Refused:
-    """A device or station that got no row, since its tenant has reached a limit (`base/limits.py`)."""
+    """A device or station that got no row, because its tenant has reached a limit (`base/limits.py`)."""
 
     limit: str
     device: Device
@@ -73,8 +73,8 @@ class Sightings:
         self._changed_stations: dict[Station, None] = {}
 
     def device(self, request: Request, source: str, client: Client, domain_id: int, at: int) -> Device:
-        """Count an authentic request, and return the device that sent it; a new device has no id yet. at:
-        microseconds."""
+        """Count an authentic request, and return the device that sent it. A new device has no id yet. at: the time
+        of the request in microseconds."""
         first = request.first
         key = (domain_id, source, first.get(NAS_IP_ADDRESS), first.get(NAS_IPV6_ADDRESS), first.get(NAS_IDENTIFIER))
         device = self._devices.get(key)
@@ -96,7 +96,7 @@ class Sightings:
         return device
 
     def station(self, device: Device, name: str, user: str, at: int) -> Station:
-        """Count a login of a station, and return the station. at: microseconds."""
+        """Count a login of a station, and return the station. at: the time of the login in microseconds."""
         station = self._stations.get((device, name))
         if station is None:
             station = Station(device, name, user, at)
@@ -116,11 +116,12 @@ class Sightings:
             self._note(device)
 
     def changed(self, identity: Identity) -> Sequence[Device]:
-        """Return the devices in memory that have unwritten changes for this row."""
+        """Return the devices in memory that belong to this row and have unwritten changes."""
         return self._changed_devices.get(identity, ())
 
     def take_changes(self) -> Iterator[Changes]:
-        """Yield the changes that exist at the call, in parts that take about the same time to write.
+        """Yield the changes that exist when the function is called. They are divided into parts that take about the
+        same time to write.
 
         The counts of a part are reset when it is yielded. Devices without a row, and the stations behind them, keep
         their counts until the device has a row.
@@ -132,7 +133,7 @@ class Sightings:
         for at in range(0, len(stations), STATIONS):
             changes = Changes([], [])
             for station in stations[at : at + STATIONS]:
-                if station in self._changed_stations:  # else `forget` has removed it meanwhile
+                if station in self._changed_stations:  # otherwise `forget` has removed it meanwhile
                     del self._changed_stations[station]
                     changes.stations.append((station, station.requests))
                     station.requests = 0
@@ -194,7 +195,7 @@ class Sightings:
                 self._stations.pop(place)
 
     def forget_all(self) -> None:
-        """Drop all devices and stations, since the store was replaced."""
+        """Drop all devices and stations after the store was replaced."""
         for device in self._devices.values():
             device.gone = True
         self._devices.clear()
@@ -210,7 +211,7 @@ def _identity(device: Device) -> Identity:
 def new_device(request: Request, source: str, domain_id: int, at: int) -> Device:
     """Return a new device with the values of its first request. at: microseconds.
 
-    For a request that is not authentic, the device is used in its event only.
+    If the request is not authentic, the device is used only in the event of this request.
     """
     nas = request.first.get(NAS_IP_ADDRESS, b"") or request.first.get(NAS_IPV6_ADDRESS, b"")
     client_ip = canonical(str(ip_address(nas))) if len(nas) in {4, 16} else source
@@ -218,8 +219,8 @@ def new_device(request: Request, source: str, domain_id: int, at: int) -> Device
 
 
 def find_product(device: Device, request: Request, client: Client, at: int) -> None:
-    """Set the product of a device: the configured product of its RADIUS client, else the product that the request
-    shows, else the former product.
+    """Set the product of a device: the configured product of its RADIUS client. Without it, use the product that the
+    request shows; without both, keep the former product.
 
     A former product that was configured for the RADIUS client is not kept.
     """
@@ -277,10 +278,8 @@ def write_counts(tx: Tx, changes: Changes) -> list[Registered | Refused]:
 
 
 def write_first_sightings(tx: Tx, seen: Iterable[tuple[Device, Station | None]]) -> list[Registered | Refused]:
-    """Write the missing rows of devices and their stations in the transaction of decisions.
-
-    Return registrations and refusals. If a station got no row, each later flush tries again.
-    """
+    """Write the missing rows of devices and of their stations, in the transaction that stores decisions. Return the
+    registrations and refusals. If a station got no row, each later flush tries again."""
     pairs = dict.fromkeys(seen)
     sightings: list[Registered | Refused] = []
     if new_devices := dict.fromkeys([device for device, _ in pairs if device.id is None]):

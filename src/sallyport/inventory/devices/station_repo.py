@@ -43,10 +43,11 @@ def has_too_many(tx: Tx, domain_id: int) -> bool:
 
 
 def note_all(tx: Tx, counted: Sequence[tuple[Station, int]]) -> list[Station]:
-    """Write many stations as `note` does, in two statements: the thread waits for the interpreter at each.
-    Return the stations that got no row because of the tenant's limit.
+    """Write many stations as `note` does, but with only two statements, because the thread waits for the interpreter
+    lock at each statement. Return the stations that got no row because of the tenant's limit.
 
-    For a tenant near its limit, each station takes a statement of its own. All nodes write in the same order.
+    If a tenant is near its limit, each of its stations is written by a statement of its own. All nodes write the rows
+    in the same order.
     """
     refused: list[Station] = []
     ids = {f"id{number}": each for number, each in enumerate({station.device.id for station, _ in counted})}
@@ -96,7 +97,7 @@ def page(
 ) -> tuple[list[StationRow], int]:
     """Return one page of the stations behind a device, ordered by id, and the number of all matches.
 
-    device_id: 0 for all devices of the domain.
+    device_id: the id of the device, or 0 for all devices of the domain.
     """
     where, parameters = of_device(domain_id, device_id)
     if search:

@@ -1,16 +1,16 @@
 """User sessions, live and past, from the RADIUS accounting of network devices (RFC 2866).
 
     report    the values of one Accounting-Request
-    session   the update of a session by a report; the result does not depend on the order of arrival
+    session   how a report changes a session; the result does not depend on the order of arrival
     repo      SQL; `service.write_records` updates sessions in the transaction of the accounting records
 
 A session is identified by its device and its Acct-Session-Id. Records may arrive late, twice, out of order or never, so
-the result does not depend on their order. Counters only grow, the begin is the earliest of all records, and a newer
-record overrides an older one. A NAS may reuse Acct-Session-Ids after a restart: a session that began after the end of
-another session with the same id is a new session.
+the result does not depend on their order. Counters only increase, the begin is the earliest begin in all records, and
+the values of a newer record replace those of an older one. A NAS may reuse Acct-Session-Ids after a restart: a session
+that began after the end of another session with the same id is a new session.
 
 A record counts once. If a NAS gets no answer, it sends the record again with another identifier and a larger
 Acct-Delay-Time (RFC 2866 section 5.2), so duplicate detection does not recognize it. Therefore a session stores digests
-of its last records without the attributes that change. This is cheaper than an index of all digests, which would cost a
-page for each record: the session's row is read and written for each record anyway.
+of its last records without the attributes that change. This is cheaper than an index of all digests, which would write
+an additional page for each record. The session's row is read and written for each record anyway.
 """

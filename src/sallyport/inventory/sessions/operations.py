@@ -13,7 +13,7 @@ from sallyport.web.operation import Operations, Plain
 from sallyport.web.scope import READERS, Caller, Gate
 
 ValueName = Callable[[str, int], str | None]
-"""A function that returns the name of an attribute's value: ("NAS-Port-Type", 15) -> "Ethernet"."""
+"""A function that returns the name of an attribute's value, such as "Ethernet" for ("NAS-Port-Type", 15)."""
 
 
 def operations(service: Sessions, value_name: ValueName, gate: Gate) -> Operations:

@@ -1,11 +1,11 @@
 """SQL for sessions.
 
 A transaction reads the sessions of its records and writes them back, up to 64 in a statement. An update contains an
-indexed column only if its value has changed, since SQLite rewrites the index of each column in an update. So an update
-of the counters of a live session writes no index.
+indexed column only if its value has changed, because SQLite rewrites the index of each updated column. Therefore an
+update of a live session's counters writes no index.
 
-A query for a page selects ids first, newest first. The indexes separate live, stopped and lost sessions, so the query
-merges the three.
+The query for a page first selects ids, the newest first. The indexes separate live, stopped and lost sessions, so the
+query merges the three lists.
 """
 
 from collections import Counter
@@ -22,13 +22,13 @@ from sallyport.store.model import Tx, Value, without_case
 T = TypeVar("T")
 
 COUNTER = "sessions."
-"""Prefix of the counter names. The rest of a name is a state."""
+"""Prefix of the counter names. A state follows the prefix."""
 Key = tuple[int, bytes]
 """The id of a device, and an Acct-Session-Id."""
 FOREVER = 2**63 - 1
 DAY_US = 86_400_000_000
 LONGEST = 64  # maximum sessions in a statement
-AT_ONCE = 32  # maximum sessions that end in the transaction of an Accounting-On or -Off; the rest end later
+AT_ONCE = 32  # maximum sessions that end in the transaction of an Accounting-On or -Off; the others end later
 
 _PLAIN = ("started", "first_seen", "updated", "stopped", "state", "terminate_cause", "records", "recent", "follows")
 _COLUMNS = ("domain_id", "device_id", "acct_session_id", "newest", *FACTS, *COUNTS, *_PLAIN)
@@ -39,7 +39,8 @@ _STATES = {each.value: each for each in SessionState}
 
 
 def newest(tx: Tx, keys: Collection[Key]) -> dict[Key, Session]:
-    """Return the newest session of each device and Acct-Session-Id; keys without a session are absent."""
+    """Return the newest session for each key (device and Acct-Session-Id). The result has no entry for a key without
+    a session."""
     found: dict[Key, Session] = {}
     for part in _blocks(list(keys)):
         parameters: dict[str, Value] = {}
@@ -51,10 +52,8 @@ def newest(tx: Tx, keys: Collection[Key]) -> dict[Key, Session]:
 
 
 def _blocks(items: Sequence[T]) -> Iterator[Sequence[T]]:
-    """Split items into parts, using only a few different sizes.
-
-    Few sizes mean few different statements, which stay prepared: preparing a statement takes as long as running it.
-    """
+    """Split items into parts of only a few different sizes. Then there are only a few different statements, and they
+    stay prepared. To prepare a statement takes as long as to run it."""
     at = 0
     while at < len(items):
         size = min(LONGEST, 1 << (len(items) - at).bit_length() - 1)
@@ -65,14 +64,15 @@ def _blocks(items: Sequence[T]) -> Iterator[Sequence[T]]:
 @cache
 def _select(size: int) -> str:
     keys = ", ".join(f"(:v{number}, :s{number})" for number in range(size))
-    return (  # a join, since SQLite scans the table for `in (values ...)`
+    return (  # a join, because SQLite scans the table for `in (values ...)`
         f"with named (device, session) as (values {keys}) select {', '.join(_COLUMNS)} from named cross join sessions "
         "where device_id = device and acct_session_id = session and newest = 1"
     )
 
 
 def _session(row: tuple[Value, ...]) -> Session:
-    """Return a session from a row of _COLUMNS. It reads columns by position for speed: most records read a session."""
+    """Return a session from a row of _COLUMNS. It reads the columns by position for speed, because most accounting
+    records read a session."""
     values = cast(tuple[Any, ...], row)
     started, first_seen, updated, stopped, state, cause, records, recent, follows = values[_STARTED:]
     session = Session(*values[:3], started=started, follows=bool(follows))
@@ -106,7 +106,8 @@ def _row(session: Session) -> tuple[Value, ...]:
 
 @cache
 def _update(moved: tuple[str, ...]) -> str:
-    """Return the `on conflict` clause that updates an existing row. moved: the indexed columns that have changed."""
+    """Return the `on conflict` clause that updates an existing row. moved: the indexed columns whose values have
+    changed."""
     taken = ", ".join(f"{name} = excluded.{name}" for name in (*_UNINDEXED, *moved))
     return f"on conflict (device_id, acct_session_id) where newest = 1 do update set {taken}"
 
@@ -132,7 +133,7 @@ def put(tx: Tx, sessions: Iterable[Session]) -> None:
 
 
 def supersede(tx: Tx, session: Session) -> None:
-    """Write a session, and mark it as no longer the newest: a new session has the same Acct-Session-Id."""
+    """Write a session, and mark it as not the newest any more, because a new session has the same Acct-Session-Id."""
     put(tx, [session])
     tx.execute(
         "update sessions set newest = 0 where device_id = :device and acct_session_id = :session and newest = 1",
@@ -143,7 +144,7 @@ def supersede(tx: Tx, session: Session) -> None:
 
 @dataclass(frozen=True, slots=True)
 class Restart:
-    """A restart or shutdown of a device: it ends all sessions without a later record.
+    """A restart or shutdown of a device. It ends all sessions of the device that have no later record.
 
     at: microseconds. after: the last session id that was examined.
     """
@@ -170,12 +171,12 @@ def restart(tx: Tx, begun: Restart) -> None:
 
 
 def restarts(tx: Tx) -> list[Restart]:
-    """Return the stored restarts: those for which not all sessions were examined yet."""
+    """Return the stored restarts. A restart is stored until all sessions of its device have been examined."""
     return tx.all(Restart, "select device_id, domain_id, at, after from device_restarts order by device_id limit 1000")
 
 
 def end_more(tx: Tx, begun: Restart, limit: int) -> None:
-    """End the next sessions of a stored restart, and store its progress unless a later restart has replaced it."""
+    """End the next sessions of a stored restart. Store how far it has come, unless a later restart has replaced it."""
     after = end_some(tx, begun, limit)
     same = {"device": begun.device_id, "at": begun.at, "before": begun.after}
     where = "where device_id = :device and at = :at and after = :before"
@@ -186,7 +187,8 @@ def end_more(tx: Tx, begun: Restart, limit: int) -> None:
 
 
 def end_some(tx: Tx, begun: Restart, limit: int) -> int:
-    """Examine the next `limit` live sessions of a restarted device; end those without a record since the restart.
+    """Examine the next `limit` live sessions of a restarted device; end those that have had no record since the
+    restart.
 
     Return the id of the last examined session; 0 if there are no more.
     """
@@ -210,8 +212,8 @@ _SILENT = (
     "state = 'live' and updated < :now - :day "
     "and updated < :now - 3 * (updated - first_seen) / (case when records > 2 then records - 1 else 1 end)"
 )
-"""SQL condition for silent sessions: no record for a day, and for three times the average interval of the session's
-records."""
+"""SQL condition for silent sessions: there was no record for a day, and also none for three times the average
+interval between the session's records."""
 
 
 def silent(tx: Tx, domain_id: int, now: int, limit: int) -> list[int]:
@@ -252,7 +254,7 @@ def live(tx: Tx) -> dict[int, int]:
 
 @dataclass(frozen=True, slots=True)
 class SessionRow:
-    """A session with its device, for lists. Times are in microseconds."""
+    """A session with its device, as an entry of a list. Times are in microseconds."""
 
     id: int
     acct_session_id: bytes
@@ -284,11 +286,9 @@ class SessionRow:
 
 @dataclass(frozen=True, slots=True)
 class SessionQuery:
-    """A selection of a domain's sessions, and a page of it.
-
-    live: None for live and past sessions. device_id: 0 for all devices. since, until: range of the begin in
-    microseconds; `until` is exclusive. search: part of a user, station, address or Acct-Session-Id.
-    """
+    """A query for one page of a domain's sessions. live: whether to select live or past sessions; None selects both.
+    device_id: the id of a device, or 0 for all devices. since, until: the range of the begin in microseconds,
+    without `until` itself. search: part of a user, station, address or Acct-Session-Id."""
 
     domain_id: int
     live: bool | None = None
@@ -302,7 +302,7 @@ class SessionQuery:
 
     @property
     def is_whole(self) -> bool:
-        """Whether the query selects by state alone. Then the counters have the number of matches."""
+        """Whether the query selects only by state. Then the counters contain the number of matches."""
         return not any((self.device_id, self.user_name, self.since, self.until != FOREVER, self.search))
 
     @property
@@ -348,7 +348,7 @@ def page(tx: Tx, query: SessionQuery) -> tuple[list[SessionRow], int]:
 
 
 def _ids(query: SessionQuery) -> tuple[str, dict[str, Value]]:
-    """Return SQL that selects the ids of matching sessions, and its parameters."""
+    """Return an SQL query that selects the ids of matching sessions, and the parameters of the query."""
     parameters: dict[str, Value] = {"d": query.domain_id}
     where = "domain_id = :d"
     if query.device_id:
@@ -364,7 +364,7 @@ def _ids(query: SessionQuery) -> tuple[str, dict[str, Value]]:
     if query.since or query.until != FOREVER:
         where = f"{where} and started >= :since and started < :until"
         parameters |= {"since": query.since, "until": query.until}
-    if narrow:  # coalesce() prevents the use of the index on states: those on users and times are faster
+    if narrow:  # coalesce() prevents the use of the index on states, because the indexes on users and times are faster
         if query.live is not None:
             where = f"{where} and coalesce(state, '') {'=' if query.live else '<>'} '{SessionState.LIVE}'"
         return f"select id from sessions where {where}", parameters

@@ -1,7 +1,8 @@
 """The values of one Accounting-Request (RFC 2866, 2869, 3162, 4818, 6911).
 
-No content of a packet raises an error. A value with a wrong length counts as absent, an implausible time is ignored,
-and a number that is too large for the store becomes the largest possible one. The record itself is stored unchanged.
+No content of a packet raises an error. A value with a wrong length is treated as absent. An implausible time is
+ignored. A number that is too large for the store becomes the largest possible number. The record itself is stored as
+received.
 """
 
 import socket
@@ -53,13 +54,13 @@ class Status(IntEnum):
     OFF = 8
 
 
-# Module constants: before Python 3.12, the look-up of a member in its enumeration takes half a microsecond.
+# These are module constants because, before Python 3.12, the look-up of an enumeration member takes half a microsecond.
 START, STOP, INTERIM, ON, OFF = Status
 OF_SESSION: Final = frozenset({START, STOP, INTERIM})
 OF_DEVICE: Final = frozenset({ON, OFF})
 LONGEST_DELAY_S: Final = 7 * 86_400
 EARLIEST_US: Final = 86_400 * SECOND  # maximum time by which an Event-Timestamp may precede the sending
-LATEST_US: Final = 300 * SECOND  # maximum time by which it may follow the sending, since clocks differ
+LATEST_US: Final = 300 * SECOND  # maximum time by which it may follow the sending, because clocks differ
 MOST: Final = 2**63 - 1
 PASSING: Final = frozenset({ACCT_DELAY_TIME, EVENT_TIMESTAMP, PROXY_STATE, MESSAGE_AUTHENTICATOR})
 """Attributes that may change when a record is sent again or through another proxy; the digest ignores them."""
@@ -82,9 +83,10 @@ COUNTS: Final = ("session_time", "input_octets", "output_octets", "input_packets
 class Report:
     """The values of one accounting record. Times are in microseconds.
 
-    status: 0 if absent or malformed. at: time of the event. begun: latest possible begin of the session. session_id:
-    empty for a record without a session. tells_time: whether the record has an Acct-Session-Time. user, station: empty
-    if absent. cause: Acct-Terminate-Cause. digest: equal for copies of a record that is sent again.
+    status: the Acct-Status-Type; 0 if it is absent or malformed. at: the time of the event. begun: the latest possible
+    begin of the session. session_id: the Acct-Session-Id; empty if the record belongs to no session. tells_time:
+    whether the record has an Acct-Session-Time. user, station: the User-Name and the Calling-Station-Id; empty if
+    absent. cause: the Acct-Terminate-Cause. digest: the same for all copies of a record that is sent again.
     """
 
     __slots__ = (
@@ -120,7 +122,7 @@ class Report:
 def _happened(delay_s: int, stamp_s: int | None, received: int) -> int:
     """Return the time of a record's event in microseconds.
 
-    It is the Event-Timestamp (RFC 2869 section 5.3) if that is plausible, else the time of receipt minus
+    It is the Event-Timestamp (RFC 2869 section 5.3) if that is plausible, otherwise the time of receipt minus
     Acct-Delay-Time (RFC 2866 section 5.2).
     """
     sent = received - (delay_s * SECOND if delay_s <= LONGEST_DELAY_S else 0)
@@ -151,7 +153,8 @@ def _text(value: bytes | None) -> str | None:
 
 
 def _octets(count: int, rounds: int) -> int:
-    """Return a counter of octets. rounds: number of its 32-bit overflows (RFC 2869 sections 5.1 and 5.2)."""
+    """Return a counter of octets. rounds: how often the 32-bit counter has overflowed (RFC 2869 sections 5.1 and
+    5.2)."""
     octets = rounds << 32 | count
     return octets if octets < MOST else MOST
 

@@ -1,4 +1,4 @@
-"""The service for sessions: write the records of a transaction, read pages, and end silent sessions."""
+"""The service for sessions: it writes the records of a transaction, reads pages, and ends silent sessions."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
@@ -57,10 +57,8 @@ class Record(NamedTuple):
 
 
 def write_records(tx: Tx, records: Iterable[Record]) -> list[bool]:
-    """Update sessions in the transaction of the accounting records.
-
-    Return for each record whether to store it: False for a retransmission of a record that its session has counted.
-    """
+    """Update sessions in the transaction of the accounting records. Return for each record whether to store it. The
+    result is False for a retransmission of a record that its session has already counted."""
     fresh: list[bool] = []
     for ends_all, group in groupby(records, key=lambda record: record.ends_all):
         part = list(group)
@@ -149,8 +147,8 @@ class Sessions:
         await every(COUNT_S, self._count, failure="session_count_failed")
 
     async def end(self) -> None:
-        """End sessions that are silent or of restarted devices, until cancelled. Two nodes that do it at the same time
-        end each session once."""
+        """End silent sessions and the sessions of restarted devices, until cancelled. If two nodes do this at the
+        same time, each session still ends only once."""
         async with trio.open_nursery() as nursery:
             nursery.start_soon(partial(every, COUNT_S, self.end_restarted, failure="restarted_sessions_not_ended"))
             nursery.start_soon(partial(every, SILENT_S, self._end_silent, failure="silent_sessions_not_ended"))

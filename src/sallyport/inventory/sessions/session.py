@@ -1,4 +1,5 @@
-"""A session, and its update by a record. The result does not depend on the order of arrival."""
+"""A session, and the function that applies a record to it. The result does not depend on the order in which records
+arrive."""
 
 from enum import StrEnum
 from typing import Final, NamedTuple
@@ -10,8 +11,8 @@ from sallyport.store.model import Value
 NAS_REBOOT: Final = 11  # Acct-Terminate-Cause, RFC 2866 section 5.10
 DIGEST: Final = 8
 REMEMBERED: Final = 16  # number of records whose retransmission a session recognizes
-# A record that is sent again without Acct-Delay-Time has a later time. For this time after the end of a session, such a
-# record still belongs to that session, not to a later one with the same Acct-Session-Id.
+# If a record is sent again without Acct-Delay-Time, its time is later than the original time. Up to this time after the
+# end of a session, such a record is assigned to this session and not to a later one with the same Acct-Session-Id.
 REPEATS_US: Final = 300 * SECOND
 
 
@@ -42,9 +43,10 @@ _NO_COUNTS: Final = (0,) * len(COUNTS)
 class Session:
     """A session in memory, while a transaction updates its row. Times are in microseconds.
 
-    facts, counts: in the order of report.FACTS and COUNTS. started: earliest begin that a record shows. first_seen,
-    updated: times of the first and last event. records: number of different records. recent: digests of the last
-    records. follows: an earlier session had the same Acct-Session-Id. stored: None if there is no row yet.
+    facts, counts: in the order of report.FACTS and COUNTS. started: the earliest begin that a record shows. first_seen,
+    updated: the times of the first and the last event. records: the number of different records. recent: the digests of
+    the last records. follows: whether an earlier session had the same Acct-Session-Id. stored: the stored values of the
+    indexed columns; None if there is no row yet.
     """
 
     __slots__ = (
@@ -116,13 +118,13 @@ class Session:
         return True
 
     def give_up(self) -> None:
-        """End a live session because a later session has its Acct-Session-Id."""
+        """End a live session because a later session has the same Acct-Session-Id."""
         if self.state is LIVE:
             self.state, self.stopped = LOST, self.updated
 
     def _stop(self, report: Report) -> None:
-        """Apply a reported end. If several ends are reported, the latest counts. A reported end replaces the end of a
-        lost session."""
+        """Apply a reported end. If several ends are reported, the latest one is used. A reported end also replaces
+        the end of a lost session."""
         if self.state is not STOPPED or self.stopped is None or report.at >= self.stopped:
             self.state, self.stopped, self.cause = STOPPED, report.at, report.cause
 
@@ -134,6 +136,7 @@ class Session:
         return at >= 0
 
     def _differs(self, report: Report, fact: int) -> bool:
-        """Return whether session and report have different values of a fact; False if one of them has no value."""
+        """Return whether the session and the report have different values of a fact. A missing value is not
+        different."""
         known, reported = self.facts[fact], report.facts[fact]
         return known is not None and reported is not None and known != reported

@@ -1,4 +1,4 @@
-"""EAP that terminates in this service: the conversations of `radius.eap`, and the answers to their questions.
+"""EAP that terminates in this service. `radius.eap` has the conversations; this package answers their questions.
 
     login      a conversation and the state of its login
     rounds     applies the steps of the pipeline at the end of a conversation

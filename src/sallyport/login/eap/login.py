@@ -26,9 +26,9 @@ log = structlog.get_logger()
 
 @dataclass(frozen=True, slots=True)
 class InnerSecondFactor:
-    """The result of a second factor inside EAP. reason: the result; None if no second factor was asked for. refusal:
-    the decision, if the login is refused. session: the challenge that asks for a code, with the text `prompt`; None if
-    there is none."""
+    """The result of a second factor inside EAP. reason: the result; None if the user was not asked for a second factor.
+    refusal: the decision, if the login is refused. session: the challenge that asks for a code, with the text `prompt`;
+    None if there is none."""
 
     reason: Reason | None = None
     refusal: Decision | None = None
@@ -41,8 +41,8 @@ class EapResult:
     """The result of a login by EAP.
 
     first: the result of the first factor. second: the result of the second factor, if it was asked for inside EAP, else
-    None. refusal: the decision, if the second factor refused the login. by_address: whether it is a station that is
-    admitted by its MAC address. stamp: see `verifiers.Finding`.
+    None. refusal: the decision, if the second factor refused the login. by_address: whether the login is that of a
+    station that is admitted by its MAC address. stamp: see `verifiers.Finding`.
     """
 
     first: Reason

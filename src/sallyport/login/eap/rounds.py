@@ -1,4 +1,4 @@
-"""Rounds of EAP, and the decision at the end of a conversation by the steps of the pipeline."""
+"""Run the rounds of EAP, and decide at the end of a conversation by the steps of the pipeline."""
 
 from __future__ import annotations
 
@@ -34,12 +34,13 @@ class Rounds:
         self._eap = Eap(steps, self._ask_inside)
 
     def converse(self, login: Login) -> Decision | None:
-        """Continue with a round of EAP that `begin` did not decide. None: it needs to wait, so call `check`. Raises
-        PacketError."""
+        """Continue with a round of EAP that `begin` did not decide. Return None if the round must wait; then call
+        `check`. Raises PacketError."""
         domain = login.domain
         if domain is None or self._steps.names_challenge(login) is not None or not self.serves(login, domain):
             return None
-        station = None if STATE in login.request.first else self.station(login, domain)  # the first round decided it
+        # the first round has decided the login
+        station = None if STATE in login.request.first else self.station(login, domain)
         result = self._eap.receive(login, domain, station)
         if isinstance(result, OpenQuestion):
             login.continuation = partial(self._answer, login, domain, result)
@@ -55,7 +56,8 @@ class Rounds:
         return self._come_to(login, domain, result, user)
 
     def station(self, login: Login, domain: Domain) -> Station | None:
-        """Return the station of a login by EAP that may be admitted by its MAC address; None for other logins."""
+        """Return the station of a login by EAP if it may be admitted by its MAC address. For other logins return
+        None."""
         bypass = self._steps.bypass
         key = bypass.admits_by_eap(login, domain.id) if login.method == Method.EAP else ""
         if not key:
@@ -70,7 +72,7 @@ class Rounds:
         )
 
     async def _answer(self, login: Login, domain: Domain, question: OpenQuestion) -> Decision | None:
-        """Look up the answer to a question, and continue."""
+        """Look up the answer to a question, and continue the conversation."""
         result = await self._eap.answer(login, domain, question)
         return ROUND if result is None else await self._conclude(login, domain, result)
 
@@ -106,8 +108,8 @@ class Rounds:
         self, login: Login, domain: Domain, session: Session | None, code: Code
     ) -> InnerSecondFactor | None:
         """Ask for the second factor inside EAP, if the login needs one. The login has passed its first factor. session:
-        the challenge that the code answers, if any. None: a newer request of the same login replaced this one, here or
-        at another node."""
+        the challenge that the code answers, if any. Return None if a newer request of the same login has replaced this
+        one, here or at another node."""
         fresh = self._steps.fresh(domain)
         await self._steps.recall(login, fresh)
         if session is not None:

@@ -1,4 +1,5 @@
-"""The service for Access-Requests with EAP: it continues a login's conversation, and returns the login's result."""
+"""The service for Access-Requests with EAP. It continues the conversation of a login, and returns the result of the
+login."""
 
 from __future__ import annotations
 
@@ -55,9 +56,9 @@ SERVED: Final = frozenset({FirstFactor.LOCAL, FirstFactor.LDAP})
 MOST_OFFERS: Final = 1024
 """Maximum number of cached offers. There is one for each domain and Framed-MTU."""
 LARGEST: Final = 1300
-"""Maximum length of an EAP packet in octets for a NAS that sends Framed-MTU. With the headers of RADIUS, UDP and IP it
-has less than 1400 octets, which most tunnels can carry. A chain of two certificates with 2048-bit keys then takes two
-packets."""
+"""Maximum length of an EAP packet in octets for a NAS that sends Framed-MTU. Together with the headers of RADIUS, UDP
+and IP, these are less than 1400 octets, which most tunnels can carry. A chain of two certificates with 2048-bit keys
+then takes two packets."""
 _UNTRUSTED: Final = ("unknown ca", "bad certificate", "certificate unknown", "certificate expired")
 _REASONS: Final[Mapping[Failure | None, Reason]] = {
     Failure.CERTIFICATE: Reason.CERTIFICATE_REFUSED,
@@ -96,9 +97,9 @@ class Eap:
         conversation, if it may be admitted by its MAC address.
 
         Returns an EapResult if this round decides the login. If the login is refused, `login.found` may still contain a
-        challenge, since EAP ends with further rounds. Returns None if this round decides nothing: `login.found`
+        challenge, because EAP ends with further rounds. Returns None if this round decides nothing: `login.found`
         contains a challenge, or the attributes of an earlier refusal. Returns an OpenQuestion if `answer` must be
-        called. PacketError: the request does not answer the last challenge.
+        called. Raises PacketError if the request does not answer the last challenge.
         """
         eap, state = self._conversation(login, domain, station)
         if isinstance(eap, Reason):
@@ -119,8 +120,8 @@ class Eap:
         )
 
     async def answer(self, login: Login, domain: Domain, question: OpenQuestion) -> EapResult | None:
-        """Look up the answer to a question, and continue. Returns an EapResult or None, see `receive`. Raises
-        StoreError, SecretError."""
+        """Look up the answer to a question, and continue the conversation. Return an EapResult or None, see `receive`.
+        Raises StoreError, SecretError."""
         eap = question.eap
         outcome: Outcome = question.check
         with self._answering(login, question.state):
@@ -131,7 +132,7 @@ class Eap:
 
     @contextmanager
     def _answering(self, login: Login, state: bytes) -> Iterator[None]:
-        """Remove the conversation if the block fails, since the question will get no answer."""
+        """Remove the conversation if the block fails, because the question will get no answer."""
         try:
             yield
         except BaseException:
@@ -155,7 +156,7 @@ class Eap:
         return eap, self._logins.add(login.client.tenant_id, login.client.id, eap, now=now)
 
     def _offered(self, terms: Terms) -> Offers:
-        """Return the offered methods; they are cached by their conditions."""
+        """Return the methods to offer. They are cached for each combination of their conditions."""
         found = self._offers.get(terms)
         if found is None:
             found = offers(terms)
@@ -178,8 +179,8 @@ class Eap:
         )
 
     def _tls(self) -> TlsServer | None:
-        """Return the TLS server with the present certificate. If that cannot be used, the previous server remains in
-        use."""
+        """Return the TLS server with the present certificate. If this certificate cannot be used, the previous server
+        remains in use."""
         credentials = self._steps.credentials()
         if credentials is not self._loaded:
             self._loaded = credentials
@@ -191,7 +192,7 @@ class Eap:
         return self._server
 
     def _verdict_at_once(self, login: Login, eap: EapLogin, check: Check, domain: Domain) -> Verdict | None:
-        """Return the verdict on a question; None if it needs to wait."""
+        """Return the verdict on a question, or None if the look-up must wait."""
         question = check.question
         if isinstance(question, Password) and (question.step or question.prompts):
             return None
@@ -246,7 +247,7 @@ class Eap:
 
     def _judge(self, login: Login, eap: EapLogin, question: Question, finding: Finding) -> Verdict:
         if isinstance(question, Resumed) and (finding.reason is not Reason.NONE or finding.stamp != question.stamp):
-            eap.user = ""  # the client does a full login, possibly as another user
+            eap.user = ""  # the client then does a full login, possibly as another user
             return Verdict(False)
         if finding.reason is not Reason.NONE:
             eap.refused = EapResult(finding.reason)
@@ -288,7 +289,8 @@ class Eap:
             login.code = eap.code
             accept = _accept(login, outcome) + eap.found.accept
             login.found = Found(accept=accept, groups=eap.found.groups, ous=eap.found.ous)
-            if eap.second is not None:  # each approval admits one login: a repeated last response gets no Access-Accept
+            # each approval admits one login, so a repeated last response gets no Access-Accept
+            if eap.second is not None:
                 self._logins.end(state)
             by_address = isinstance(eap.verifier, Station)
             return EapResult(Reason.NONE, eap.second, by_address=by_address, stamp=eap.stamp)
@@ -338,8 +340,8 @@ def _fragment_size(login: Login) -> int:
 
 
 def _accept(login: Login, done: Done) -> bytes:
-    """Return the attributes of an Access-Accept: EAP-Success, the keys, and the user's name. The name is left out if a
-    proxy forwarded the login, since the user has disclosed only the outer identity to the proxy."""
+    """Return the attributes of an Access-Accept. They are EAP-Success, the keys, and the user's name. The name is left
+    out if a proxy forwarded the login, because the user has disclosed only the outer identity to the proxy."""
     attributes = push_eap_message(done.octets)
     if done.msk:
         half = len(done.msk) // 2

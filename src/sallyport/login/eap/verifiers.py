@@ -45,7 +45,8 @@ class Verifier(Protocol):
 
     @property
     def checkable(self) -> frozenset[type[Question]]:
-        """Return the kinds of credentials that it can check. Each verifier also answers `Certificate` and `Resumed`."""
+        """Return the kinds of credentials that the verifier can check. Each verifier also answers `Certificate` and
+        `Resumed`."""
 
     def at_once(self, user: str, question: Question) -> Finding | None:
         """Return the answer to a question; None if `verify` must be called. user: the name without its realm."""
@@ -130,7 +131,7 @@ class Binds(Protocol):
 
     @property
     def checks_mschap(self) -> bool:
-        """Return whether winbind is available."""
+        """Return whether MS-CHAP can be checked by winbind."""
 
     @property
     def code_digits(self) -> int:
@@ -151,8 +152,8 @@ class Binds(Protocol):
 
 class Directory:
     """The verifier of a directory's users. has_codes: whether a user is known to have codes, which may follow the
-    password. stamp: the stamp of the directory's configuration, since in another directory the same name may belong to
-    another person. realms: the domain's name and realms, case-folded."""
+    password. stamp: the stamp of the directory's configuration. It is needed because in another directory the same name
+    may belong to another person. realms: the domain's name and realms, case-folded."""
 
     def __init__(
         self, directory: Binds, has_codes: Callable[[str], Awaitable[bool]], stamp: str, realms: Collection[str]
@@ -168,7 +169,7 @@ class Directory:
         return frozenset({Password, MsChap} if self._directory.checks_mschap else {Password})
 
     def at_once(self, user: str, question: Question) -> None:
-        """Return None, since each question must wait for the directory."""
+        """Return None, because each question must wait for the directory."""
 
     async def verify(self, user: str, question: Question) -> Finding:
         """See `Verifier`. Each question takes at most one bind, see `Ldap.check`."""

@@ -1,4 +1,4 @@
-"""The first factor: the check of a login's password or other credentials.
+"""The first factor. It checks the password or other credentials of a login.
 
     local   `password`: checks an endpoint user's password in memory
     none    `password`: the forwarding server has checked the password

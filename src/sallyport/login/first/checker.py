@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 Tell: TypeAlias = Callable[[str], None]
-"""A function that is called with the text of each step of a check, for an admin."""
+"""A function that reports a step of a check to an admin. It gets the text of the step."""
 
 
 CODE_LENGTHS: Final = (6, 8)
@@ -49,7 +49,7 @@ class Checker(Protocol):
 
         takes_code: returns whether a code may follow a PAP password; the check then sets `login.code`. tell: called
         with each step, without secrets, for an admin's trial. A failure of the other server is returned as a reason,
-        not raised. The call may be cancelled. PacketError: the password field is malformed.
+        not raised. The call may be cancelled. Raises PacketError if the password field is malformed.
         """
 
     async def run(self) -> None:
@@ -58,11 +58,11 @@ class Checker(Protocol):
 
 @runtime_checkable
 class AtOnce(Checker, Protocol):
-    """A checker that needs no task for each login."""
+    """A checker that can check a login without a task."""
 
     def begin(self, login: Login, takes_code: Callable[[], bool], done: Callable[[Reason], None]) -> bool:
-        """Start a check; `done` is called later with its result. False: the check was not started, and `done` is not
-        called: call `check`. PacketError: see `check`."""
+        """Start a check. `done` is called later with its result. Return False if the check was not started; then `done`
+        is never called, and the caller must use `check`. Raises PacketError, see `check`."""
 
 
 def silent(_step: str) -> None:

@@ -54,10 +54,10 @@ class Fields(_Strict):
 
     @abstractmethod
     def checker(self, host: Host) -> Checker:
-        """Return a new checker, without connecting."""
+        """Return a new checker. It is not connected yet."""
 
     def refused(self, host: Host) -> FieldError | None:
-        """Return the error of a field that the domain cannot use; None if all fields can be used."""
+        """Return the error in a field that the domain cannot use, or None if it can use all fields."""
         return None
 
 
@@ -112,13 +112,13 @@ class LdapFields(Fields):
     )
 
     def refused(self, host: Host) -> FieldError | None:
-        """Return an error if the organization may not use the host's winbind; else None."""
+        """Return an error if the organization may not use the host's winbind. Otherwise return None."""
         if self.winbind and host.ntlm_auth is None:
             return FieldError("winbind", "the setting winbind_orgs leaves out this organization", is_sentence=True)
         return None
 
     def checker(self, host: Host) -> Ldap:
-        """Return a new checker, without connecting."""
+        """Return a new checker. It is not connected yet."""
         service = None
         if self.bindDN is not None and self.bindPassword is not None:
             service = Account(self.bindDN, self.bindPassword.get_secret_value())
@@ -175,7 +175,7 @@ class TlsFields(_Strict):
         return TlsSettings(self.clientCertificate, key, self.caCertificate, self.serverName or "")
 
     def why_unusable(self) -> FieldError | None:
-        """Return the error of a field that prevents a TLS context; None if there is none."""
+        """Return the error in a field with which no TLS context can be made, or None if there is none."""
         try:
             self.settings.context()
         except ssl.SSLError:
@@ -231,7 +231,7 @@ class UpstreamFields(Fields):
     codeDigits: CodeDigits = Field(default=6, description=CODE_DIGITS)  # noqa: N815
 
     def refused(self, host: Host) -> FieldError | None:
-        """Return the first error in the TLS fields of a server; None if there is none."""
+        """Return the first error in the TLS fields of a server, or None if there is none."""
         for number, server in enumerate(self.servers):
             wrong = None if server.tls is None else server.tls.why_unusable()
             if wrong is not None:
@@ -239,7 +239,7 @@ class UpstreamFields(Fields):
         return None
 
     def checker(self, host: Host) -> Upstream:
-        """Return a new checker, without connecting."""
+        """Return a new checker. It is not connected yet."""
         settings = UpstreamSettings(
             servers=tuple(each.settings for each in self.servers),
             window_s=self.responseWindowSeconds,

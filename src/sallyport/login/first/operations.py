@@ -1,4 +1,4 @@
-"""The HTTP operations of first factors: /ad/GetFirstFactor, /ad/SetFirstFactor, /ad/CheckFirstFactor."""
+"""The HTTP operations for first factors: /ad/GetFirstFactor, /ad/SetFirstFactor, /ad/CheckFirstFactor."""
 
 from sallyport.domains.service import Domains
 from sallyport.login.first.bodies import (

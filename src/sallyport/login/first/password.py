@@ -1,4 +1,4 @@
-"""The first factors that ask no other server.
+"""The first factors that ask no other server:
 
 local  checks an endpoint user's password by PAP, CHAP or MS-CHAP
 none   accepts that the forwarding server has checked it, such as NPS with an extension, or FreeRADIUS in post-auth
@@ -33,10 +33,10 @@ SHORTEST_CHAP_CHALLENGE: Final = 5  # RFC 2865 section 5.40
 
 
 def check_password(login: Login, user: User | None, takes_code: Callable[[], bool]) -> Reason:
-    """Check the credentials of an endpoint user. user: None if there is no such user.
+    """Check the credentials of an endpoint user. user: the user; None if there is none with this name.
 
     takes_code: returns whether a code of 6 or 8 digits may follow a PAP password; `login.code` is then set to that
-    code. PacketError: the password field is malformed.
+    code. Raises PacketError if the password field is malformed.
     """
     login.code = None
     if login.method == Method.PAP:
@@ -85,8 +85,8 @@ def check_mschap(login: Login, user: User | None) -> Reason:
 
 
 def made_with(user: User, attempt: MsChap1 | MsChap2, sent: bytes) -> tuple[NtKey | None, bytes]:
-    """Return the user's key and the name that the client has hashed, if the response is correct; else None and an empty
-    name. sent: the name as the client sent it."""
+    """If the response is correct, return the user's key and the name that the client has hashed. Otherwise return None
+    and an empty name. sent: the name as the client sent it."""
     key = user.nt_key
     for name in peer_names(sent):
         if key is not None and key.made(attempt, name):
@@ -116,8 +116,8 @@ _CHECKS: Final[Mapping[str, Callable[[Login, User | None], Reason]]] = {
 
 
 def check_vouched(login: Login) -> Reason:
-    """Return PASSED if the RADIUS client was added with `passwordVerified`, so that it may vouch for passwords, and the
-    request is signed; else the reason for a refusal."""
+    """Return PASSED if the request is signed and the RADIUS client may vouch for passwords, because it was added with
+    `passwordVerified`. Otherwise return the reason for a refusal."""
     if not login.client.password_verified:
         return Reason.MAY_NOT_VOUCH
     return PASSED if login.request.signed else Reason.VOUCHES_UNSIGNED
@@ -130,7 +130,8 @@ def known(user: User, accept: bytes = b"") -> Found:
 
 
 def known_as(login: Login, user: User | None, first: Reason) -> Reason:
-    """Set the findings about an endpoint user if the first factor has passed, see `known`. Return `first`."""
+    """Set the findings about an endpoint user in the login if the first factor has passed, see `known`. Return
+    `first`."""
     if first is PASSED and user is not None and (user.groups or login.found is not NOTHING):
         login.found = known(user, login.found.accept)
     return first
@@ -145,8 +146,8 @@ def still(login: Login, user: User | None, stamp: str) -> Reason:
 
 
 def ends_in_code(login: Login) -> bool:
-    """Return whether a login has a PAP password that ends in enough digits for a code. PacketError: the password field
-    is malformed."""
+    """Return whether a login has a PAP password that ends in enough digits for a code. Raises PacketError if the
+    password field is malformed."""
     return (
         login.method == Method.PAP
         and split_digits(sent_password(login.request, login.client.secret), CODE_LENGTHS[0]) is not None
@@ -156,7 +157,7 @@ def ends_in_code(login: Login) -> bool:
 def typed_code(login: Login) -> Code:
     """Return the code that was typed in answer to a challenge. A malformed CHAP response counts as an empty code. If it
     were sent to another server, that server might drop it and so appear unreachable, and the domain's fallbackAction
-    might then admit the login. PacketError: the password field is malformed."""
+    might then admit the login. Raises PacketError if the password field is malformed."""
     if login.method == Method.PAP:
         return Code(as_text(sent_password(login.request, login.client.secret)))
     if login.method != Method.CHAP:
@@ -167,8 +168,8 @@ def typed_code(login: Login) -> Code:
 
 
 def split_digits(given: bytes, length: int) -> tuple[bytes, bytes] | None:
-    """Split the last `length` characters off a password, as a code. Return password and code; None if these characters
-    are not digits, or nothing precedes them. No separator is needed."""
+    """Split a password before its last `length` characters, which are the code. Return the password and the code.
+    Return None if these characters are not all digits, or if nothing precedes them. No separator is needed."""
     password, digits = given[:-length], given[-length:]
     return (password, digits) if password and digits.isdigit() else None
 

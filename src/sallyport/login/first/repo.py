@@ -1,4 +1,5 @@
-"""SQL for first factors. All fields of a kind are sealed together, bound to `first_factors/DOMAIN/KIND`."""
+"""The SQL of first factors. All fields of a kind are sealed in one value, which is bound to the identity
+`first_factors/DOMAIN/KIND`."""
 
 from dataclasses import dataclass
 
@@ -6,12 +7,13 @@ from sallyport.store.erasure import PRESENT
 from sallyport.store.model import Tx
 
 Key = tuple[int, str]
-"""A domain's id and the kind of first factor."""
+"""The id of a domain and its kind of first factor."""
 
 
 @dataclass(frozen=True, slots=True)
 class FactorRow:
-    """A domain's configuration for one kind of first factor. fields: sealed JSON. changed_at: microseconds."""
+    """A domain's configuration for one kind of first factor. fields: sealed JSON. changed_at: the time of the last
+    change in microseconds."""
 
     domain_id: int
     kind: str

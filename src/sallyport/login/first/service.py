@@ -1,4 +1,4 @@
-"""The first factors of all domains: for each domain one running checker with its stored configuration."""
+"""The first factors of all domains. Each domain has one running checker with its stored configuration."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -58,8 +58,8 @@ class FirstFactors:
                 self._ready.clear()
 
     async def check(self, login: Login, domain: Domain, takes_code: Callable[[], bool], tell: Tell = silent) -> Reason:
-        """Check a login by a domain's first factor that is neither `local` nor `none`. PacketError: the password field
-        is malformed."""
+        """Check a login by a domain's first factor that is neither `local` nor `none`. Raises PacketError if the
+        password field is malformed."""
         checker = self.checker(domain, tell)
         return checker if isinstance(checker, Reason) else await checker.check(login, takes_code, tell)
 
@@ -83,7 +83,8 @@ class FirstFactors:
     def begin(
         self, login: Login, domain: Domain, takes_code: Callable[[], bool], done: Callable[[Reason], None]
     ) -> bool:
-        """Check a login by a first factor that needs no task, see `AtOnce.begin`. False: call `check`."""
+        """Check a login by a first factor that needs no task, see `AtOnce.begin`. Return False if it was not started;
+        then call `check`."""
         row = self.rows.value.get((domain.id, domain.first_factor.value))
         at_once = None if row is None else self._at_work(row).at_once
         return at_once is not None and at_once.begin(login, takes_code, done)
@@ -101,8 +102,8 @@ class FirstFactors:
         return ready
 
     def retire(self, domain_id: int, row: FactorRow | None) -> None:
-        """End a domain's checker after RETIRE_S, unless its configuration is `row`, so that its servers are not probed
-        forever."""
+        """End a domain's checker after RETIRE_S, unless its configuration is still `row`. Otherwise its servers would
+        be probed forever."""
         ready = self._ready.get(domain_id)
         if ready is not None and ready.row != row:
             del self._ready[domain_id]

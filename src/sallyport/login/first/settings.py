@@ -1,4 +1,4 @@
-"""The configuration of the domains' first factors, which admins set, and which is shown without secrets."""
+"""Set and show the configurations of the domains' first factors. Secrets are never shown."""
 
 import json
 from collections.abc import Callable, Mapping
@@ -51,7 +51,8 @@ class FirstFactorSettings:
         self.factors = FirstFactors(configuration, self._checker)
 
     def _checker(self, row: FactorRow) -> Checker:
-        """Return the checker for a stored configuration. SecretError, ValueError, KeyError: it cannot be read."""
+        """Return the checker for a stored configuration. Raises SecretError, ValueError or KeyError if the
+        configuration cannot be read."""
         return self._open(row).checker(self._host(row.domain_id))
 
     def _open(self, row: FactorRow) -> Fields:
@@ -61,8 +62,8 @@ class FirstFactorSettings:
     async def set(self, domain: Domain, factor: FirstFactor, given: Mapping[str, Mapping[str, object]]) -> None:
         """Set a domain's first factor, from the next login on.
 
-        given: the fields by kind; a kind that was configured before may be absent. Invalid: the message names the
-        fields.
+        given: the fields by kind; a kind that was configured before may be absent. Raises Invalid, whose message names
+        the wrong fields.
         """
         at = self._clock()
         rows = await trio.to_thread.run_sync(
@@ -111,12 +112,12 @@ class FirstFactorSettings:
         return found
 
     def check_key(self, tx: Tx) -> None:
-        """Check that the sealed configurations of a store that will replace this one can be opened. Raises
+        """Check that the sealed configurations in a store can be opened before it replaces this one. Raises
         SecretError."""
         for row in repo.load(tx).values():
             self._vault.open(row.fields, row.identity)
 
     def egress_advice(self, domain: Domain) -> list[str]:
-        """Return advice on how to allow hosts to which the domain's tenant was recently denied connections. Only admins
-        of the installation may see it."""
+        """Return advice on how to allow the hosts to which connections of the domain's tenant were denied recently.
+        Only admins of the installation may see it."""
         return self._host(domain.id).egress.advice()

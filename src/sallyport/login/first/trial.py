@@ -1,4 +1,4 @@
-"""The trial of a domain's first factor: a login as a device would send it, with a report of each step for an admin.
+"""The trial of a domain's first factor. It is a login as a device would send it, and it reports each step to an admin.
 
 It records no login, asks for no second factor, and does not change the inventory.
 """
@@ -35,7 +35,7 @@ SOURCE: Final = ("127.0.0.1", 0)
 DEVICE: Final = b"sallyport"
 MAX_NAME: Final = 253
 PER_MINUTE: Final = 5
-"""Maximum number of trials a minute for a domain over HTTP, so that a caller cannot guess passwords."""
+"""Maximum number of trials over HTTP per minute and domain. It prevents a caller from guessing passwords."""
 
 _NOTICE: Final = "trial"
 
@@ -52,7 +52,7 @@ class TrialResult:
 
     @property
     def message(self) -> str:
-        """Return the result in words."""
+        """Return the result as a text."""
         return self.steps[-1]
 
 
@@ -60,7 +60,8 @@ class Trials:
     """Trials of first factors.
 
     has_codes: returns whether a user has codes, which may follow the password. locked_out: returns whether a login's
-    user is locked out. notices: those of the nodes, over which the limit of trials counts.
+    user is locked out. notices: the notices between the nodes, by which the limit of trials applies to all nodes
+    together.
     """
 
     def __init__(
@@ -83,19 +84,19 @@ class Trials:
         notices.receive(_NOTICE, lambda values, age_us: self._admitted.count(int(str(values[0])), clock() - age_us))
 
     def admit(self, domain: Domain) -> None:
-        """Count a trial. TooMany: the domain has reached its limit of trials a minute."""
+        """Count a trial. Raises TooMany if the domain has reached its limit of trials per minute."""
         self._admitted.admit(domain.id)
 
     async def run(self, domain: Domain, user: str, password: bytes, *, mschap: bool = False) -> TrialResult:
-        """Check a name and a password. mschap: use MS-CHAPv2 instead of PAP. Conflict: the domain's first factor is
-        `none`, which checks no passwords. Raises Invalid, StoreError, SecretError."""
+        """Check a name and a password. mschap: use MS-CHAPv2 instead of PAP. Raises Conflict if the domain's first
+        factor is `none`, which checks no passwords. Also raises Invalid, StoreError, SecretError."""
         if domain.first_factor is FirstFactor.NONE:
             raise Conflict("the domain's first factor is none: the forwarding server checks the passwords")
         login = self._login(domain, user, password, mschap)
         steps: list[str] = []
         if self._first.is_running:
             reason = await self._reason(login, domain, steps)
-        else:  # in a command, while no service runs
+        else:  # when a command runs without the service
             async with trio.open_nursery() as nursery:
                 await nursery.start(self._first.run)
                 reason = await self._reason(login, domain, steps)
@@ -122,8 +123,8 @@ class Trials:
         return await self._first.check(login, domain, takes_code, steps.append)
 
     def _login(self, domain: Domain, user: str, password: bytes, mschap: bool) -> Login:
-        """Return a login as a RADIUS client of only this domain would send it. Invalid: name or password is too long
-        for RADIUS."""
+        """Return a login as a RADIUS client of only this domain would send it. Raises Invalid if the name or password
+        is too long for RADIUS."""
         name = user.encode()
         if not 1 <= len(name) <= MAX_NAME:
             raise invalid_field("userName", f"text of 1 to {MAX_NAME} octets")
@@ -140,7 +141,7 @@ class Trials:
 
 
 def _responded(name: bytes, password: bytes) -> bytes:
-    """Return the attributes of an MS-CHAPv2 login."""
+    """Return the attributes of a login by MS-CHAPv2."""
     attempt = MsChap2(0, token_bytes(16), token_bytes(16), b"")
     response = challenge_response(attempt.nt_challenge(hashed_name(name)), nt_hash(password))
     return push_attempt(replace(attempt, response=response))

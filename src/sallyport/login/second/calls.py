@@ -1,4 +1,5 @@
-"""Calls of providers during logins: in turns, with retries if a provider is busy or a poll fails.
+"""This module calls providers during logins. Calls are made in turns, and repeated if a provider is busy or a poll
+fails.
 
 A thousand logins whose provider asks for a poll each second are a thousand requests a second. This exceeds the capacity
 of one interpreter and of most hooks, and other logins would wait. Therefore the polls of a domain start at a limited
@@ -22,15 +23,15 @@ from sallyport.mfa.provider import Answer, Code, Outcome, ProviderError
 from sallyport.store.model import Tx
 
 POLL_S: Final = 40.0  # some providers let the call wait for the user
-POLLS, POLL_AGAIN_S = 3, 1.0  # the number of tries of a poll that fails, and the wait between them
-CALL_S: Final = 15.0  # for one call of a provider; a provider that takes longer counts as unreachable
+POLLS, POLL_AGAIN_S = 3, 1.0  # how often a failed poll is tried, and the wait between the tries
+CALL_S: Final = 15.0  # time limit of one call; a provider that takes longer counts as unreachable
 CANCEL_S: Final = 3.0
 POLLS_A_SECOND: Final = 500
 
 
 class Pace:
-    """A rate limit for the start of calls, first come first served. Unused capacity does not accumulate. most: calls a
-    second."""
+    """A rate limit for the start of calls. Calls start in the order of their arrival. Unused capacity does not
+    accumulate. most: calls a second."""
 
     def __init__(self, most: float) -> None:
         self._between_s = 1 / most
@@ -44,7 +45,7 @@ class Pace:
 
 
 class Calls:
-    """The calls of providers by the only node; `shared.SharedCalls` makes those of one of several nodes.
+    """The calls of providers if there is only one node. With several nodes, `shared.SharedCalls` is used instead.
 
     In each pass of the event loop only one call starts, and tenants take turns. Otherwise a thousand logins that begin
     or end together would delay all others until all their calls have started.
@@ -55,30 +56,31 @@ class Calls:
         self._paces: defaultdict[int, Pace] = defaultdict(lambda: Pace(POLLS_A_SECOND))  # by domain
 
     knows_prompts = False
-    """Whether the store has the prompts that wait."""
+    """Whether the pending prompts are in the store."""
 
     async def run(self) -> None:
         """Follow the prompts of other nodes, until cancelled."""
 
     async def claim(self, conversation: Conversation, user: UserKey | None) -> Reason | None:
-        """Begin a conversation, or join that of another node. Return why it cannot go on. user: whose prompt it is;
-        None if it is none. Raises StoreError."""
+        """Begin a conversation, or join that of another node. Return the reason if it cannot continue, else None. user:
+        the user for whom a prompt is counted; None if no prompt is counted. Raises StoreError."""
         return None
 
     async def return_here(self, conversation: Conversation) -> bool:
-        """Let the newest request of a login wait here again, after one at another node. False: the login has its
-        answer. Raises StoreError."""
+        """Let the newest request of a login wait at this node again, after a request at another node. Return False if
+        the login has got its answer. Raises StoreError."""
         return True
 
     def once(
         self, result: SecondFactorResult, write: Callable[[Tx], None] | None
     ) -> Callable[[Tx], bool | None] | None:
-        """Return the write that belongs to the answer of a result. It returns False, and writes nothing, if the answer
-        is another node's."""
+        """Return the write that belongs to the answer of a result. If another node sends the answer, this write changes
+        nothing and returns False."""
         return write
 
     async def consume(self, result: SecondFactorResult) -> bool:
-        """Use a result without an answer of its own, inside EAP. False: another node uses it. Raises StoreError."""
+        """Use a result inside EAP, where no answer belongs to the result itself. Return False if another node has used
+        it. Raises StoreError."""
         return True
 
     async def outcome(self, conversation: Conversation, begin: Callable[[], Awaitable[Answer]]) -> Answer:
@@ -99,8 +101,7 @@ class Calls:
         conversation.handle, conversation.text = answer.handle, answer.text
 
     async def _poll(self, conversation: Conversation) -> Answer:
-        """Return the state of the user's prompt. A failed poll is tried again, since the user may be about to
-        answer."""
+        """Return the state of the user's prompt. A failed poll is tried again, because the user may answer soon."""
         provider, pace = conversation.attached.provider, self._paces[conversation.session.question.domain_id]
         poll = partial(provider.poll, conversation.handle, deadline_s=POLL_S)
         for _ in range(POLLS - 1):
@@ -130,7 +131,7 @@ async def _when_free(conversation: Conversation, ask: Callable[[], Awaitable[Ans
 
 
 async def withdraw(conversation: Conversation) -> None:
-    """Withdraw the prompt, if there is one, since its answer would no longer count."""
+    """Withdraw the prompt, if there is one, because its answer would no longer count."""
     if conversation.handle:
         with trio.CancelScope(shield=True):
             await conversation.attached.provider.cancel(conversation.handle, deadline_s=CANCEL_S)
@@ -139,16 +140,17 @@ async def withdraw(conversation: Conversation) -> None:
 async def first_call(conversation: Conversation, code: Code | None) -> Answer:
     """Ask for a push, or check the code that came with the password."""
     attached, question = conversation.attached, conversation.session.question
-    call_s = min(CALL_S, attached.timeout_s - 0.5)  # before the login's own end, so that the circuit counts it
+    # the limit is before the login's own end, so that the circuit counts the failure
+    call_s = min(CALL_S, attached.timeout_s - 0.5)
     if code is None:
         return await attached.provider.start(question, deadline_s=call_s)
     return await attached.provider.verify(question, code, "", deadline_s=call_s)
 
 
 def reason_of(conversation: Conversation, error: ProviderError) -> Reason:
-    """Return why a provider could not be asked. A rate limit (HTTP 429) before a prompt leaves the login to the
-    fallback. After a prompt, and for codes that a user types, it refuses: a user who exceeds the limit would otherwise
-    get in by the fallback."""
+    """Return why a provider could not be asked. If the rate limit (HTTP 429) is reached before a prompt, the fallback
+    decides the login. If it is reached after a prompt, or by a code that a user has typed, the login is refused.
+    Otherwise a user who exceeds the limit would be admitted by the fallback."""
     if error.limited and conversation.checks_code:
         return Reason.TOO_MANY_CODES
     if error.limited:

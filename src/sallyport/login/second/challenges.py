@@ -40,7 +40,7 @@ class Challenges:
         """Return the number of challenges in memory."""
         return len(self._sessions) + len(self._over)
 
-    # --- to be sent -------------------------------------------------------------------------------------------
+    # --- challenges that are sent -------------------------------------------------------------------------------
 
     def next_step(self, before: Session, kind: Kind, handle: str, text: str) -> SecondFactorResult:
         """Return the result with the next challenge after the last sent one."""
@@ -60,7 +60,7 @@ class Challenges:
         return push_attribute(REPLY_MESSAGE, text) + push_attribute(STATE, state)
 
     def keep(self, result: SecondFactorResult) -> Callable[[Tx], None] | None:
-        """Return the write that must be committed before the answer is sent; None if there is none."""
+        """Return the write that must be committed before the answer is sent. Return None if nothing must be written."""
         if result.session is not None:
             return partial(sessions.write, session=result.session)
         return partial(sessions.delete, challenge_id=result.over) if result.over else None
@@ -72,12 +72,12 @@ class Challenges:
         return sessions.open_state(self._vault, state, domain_id)
 
     async def find(self, challenge_id: str) -> Session | None:
-        """Return the last step of a challenge, which another process may have sent; None if it has ended or does not
-        exist. Raises StoreError."""
+        """Return the last step of a challenge, which another process may have sent. Return None if the challenge has
+        ended or does not exist. Raises StoreError."""
         known = self._sessions.get(challenge_id)
         if known is None and challenge_id not in self._over:
             known = await self._store.read(lambda tx: sessions.read(tx, challenge_id))
-            known = self._sessions.get(challenge_id) or known  # another request continued it meanwhile
+            known = self._sessions.get(challenge_id) or known  # meanwhile another request has continued it
         return None if challenge_id in self._over else known
 
     def ended(self, session: Session, tenant_id: int) -> None:
@@ -88,7 +88,7 @@ class Challenges:
     # --- over time --------------------------------------------------------------------------------------------
 
     def forget(self) -> None:
-        """Clear the memory, since the store was replaced."""
+        """Clear the memory because the store was replaced."""
         self._sessions.clear()
 
     async def purge(self, now: int) -> None:

@@ -13,11 +13,11 @@ from sallyport.mfa.circuit import Attached
 from sallyport.radius.password import TYPED, Method
 
 OTHER_NODE: Final = "other_node"
-"""The reason of the discard of a request that another node answers."""
+"""The reason with which a request is discarded because another node answers it."""
 
 
 class AnsweredElsewhere(PacketError):
-    """Another node answers the login: a newer request of it waits there."""
+    """This node must not answer the login, because a newer request of the login waits at another node."""
 
     def __init__(self) -> None:
         super().__init__("another node answers the login", OTHER_NODE)
@@ -27,10 +27,10 @@ class AnsweredElsewhere(PacketError):
 class SecondFactorResult:
     """The result of a second factor.
 
-    reason: the result; NONE: approved. text, session: the text and the session of the challenge to send, for ASKED.
-    over: the id of the challenge that the result ends. asked: the user that was asked. found: the findings of the first
-    factor, if an earlier request checked it. wrong_code: whether the code was wrong, and the user is asked once more.
-    prompt: the row that all nodes share; None on the embedded database, and if no user was asked.
+    reason: the result; NONE if it was approved. text, session: the text and the session of the challenge to send, if
+    the result is ASKED. over: the id of the challenge that the result ends. asked: the user that was asked. found: the
+    findings of the first factor, if an earlier request checked it. wrong_code: whether the code was wrong, and the user
+    is asked once more. prompt: the row that all nodes share; None on the embedded database, and if no user was asked.
     """
 
     reason: Reason
@@ -44,8 +44,8 @@ class SecondFactorResult:
 
 
 class Waiter:
-    """One request that waits for a conversation's result. superseded: a newer request of the same login replaced it.
-    elsewhere: the newer request waits at another node."""
+    """One request that waits for a conversation's result. superseded: whether a newer request of the same login has
+    replaced it. elsewhere: whether the newer request waits at another node."""
 
     __slots__ = ("done", "elsewhere", "login", "superseded")
 
@@ -59,11 +59,11 @@ class Waiter:
 class Conversation:
     """One login's second factor. Only the newest request waits for its result, which is taken once.
 
-    session: the RADIUS client, the user and the number of sent challenges (step 0: none). key: a request with the same
-    key joins; None: no request can join. deadline: the end, by trio's clock. takes_codes: whether the user can type a
-    code with this authentication method. checks_code: whether the conversation begins with a typed code. handle, text:
-    the handle and the text in the provider's last WAITING answer. error: a failure of the store or of the service,
-    after which no request is answered.
+    session: the RADIUS client, the user and the number of sent challenges, which is 0 at first. key: requests with the
+    same key join the conversation; if None, no request can join. deadline: the end of the conversation by trio's clock.
+    takes_codes: whether the user can type a code with this authentication method. checks_code: whether the conversation
+    begins with a typed code. handle, text: the handle and the text in the provider's last WAITING answer. error: a
+    failure of the store or of the service, after which no request is answered.
     is_signed: whether the first request was signed. prompt: the row that all nodes share, as it was last read; None on
     the embedded database. owns: whether this node asks the provider. elsewhere: whether the newest request waits at
     another node.
@@ -91,13 +91,14 @@ class Conversation:
         self._newest: Waiter | None = None
 
     def admits(self, login: Login) -> bool:
-        """Return whether a request may replace the newest one. An unsigned request must not replace a signed one."""
+        """Return whether a request may replace the newest one. An unsigned request must not replace a signed
+        request."""
         newest = self._newest
         is_signed = self.is_signed and self.elsewhere if newest is None else newest.login.request.signed
         return login.request.signed or not is_signed
 
     def attach(self, login: Login) -> Waiter:
-        """Replace the newest request by this one, and return its waiter."""
+        """Replace the newest request by this one. Return the waiter of this request."""
         before = self._newest
         if before is not None:
             login.known.follows(before.login.known)
@@ -110,7 +111,7 @@ class Conversation:
 
     def outlives(self, login: Login) -> bool:
         """Return whether a challenge could be answered after a restart of the service. This requires a handle from the
-        provider, a device that shows challenges, and PAP or CHAP, since EAP conversations are only in memory."""
+        provider, a device that shows challenges, and PAP or CHAP, because EAP conversations are only in memory."""
         shows = self.session.step > 0 or login.device.posture.takes_challenges
         return bool(self.handle) and shows and login.method in (Method.PAP, Method.CHAP)
 
@@ -138,7 +139,7 @@ class Conversation:
             self._newest = None
 
     def take(self) -> SecondFactorResult | None:
-        """Return the result for the one request that gets it; None for all others."""
+        """Return the result to the one request that may use it, and None to all others."""
         if self.taken:
             return None
         self.taken = True

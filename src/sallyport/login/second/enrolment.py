@@ -18,7 +18,7 @@ from sallyport.mfa.circuit import Attached
 from sallyport.mfa.provider import Enrolment, ProviderError
 
 ENROLLED_S: Final = 600.0
-OTHERWISE_S: Final = 60.0  # a user may enrol soon
+OTHERWISE_S: Final = 60.0  # short, because a user may enrol soon
 WAITING: Final = 1000
 """Maximum number of pending look-ups of one tenant, waiting or running."""
 AT_ONCE: Final = 4
@@ -59,7 +59,7 @@ class _Known:
 
 
 class Enrolments:
-    """The cache of users' enrolments. `run` makes the look-ups. clock: returns monotonic seconds. max_known: the
+    """The cache of users' enrolments. The look-ups are made in `run`. clock: returns monotonic seconds. max_known: the
     maximum number of users in the cache; each tenant has a share."""
 
     def __init__(self, clock: Callable[[], float], *, max_known: int = MAX_KNOWN) -> None:
@@ -78,7 +78,8 @@ class Enrolments:
         if known is not None and known.stamp != attached.stamp:
             known = None
         is_known = known is not None and known.until > self._clock()
-        if not is_known and user not in self._asked and self._waiting[tenant_id] < WAITING:  # else a later login asks
+        # otherwise a later login asks
+        if not is_known and user not in self._asked and self._waiting[tenant_id] < WAITING:
             self._waiting[tenant_id] += 1
             self._asked[user] = trio.Event()
             self._send.send_nowait(_LookUp(attached, tenant_id, user, name))
@@ -96,13 +97,13 @@ class Enrolments:
         return reason
 
     def known(self, attached: Attached, user: UserKey) -> Reason | None:
-        """Return the cached result if it has not expired, else None; makes no look-up."""
+        """Return the cached result if it has not expired. Otherwise return None. No look-up is made."""
         known = self._known.get(user)
         fresh = known is not None and known.stamp == attached.stamp and known.until > self._clock()
         return known.reason if known is not None and fresh else None
 
     async def find_out(self, attached: Attached, tenant_id: int, user: UserKey, name: str) -> Reason:
-        """Return the result that asking a user would have, from the cache or from the provider."""
+        """Return the result that asking a user would have. It comes from the cache or from the provider."""
         known = self._known.get(user)
         if known is not None and known.stamp == attached.stamp and known.until > self._clock():
             return known.reason
@@ -118,8 +119,8 @@ class Enrolments:
         return reason
 
     async def survey(self, attached: Attached, tenant_id: int, user: UserKey, name: str) -> bool:
-        """Ask the provider about a user, and cache the result. After a rate limit it waits and tries again, without a
-        time limit. False: the provider cannot be asked."""
+        """Ask the provider about a user, and cache the result. If the rate limit is reached, wait and try again,
+        without a time limit. Return False if the provider cannot be asked."""
         while True:
             changes = self._changes
             try:
@@ -136,7 +137,8 @@ class Enrolments:
             return True
 
     def forget(self, domain_id: int, name: str | None) -> None:
-        """Remove the cached enrolment of a changed local user; without a name, those of all users of the domain."""
+        """Remove the cached enrolment of a local user that was changed. Without a name, remove those of all users of
+        the domain."""
         self._changes += 1
         if name is not None:
             self._known.pop((domain_id, fold(name)))

@@ -14,8 +14,8 @@ LEAST_S = 1.0
 
 
 def patience_s(give_up_ms: int | None) -> float:
-    """Return the seconds for which a device waits for an answer: a little less than its timeout; infinity if the
-    timeout is not known."""
+    """Return the number of seconds for which a device waits for an answer. It is a little less than the timeout of the
+    device, or infinity if the timeout is not known."""
     return inf if give_up_ms is None else max(LEAST_S, give_up_ms / 1000 * NEARLY)
 
 
@@ -36,7 +36,7 @@ class Standing:
         return p95_s is not None and patience_s(give_up_ms) < p95_s
 
     def takes_no_code(self, method: str) -> bool:
-        """Return whether a login by this method cannot carry the code that the provider requires."""
+        """Return whether the provider requires a code that a login by this method cannot carry."""
         return method not in TYPED and self.attached is not None and self.attached.provider.only_codes
 
     def comes_to(self, enrolment: Reason, *, gives_up: bool, method: str) -> Reason:
@@ -50,7 +50,8 @@ class Standing:
 
 
 def standing(attached: Attached | Unavailable) -> Standing:
-    """Return the present state of a domain's second factor. attached: the domain's provider, or why there is none."""
+    """Return the present state of a domain's second factor. attached: the domain's provider, or the reason why there is
+    none."""
     if isinstance(attached, Unavailable):
         return Standing(None, UNAVAILABLE[attached])
     return Standing(attached, Reason.CIRCUIT_OPEN if attached.provider.is_open else Reason.NONE)

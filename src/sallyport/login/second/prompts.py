@@ -16,8 +16,8 @@ UserKey = tuple[int, str]
 
 
 class Prompts:
-    """The pending prompts and those of the last minute, by user. clock: returns monotonic seconds. max_users: the
-    maximum number of users with prompts in the last minute; each tenant has a share."""
+    """The pending prompts, and the prompts of the last minute, by user. clock: returns monotonic seconds. max_users:
+    the maximum number of users with prompts in the last minute; each tenant has a share."""
 
     def __init__(self, clock: Callable[[], float], *, max_users: int = MAX_USERS) -> None:
         self._clock = clock
@@ -29,8 +29,8 @@ class Prompts:
         return len(self._begun)
 
     def begin(self, user: UserKey, tenant_id: int) -> bool:
-        """Count a new prompt for a user; `end` must follow. False: the user has reached the limit, and nothing is
-        counted."""
+        """Count a new prompt for a user. The caller must call `end` later. Return False, and count nothing, if the user
+        has reached the limit."""
         now = self._clock()
         self._begun.pop_oldest_while(lambda begun: begun[-1] <= now - MINUTE_S)
         begun = self._begun.get(user) or deque()
@@ -44,7 +44,7 @@ class Prompts:
         return True
 
     def end(self, user: UserKey) -> None:
-        """Count the end of a prompt."""
+        """Count that a prompt has ended."""
         left = self._open.get(user, 0) - 1
         if left > 0:
             self._open[user] = left

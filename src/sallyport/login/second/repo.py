@@ -1,4 +1,4 @@
-"""The SQL of the table `prompts`, which only PostgreSQL has, and of challenges whose time is the database's.
+"""The SQL of the table `prompts`, which only PostgreSQL has, and of challenges that expire by the database's clock.
 
 A row is one question to a provider: the prompt of a login (step 0), or the check of the code that answers a challenge
 (the step of the challenge). `owner` is the session of the node that asks the provider, `waiter` the session of the node
@@ -20,11 +20,11 @@ from sallyport.nodes.node import DEAD_US
 from sallyport.store.model import LISTED_TEXTS, Tx, listed
 
 FAILED: Final = "failed"
-"""The owner could not ask the provider."""
+"""The outcome of a prompt whose owner could not ask the provider."""
 LIMITED: Final = "limited"
-"""The same, because of a rate limit."""
+"""The outcome of a prompt whose owner could not ask the provider because of a rate limit."""
 KEPT_US: Final = 300 * SECOND
-"""How long a row is kept after its time: longer than any State that belongs to it."""
+"""How long a row is kept after its end. This is longer than any State that belongs to the row is valid."""
 _TRIES: Final = 3
 
 _PENDING: Final = f"outcome in ('', '{Outcome.WAITING}')"
@@ -38,8 +38,9 @@ _COLUMNS: Final = (
 
 @dataclass(frozen=True, slots=True)
 class Prompt:
-    """A row. handle, text: of the provider's answer. left_us: the time until its end. has_owner: whether the owner is
-    alive. is_signed: whether the first request was signed."""
+    """A row of `prompts`. handle, text: the handle and the text in the provider's answer. left_us: the time until the
+    prompt ends, in microseconds. has_owner: whether the owner is alive. is_signed: whether the first request was
+    signed."""
 
     id: str
     step: int
@@ -62,10 +63,9 @@ class Prompt:
 
 def claim(tx: Tx, new: Prompt, user_key: str) -> Prompt | None:
     """Insert a prompt, or return the one of the same login. If the request may join it, its newest request now waits at
-    the node of the new one. None: the user has reached the limit; nodes that begin at the same instant do not see each
-    other's prompts.
-
-    user_key: empty if the prompt does not count. StoreError: other transactions change the row again and again.
+    the node of the new one. Return None if the user has reached the limit. Nodes that begin at the same instant do not
+    see each other's prompts. user_key: the key by which the user's prompts are counted; empty if the prompt is not
+    counted. Raises StoreError if other transactions change the row again and again.
     """
     for _ in range(_TRIES):
         if _insert(tx, new, user_key):
@@ -80,7 +80,7 @@ def claim(tx: Tx, new: Prompt, user_key: str) -> Prompt | None:
             step=new.step,
             key=new.key or None,
         )
-        if found is not None and found.left_us <= 0 and found.id != new.id:  # no login waits for it any more
+        if found is not None and found.left_us <= 0 and found.id != new.id:  # no login waits for this prompt any more
             tx.execute(f"update prompts set key = null where {_ROW}", id=found.id, step=found.step)
         elif found is not None:
             if is_same(found, new) and found.waiter != new.waiter:
@@ -90,8 +90,8 @@ def claim(tx: Tx, new: Prompt, user_key: str) -> Prompt | None:
 
 
 def is_same(found: Prompt, new: Prompt) -> bool:
-    """Return whether a request may join a prompt: its result is not consumed, no other code is being checked, and an
-    unsigned request does not take the place of a signed one."""
+    """Return whether a request may join a prompt. The prompt's result must not be consumed, and no other code may be in
+    check. An unsigned request must not take the place of a signed one."""
     return not found.is_consumed and (not new.step or found.key == new.key) and (new.is_signed or not found.is_signed)
 
 
@@ -129,12 +129,13 @@ def _is_over_limit(tx: Tx, new: Prompt, user_key: str) -> bool:
 
 
 def read(tx: Tx, ids: list[str]) -> list[Prompt]:
-    """Return the prompts with these ids, of all steps."""
+    """Return the prompts of all steps that have these ids."""
     return tx.all(_prompt, f"select {_COLUMNS} from prompts p where p.id in {LISTED_TEXTS}", ids=listed(ids))
 
 
 def answered(tx: Tx, prompt: Prompt, outcome: str, handle: str, text: str) -> Prompt | None:
-    """Store the provider's answer. None: another node owns the prompt by now, or it does not exist any more."""
+    """Store the provider's answer. Return None if another node owns the prompt now, or if the prompt does not exist any
+    more."""
     return tx.one(
         _prompt,
         f"update prompts p set outcome = :outcome, answer = :answer where {_ROW} and owner = :owner "
@@ -148,8 +149,8 @@ def answered(tx: Tx, prompt: Prompt, outcome: str, handle: str, text: str) -> Pr
 
 
 def take_over(tx: Tx, prompt: Prompt, node: str) -> Prompt | None:
-    """Make a node the owner of a pending prompt, and return it. None: it has another owner than when it was read, or
-    has ended."""
+    """Make a node the owner of a pending prompt, and return it. Return None if its owner has changed since it was read,
+    or if it has ended."""
     return tx.one(
         _prompt,
         f"update prompts p set owner = :node where {_ROW} and owner = :owner and consumed_by is null and {_PENDING} "
@@ -162,7 +163,7 @@ def take_over(tx: Tx, prompt: Prompt, node: str) -> Prompt | None:
 
 
 def move(tx: Tx, prompt: Prompt, node: str) -> Prompt | None:
-    """Let the newest request wait at a node, and return the prompt. None: the result was consumed."""
+    """Let the newest request wait at a node, and return the prompt. Return None if the result was consumed."""
     return tx.one(
         _prompt,
         f"update prompts p set waiter = :node where {_ROW} and consumed_by is null returning {_COLUMNS}",
@@ -173,13 +174,14 @@ def move(tx: Tx, prompt: Prompt, node: str) -> Prompt | None:
 
 
 def consume(tx: Tx, prompt: Prompt, node: str) -> bool:
-    """Consume the result for an answer of a node. False: it was consumed, or the login waits at another node."""
+    """Consume the result for an answer of a node. Return False if it was consumed before, or if the login waits at
+    another node."""
     sql = f"update prompts set consumed_by = :node, key = null where {_ROW} and consumed_by is null and waiter = :node"
     return tx.execute(sql, id=prompt.id, step=prompt.step, node=node) == 1
 
 
 def holds(tx: Tx, prompt: Prompt, node: str) -> bool:
-    """Return whether the login waits at a node, and keep that so until the end of the transaction."""
+    """Return whether the login waits at a node. If it does, this cannot change until the end of the transaction."""
     sql = f"select 1 from prompts where {_ROW} and consumed_by is null and waiter = :node for update"
     return bool(tx.rows(sql, id=prompt.id, step=prompt.step, node=node))
 
@@ -197,7 +199,7 @@ def send(tx: Tx, session: Session) -> None:
 
 
 def sent(tx: Tx, challenge_id: str) -> tuple[Session, int] | None:
-    """Return a challenge and the time that it is still valid; None if there is none."""
+    """Return a challenge, and how long it is still valid. Return None if there is none."""
     session = sessions.read(tx, challenge_id)
     left_us = tx.value(int, "select expires_at - now_us() from challenges where id = :id", id=challenge_id)
     return None if session is None or left_us is None else (session, left_us)

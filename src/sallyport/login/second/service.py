@@ -94,7 +94,7 @@ class SecondFactor:
         self._by_challenge: dict[str, Conversation] = {}
 
     async def run(self, *, task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED) -> None:
-        """Run the conversations until cancelled; then withdraw the prompts that can no longer be answered."""
+        """Run the conversations until cancelled. Then withdraw the prompts that can no longer be answered."""
         async with trio.open_nursery() as self._nursery:
             self._nursery.start_soon(self.enrolments.run)
             self._nursery.start_soon(self._calls.run)
@@ -102,7 +102,7 @@ class SecondFactor:
             task_status.started()
 
     def stop_waiting(self) -> None:
-        """Answer all waiting logins now, since the service stops. A device that has answered challenges before gets a
+        """Answer all waiting logins now, because the service stops. A device that has answered challenges before gets a
         challenge, which continues the same prompt after the next start. For other devices the fallback decides."""
         self._stopping = True
         for conversation in tuple(self._by_challenge.values()):
@@ -122,10 +122,10 @@ class SecondFactor:
         if isinstance(attached, Unavailable):
             return UNAVAILABLE[attached]
         now = standing(attached)
-        method = login.method if login.code is None else Method.PAP  # a code follows the password already
+        method = login.method if login.code is None else Method.PAP  # a code already follows the password
         if now.takes_no_code(method):
             return Reason.TAKES_NO_CODE
-        # This is done also while the circuit is open, since the look-up tries the provider again.
+        # This is done also while the circuit is open, because the look-up tries the provider again.
         enrolment = self.enrolments.look_up(
             attached, domain.tenant_id, (domain.id, fold(login.principal)), login.principal
         )
@@ -159,7 +159,7 @@ class SecondFactor:
     # --- a login asks -----------------------------------------------------------------------------------------
 
     async def ask(self, login: Login, domain: Domain, asked: Asked) -> SecondFactorResult | None:
-        """Ask for a login's second factor. None: a newer request of the same login replaced this one."""
+        """Ask for a login's second factor. Return None if a newer request of the same login has replaced this one."""
         attached = self._providers.of(domain.id)
         if isinstance(attached, Unavailable):
             return SecondFactorResult(UNAVAILABLE[attached])
@@ -189,7 +189,7 @@ class SecondFactor:
         return replace(result, prompt=conversation.prompt)
 
     def _forget(self, conversation: Conversation) -> None:
-        """Remove a conversation whose result was taken, so that no request joins it, and record that its last challenge
+        """Remove a conversation after its result was taken, so that no request joins it. Record that its last challenge
         has ended."""
         session = conversation.session
         if self._by_challenge.get(session.id) is conversation:
@@ -199,7 +199,8 @@ class SecondFactor:
             self.challenges.ended(session, conversation.tenant_id)
 
     async def _is_here(self, conversation: Conversation) -> bool:
-        """Return whether a conversation still has its result, also after the login has waited at another node."""
+        """Return whether the result of a conversation is still available at this node, even if the login has waited at
+        another node."""
         return not conversation.elsewhere or await self._calls.return_here(conversation)
 
     async def _join(self, login: Login, conversation: Conversation) -> SecondFactorResult | None:
@@ -207,8 +208,8 @@ class SecondFactor:
         return await self._wait(login, conversation)
 
     async def _wait(self, login: Login, conversation: Conversation) -> SecondFactorResult | None:
-        """Wait for a conversation's result, or until the device's patience is over; then return a challenge by which
-        the user can continue."""
+        """Wait for a conversation's result. If the device cannot wait any longer, return a challenge by which the user
+        can continue."""
         waiter = conversation.attach(login)
         may_challenge = conversation.takes_codes and conversation.session.step < MOST_CHALLENGES
         limit_s = self._patience(login, conversation.attached) if may_challenge else math.inf
@@ -239,18 +240,20 @@ class SecondFactor:
         return replace(result, over=over, asked=session.asked, found=session.found, prompt=conversation.prompt)
 
     def keep(self, result: SecondFactorResult) -> Callable[[Tx], bool | None] | None:
-        """Return the write that must be on disk before the answer leaves. False: another node has the answer."""
+        """Return the write that must be on disk before the answer is sent. This write returns False if another node
+        sends the answer."""
         return self._calls.once(result, self.challenges.keep(result))
 
     async def consume(self, result: SecondFactorResult) -> bool:
-        """Use a result inside EAP, where no answer belongs to it. False: another node uses it. Raises StoreError."""
+        """Use a result inside EAP, where no answer belongs to the result itself. Return False if another node has used
+        it. Raises StoreError."""
         return await self._calls.consume(result)
 
     # --- a login answers a challenge --------------------------------------------------------------------------
 
     async def resume(self, login: Login, challenge_id: str, step: int, code: Code) -> SecondFactorResult | None:
-        """Continue a challenge. code: the text that was typed. None: a newer request of the same login replaced this
-        one."""
+        """Continue a challenge. code: the text that was typed. Return None if a newer request of the same login has
+        replaced this one."""
         known = await self.challenges.find(challenge_id)
         attached = None if login.domain is None else self._providers.of(login.domain.id)
         if known is None or not isinstance(attached, Attached) or known.provider != attached.stamp:
@@ -258,7 +261,8 @@ class SecondFactor:
         if step != known.step or known.expires_at <= self._clock() or not known.is_of(login):
             return OVER
         conversation = self._by_challenge.get(challenge_id)
-        if conversation is not None and conversation.session.step != step:  # another node has sent the last challenge
+        # the last challenge was sent by another node
+        if conversation is not None and conversation.session.step != step:
             if known.kind is Kind.APPROVAL:
                 conversation.session = known
             else:
@@ -272,7 +276,7 @@ class SecondFactor:
             conversation = self._continue(known, attached, key, code, login)
             return await self._wait(login, conversation)
         if (known.kind is Kind.CODE and conversation.key != key) or not conversation.admits(login):
-            return OVER  # another code while one is checked, or an unsigned copy of a signed answer
+            return OVER  # another code while one is being checked, or an unsigned copy of a signed answer
         return await self._join(login, conversation) if await self._is_here(conversation) else OVER
 
     def _continue(self, known: Session, attached: Attached, key: LoginKey, code: Code, login: Login) -> Conversation:
@@ -317,20 +321,20 @@ class SecondFactor:
                 provider=conversation.attached.name,
                 error=str(error),
             )
-        except trio.Cancelled:  # the service ends; a sent challenge can be answered after the next start
+        except trio.Cancelled:  # the service stops; a challenge that was sent can be answered after the next start
             if conversation.session.step == 0 and conversation.owns and not conversation.elsewhere:
                 await withdraw(conversation)
             raise
-        except Exception as error:  # an error of the store or of the service: no request is answered
+        except Exception as error:  # the store or the service has failed, so no request is answered
             conversation.error = error
         finally:
             self._leave(conversation, user)
-        if result is None:  # the user, or a provider without a first answer, has reached the time limit
+        if result is None:  # the time limit was reached before the user answered, or before the provider's first answer
             result = SecondFactorResult(
                 Reason.NOT_ANSWERED if conversation.handle or conversation.session.step else Reason.UNREACHABLE
             )
         conversation.finish(result)
-        if not conversation.owns:  # the other node counts it
+        if not conversation.owns:  # the other node counts this prompt
             return
         self._metrics.finished(
             conversation.attached.name,
@@ -351,7 +355,7 @@ class SecondFactor:
             del self._by_challenge[conversation.session.id]
 
     async def _claim(self, conversation: Conversation, user: UserKey | None) -> Reason | None:
-        """Begin a conversation, or join that of another node. Return why it cannot go on."""
+        """Begin a conversation, or join that of another node. Return the reason if it cannot continue."""
         own = conversation.session.id
         refused = await self._calls.claim(conversation, user)
         if conversation.session.id != own:
@@ -379,7 +383,7 @@ class SecondFactor:
     # --- over time --------------------------------------------------------------------------------------------
 
     def forget(self) -> None:
-        """Clear the challenges in memory, since the store was replaced."""
+        """Clear the challenges in memory because the store was replaced."""
         self.challenges.forget()
         self._by_challenge.clear()
         self._same.clear()

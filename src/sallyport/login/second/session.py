@@ -41,7 +41,7 @@ class Kind(StrEnum):
     """The kind of answer that a challenge expects."""
 
     CODE = "code"
-    APPROVAL = "approval"  # no text, since the user approves on another device
+    APPROVAL = "approval"  # no text is expected, because the user approves on another device
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,7 +95,7 @@ class Session:
         return Found(accept=bytes.fromhex(self.accept), groups=frozenset(self.groups), ous=frozenset(self.ous))
 
     def is_of(self, login: Login) -> bool:
-        """Return whether a request may answer the challenge: it has the same RADIUS client, user and station."""
+        """Return whether a request may answer the challenge. It must have the same RADIUS client, user and station."""
         asked = self.question
         return (
             login.client.id == self.client_id
@@ -106,7 +106,7 @@ class Session:
 
     @property
     def id(self) -> str:
-        """Return the challenge id, the same for the whole login."""
+        """Return the challenge id. It remains the same during the whole login."""
         return self.question.challenge_id
 
 
@@ -157,9 +157,10 @@ def same_login(login: Login, asked: Asked) -> LoginKey | None:
     can be distinguished.
 
     These are the RADIUS client, the device, the verified user, the code appended to the password, and every attribute
-    that identifies a session or a port. The client alone is not sufficient, since it may be a range or a proxy of many
-    devices, which all have a port 1. Packets and credentials are not compared, since a CHAP response differs each time.
-    A signed and an unsigned request are never one login: a spoofed copy without the signature would take the answer.
+    that identifies a session or a port. The client alone is not sufficient, because it may be a range or a proxy of
+    many devices, which all have a port 1. Packets and credentials are not compared, because a CHAP response differs
+    each time. A signed and an unsigned request are never one login: a spoofed copy without the signature would take the
+    answer.
     """
     request, first = login.request, login.request.first
     if not _identifies_login(login) or login.domain is None:
@@ -220,7 +221,7 @@ def delete(tx: Tx, challenge_id: str) -> None:
 
 
 def read(tx: Tx, challenge_id: str) -> Session | None:
-    """Return a session from the store, where another process may have stored it; None if there is none."""
+    """Return a session from the store, where another process may have stored it. Return None if there is none."""
     return tx.one(_session, "select session from challenges where id = :id", id=challenge_id)
 
 

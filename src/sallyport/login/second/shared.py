@@ -1,11 +1,13 @@
-"""Prompts and challenges of several nodes: one prompt and one Accept for a login, whichever nodes its requests reach.
+"""Prompts and challenges that several nodes share. A login has one prompt and one Access-Accept, whichever nodes its
+requests reach.
 
-The node that inserts the row of a prompt owns it and asks the provider. A request of the same login at another node
-follows: it waits for the outcome in the row. The newest request gets the answer, so the row names the node where that
-one waits. Its answer consumes the row in the transaction of the event; an answer of any other node is dropped.
+The node that inserts the row of a prompt owns it and asks the provider. If a request of the same login arrives at
+another node, this node is a follower: it waits for the outcome in the row. The newest request gets the answer, so the
+row names the node at which the newest request waits. The answer of that node consumes the row in the transaction of the
+event. An answer of any other node is dropped.
 
 If the owner dies, a follower takes over. It polls the handle that the owner has stored, or asks again with the
-same challenge id. Followers are woken by an announcement, and read their rows each second.
+same challenge id. Followers are woken by an announcement. They also read their rows once a second.
 """
 
 from collections import defaultdict
@@ -40,11 +42,11 @@ log = structlog.get_logger()
 
 
 class _NotOwner(Exception):
-    """Another node has taken the prompt over, after this one was silent."""
+    """Another node has taken over the prompt because this node was silent."""
 
 
 class SharedCalls(Calls):
-    """Asks providers as one of several nodes. node: the session of this one."""
+    """The calls of providers by one of several nodes. node: the session of this node."""
 
     knows_prompts = True
 
@@ -53,10 +55,11 @@ class SharedCalls(Calls):
         self._store = store
         self._vault = vault
         self._node = node
-        self._owned: set[tuple[str, int]] = set()  # the prompts that a task of this node asks for
+        self._owned: set[tuple[str, int]] = set()  # the prompts for which a task of this node asks the provider
         self._watched: defaultdict[str, dict[Conversation, trio.Event]] = defaultdict(dict)  # by id
         self._due: set[str] = set()
-        self._read: set[str] = set()  # the ids of a read that runs, without those that this node has changed since
+        # the ids of a running read, without the ids that this node has changed since it began
+        self._read: set[str] = set()
         self._news = trio.Event()
         store.on_foreign_change(self._changed)
 
@@ -101,7 +104,7 @@ class SharedCalls(Calls):
         )
 
     def _digest(self, key: LoginKey) -> str:
-        """Return a hash of texts, numbers and values made of them."""
+        """Return a hash of texts, numbers and nested values of these."""
         return self._vault.digest(repr(key).encode(), "prompts")
 
     async def return_here(self, conversation: Conversation) -> bool:
@@ -155,7 +158,7 @@ class SharedCalls(Calls):
                 del self._watched[prompt.id]
 
     async def _take_over(self, conversation: Conversation, prompt: Prompt) -> bool:
-        """Become the owner of a prompt whose owner is dead, or is a task of this node that has failed."""
+        """Become the owner of a prompt if its owner is dead, or if its owner is a task of this node that has failed."""
         is_lost = (prompt.id, prompt.step) not in self._owned if prompt.owner == self._node else not prompt.has_owner
         if not is_lost:
             return False
@@ -167,7 +170,7 @@ class SharedCalls(Calls):
         return True
 
     async def _ask(self, conversation: Conversation, begin: Callable[[], Awaitable[Answer]]) -> Answer:
-        """Ask the provider as the owner of a prompt. _NotOwner: another node owns it by now."""
+        """Ask the provider as the owner of a prompt. Raises _NotOwner if another node owns the prompt now."""
         prompt = conversation.prompt
         assert prompt is not None  # noqa: S101  `claim` has set it
         place = prompt.id, prompt.step
@@ -187,7 +190,7 @@ class SharedCalls(Calls):
             self._owned.discard(place)
 
     async def _waits(self, conversation: Conversation, answer: Answer) -> None:
-        """Record a WAITING answer; its handle is in the store when this returns."""
+        """Record a WAITING answer. When this returns, the handle of the answer is in the store."""
         await super()._waits(conversation, answer)
         prompt = conversation.prompt
         if prompt is None or answer.handle != prompt.handle:
@@ -215,7 +218,7 @@ class SharedCalls(Calls):
                 self._look({each for each, watched in self._watched.items() if not all(c.owns for c in watched)})
 
     def _changed(self, change: ForeignChange) -> None:
-        """Read what another node has changed: all prompts if the kind is empty."""
+        """Read the prompts that another node has changed. If the kind is empty, read all prompts."""
         if change.kind in ("", PROMPTS):
             self._look({change.row} & self._watched.keys() if change.kind else set(self._watched))
 
@@ -231,7 +234,7 @@ class SharedCalls(Calls):
             self._read, self._due = self._due, set()
             try:
                 found = await self._store.read(partial(repo.read, ids=sorted(self._read)))
-            except StoreError as error:  # they are read again in a second
+            except StoreError as error:  # these prompts are read again in a second
                 log.debug("prompts_not_read", error=str(error))
                 continue
             by_place = {(each.id, each.step): each for each in found}
@@ -241,7 +244,8 @@ class SharedCalls(Calls):
                 self._see(conversation, by_place.get((before.id, before.step)) or replace(before, is_consumed=True))
 
     def _see(self, conversation: Conversation, prompt: Prompt) -> None:
-        """Record the present state of a prompt. A row that is gone, after a restore, counts as consumed."""
+        """Record the present state of a prompt. If its row does not exist any more, as after a restore, the prompt
+        counts as consumed."""
         conversation.prompt = prompt
         if not conversation.owns:
             conversation.handle, conversation.text = prompt.handle, prompt.text
@@ -252,10 +256,11 @@ class SharedCalls(Calls):
 
 
 class SharedChallenges(Challenges):
-    """The challenges of several nodes: the store has the last step, and the database's clock ends it."""
+    """The challenges of several nodes. The last step of each is in the store, and it expires by the database's
+    clock."""
 
     async def find(self, challenge_id: str) -> Session | None:
-        """See Challenges.find. Memory has those of EAP, whose conversation stays with its node."""
+        """See Challenges.find. Challenges inside EAP are in memory, because the EAP conversation stays at its node."""
         stored = await self._store.read_now(partial(repo.sent, challenge_id=challenge_id))
         if stored is None:
             return None if challenge_id in self._over else self._sessions.get(challenge_id)
@@ -270,20 +275,21 @@ class SharedChallenges(Challenges):
         return partial(repo.send, session=result.session)
 
     async def purge(self, now: int) -> None:
-        """See Challenges.purge; the prompts too."""
+        """See Challenges.purge. Prompts are deleted too."""
         self._forget_expired(now)
         await self._store.write(repo.purge)
 
 
 def _claim(tx: Tx, new: Prompt, user_key: str) -> tuple[Prompt | None, Session | None]:
-    """Return a prompt and the last challenge about it, if it is another node's."""
+    """Insert a prompt, or find the prompt of the same login, and return it. If it was found, also return its last
+    challenge."""
     found = repo.claim(tx, new, user_key)
     return found, None if found is None or found.id == new.id else sessions.read(tx, found.id)
 
 
 def _use(tx: Tx, result: SecondFactorResult, node: str, write: Callable[[Tx], None] | None) -> bool:
-    """Consume a result with the write of its answer. A challenge while the prompt waits leaves the result to a later
-    answer."""
+    """Consume a result in the transaction that writes its answer. If the answer is a challenge that is sent while the
+    prompt waits, the result is left to a later answer."""
     assert result.prompt is not None  # noqa: S101  `once` checks it
     waits = result.session is not None and result.session.kind is Kind.APPROVAL
     if not (repo.holds if waits else repo.consume)(tx, result.prompt, node):
@@ -294,7 +300,7 @@ def _use(tx: Tx, result: SecondFactorResult, node: str, write: Callable[[Tx], No
 
 
 def _answer_of(prompt: Prompt) -> Answer:
-    """Return the outcome that the owner has stored. ProviderError: it could not ask the provider."""
+    """Return the outcome that the owner has stored. Raises ProviderError if the owner could not ask the provider."""
     if prompt.outcome in (FAILED, LIMITED):
         raise ProviderError("another node could not ask the provider", limited=prompt.outcome == LIMITED)
     return Answer(Outcome(prompt.outcome), prompt.handle, prompt.text)

@@ -6,8 +6,8 @@
 
 A MAC address is no secret, so the bypass is never a default. A station is admitted only if an admin has added it to the
 list of its domain, and only by a request that a NAS sends in the station's name (`match`). Login rules apply to the
-login; they may set a VLAN or block it. No second factor is requested, since no person is present. A station that is not
-on the list logs in with a name and a password, like any other.
+login; they may set a VLAN or block it. No second factor is requested, because no person is present. A station that is
+not on the list logs in with a name and a password, like any other.
 
 Some switches use EAP-MD5. The service offers a station on the list only this method, and the station answers with its
 address as the password. The service itself handles the EAP conversation, whatever the domain's first factor is.

@@ -63,7 +63,7 @@ def list_(line: CommandLine, *, domain: str, search: str, form: Form | None) -> 
 
 
 def _lines(file: TextIO | None) -> Iterator[tuple[str, str]]:
-    """Yield each address in a file with its name; skip empty lines and comments."""
+    """Yield each address in a file with its name. Empty lines and comments are skipped."""
     for text in file or ():
         address, _, name = text.partition(",")
         if address.strip() and not address.startswith("#"):

@@ -1,4 +1,4 @@
-"""Detection of requests for MAC authentication bypass, and the notations of a MAC address.
+"""This module detects requests for MAC authentication bypass, and converts between the notations of a MAC address.
 
 If a NAS finds no supplicant, it sends a request in the station's name: User-Name and Calling-Station-Id are the same
 address, and the password is that address too, or absent. The notation and the Service-Type depend on the product: Cisco
@@ -23,7 +23,8 @@ _MEDIA: Final = frozenset({"Ethernet", "Wireless", "Unknown"})
 
 
 def mac_key(text: str) -> str:
-    """Return a MAC address in any notation as 12 hex digits in lower case; empty if the text is no MAC address."""
+    """Return a MAC address in any notation as 12 hex digits in lower case; the result is empty if the text is not a MAC
+    address."""
     key = station_key(text)
     return key if len(key) == DIGITS and all(digit in "0123456789abcdef" for digit in key) else ""
 
@@ -43,14 +44,15 @@ def requested_station(login: Attempt) -> str:
     """Return the station of a bypass request, as 12 hex digits; empty if the login is no bypass request.
 
     An unsigned request must have the address as password, because only a sender with the shared secret can encrypt it.
-    PacketError: the password is malformed.
+    Raises PacketError if the password is malformed.
     """
     station = _station(login)
     return station if station and _has_no_other_password(login, station) else ""
 
 
 def requested_station_by_eap(login: Attempt) -> str:
-    """Return the station of a bypass request by EAP, as 12 hex digits; empty if the login is no such request.
+    """Return the station of a bypass request by EAP, as 12 hex digits; the result is empty if the login is not such a
+    request.
 
     The caller must check that the address is the password too (EAP-MD5).
     """
@@ -66,7 +68,7 @@ def _station(login: Attempt) -> str:
 
 
 def _has_no_other_password(login: Attempt, station: str) -> bool:
-    """Return whether the password is the address or absent. An absent password requires a signed request."""
+    """Return whether the password is the address, or is absent. If it is absent, the request must be signed."""
     signed = login.request.signed
     if login.method == Method.PAP:
         password = sent_password(login.request, login.client.secret)

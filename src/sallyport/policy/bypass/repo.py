@@ -1,4 +1,4 @@
-"""SQL for the stations of MAC authentication bypass. station: 12 hex digits in lower case.
+"""SQL for the stations of MAC authentication bypass. In this module, a station is given as 12 hex digits in lower case.
 
 All stations of a request are written by one statement. The store's thread releases the interpreter lock at each
 statement, so with other threads active, 1,000 statements took 0.6 s, in which the logins of all tenants waited for the
@@ -14,14 +14,14 @@ from sallyport.base.text import fold
 from sallyport.store.model import LISTED_TEXTS, Tx, listed
 
 MAX_STATIONS: Final = 100_000
-"""Maximum number of stations in a domain, since all stations are in memory."""
+"""Maximum number of stations in a domain. It is limited because all stations are in memory."""
 Lists = Mapping[int, frozenset[str]]
-"""The stations on the list of each domain; a domain without stations is absent."""
+"""The stations on the list of each domain. A domain without stations is not in it."""
 
 
 @dataclass(frozen=True, slots=True)
 class StationRow:
-    """A station on a domain's list. added_at: microseconds."""
+    """A station on a domain's list. added_at: the time when it was added, in microseconds."""
 
     station: str
     name: str
@@ -30,7 +30,7 @@ class StationRow:
 
 @dataclass(frozen=True, slots=True)
 class _Extent:
-    """The number of rows and the highest id. If both are unchanged, the rows are unchanged, since ids are not
+    """The number of rows and the highest id. If both are unchanged, the rows are unchanged, because ids are not
     reused."""
 
     count: int
@@ -51,7 +51,7 @@ class Known:
     lists: Lists = field(default_factory=dict)
 
     def forget(self) -> None:
-        """Make the next load read all rows, since another node changed them or the store was replaced."""
+        """Make the next load read all rows, because another node has changed them or the store was replaced."""
         self.extent = None
 
 
@@ -68,7 +68,7 @@ def load(tx: Tx, known: Known) -> Lists:
 
 
 def add(tx: Tx, domain_id: int, stations: Sequence[str], name: str, at: int) -> None:
-    """Add stations to a domain's list. at: microseconds. Conflict: too many stations.
+    """Add stations to a domain's list. at: microseconds. Raises Conflict if the domain would have too many stations.
 
     A station that is on the list gets the new name, unless that is empty.
     """
@@ -88,7 +88,8 @@ def add(tx: Tx, domain_id: int, stations: Sequence[str], name: str, at: int) -> 
 
 
 def delete(tx: Tx, domain_id: int, stations: Sequence[str]) -> None:
-    """Remove stations from a domain's list. stations: without duplicates. NotFound: a station is not on the list."""
+    """Remove stations from a domain's list. stations: must not contain duplicates. Raises NotFound if a station is not
+    on the list."""
     sql = f"delete from bypass_stations where domain_id = :domain and station in {LISTED_TEXTS}"
     if tx.execute(sql, domain=domain_id, ids=listed(stations)) < len(stations):
         raise NotFound("station not found")
@@ -97,8 +98,8 @@ def delete(tx: Tx, domain_id: int, stations: Sequence[str]) -> None:
 def page(tx: Tx, domain_id: int, search: str, key: str, *, offset: int, limit: int) -> tuple[list[StationRow], int]:
     """Return one page of a domain's list, ordered by id, and the number of all matches.
 
-    search: a part of the name, ignoring case, or of the address. key: `search` as hex digits, for the comparison with
-    addresses.
+    search: a part of the name or of the address; it is case-insensitive. key: the hex digits of `search`, which are
+    compared with addresses.
     """
     where = "from bypass_stations where domain_id = :domain"
     if search:

@@ -42,7 +42,7 @@ class Bypass:
     def admits(self, login: Attempt, domain_id: int) -> bool:
         """Return whether a login is a bypass request for a station on the domain's list.
 
-        The result is always False if `some` is false. PacketError: the password is malformed.
+        The result is always False if `some` is false. Raises PacketError if the password is malformed.
         """
         stations = self._lists.value.get(domain_id)
         return stations is not None and requested_station(login) in stations
@@ -58,7 +58,8 @@ class Bypass:
         return station in self._lists.value.get(domain_id, ())
 
     async def add(self, domain_id: int, stations: Sequence[str], name: str = "") -> int:
-        """Add stations (12 hex digits each) to a domain's list, and return their number. Conflict: too many stations.
+        """Add stations (12 hex digits each) to a domain's list, and return their number. Raises Conflict if the domain
+        would have too many stations.
 
         A station that is on the list gets the new name.
         """

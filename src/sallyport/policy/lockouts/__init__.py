@@ -10,8 +10,8 @@ They are refused before a password is checked, in both enforcement modes.
 A user is identified by domain and name, a station by domain and Calling-Station-Id. Wrong passwords, unknown users and
 wrong codes count.
 
-- Wrong passwords count in authentic requests only. Wrong codes count in all requests, since a code is checked only
-  after a correct password or with a valid State, and a spoofer has neither.
+- Wrong passwords count in authentic requests only. Wrong codes count in all requests, because a code is checked only
+after a correct password or with a valid State, and a spoofer has neither.
 - Each guess counts once. A replayed packet does not lock a user out, nor does a device that repeats one wrong password
   with new authenticators.
 - A success of the user, or of any user at the station, resets the count. Wrong codes still count if no second factor
@@ -25,9 +25,9 @@ The outer identity of EAP is not counted, locked or reset: it may be `anonymous`
 change it for each guess. The inner name is used once it is known. If another server has the EAP conversation, its
 Access-Accept contains the user's name; until then only the station counts.
 
-A NAS is never locked as a station. A station is not locked if its name is one of the NAS's own names, if several users
-have logged in from it within an hour, or if the NAS has no other station: a VPN gateway may send one fixed value for
-all users.
+A NAS is never locked as a station. A station is not locked in three cases: its name is one of the NAS's own names,
+several users have logged in from it within an hour, or the NAS has no other station. For example, a VPN gateway may
+send one fixed value for all users.
 
 Counts are in memory. Several nodes tell each other each failure, lock and reset (`nodes.notices`), so that a count and
 a lock hold on all of them within a third of a second, and after a restart. On the embedded database, a restart resets

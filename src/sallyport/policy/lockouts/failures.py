@@ -1,4 +1,5 @@
-"""Counts of failures by name within a window, and locks. Times are in microseconds; the caller passes the time."""
+"""This module counts the failures of each name within a window, and has the locks. Times are in microseconds. The
+caller passes the present time."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -13,7 +14,7 @@ WINDOW_US: Final = 300 * SECOND
 MAX_NAMES: Final = 65_536
 
 Key = tuple[int, str] | tuple[int, bytes]
-"""Domain id, and a user's case-folded name or a station's octets in lower case."""
+"""The id of the domain, and the case-folded name of a user or the octets of a station in lower case."""
 
 
 _FAILURE, _LOCK, _FORGIVEN, _UNLOCKED = "failure", "lock", "forgiven", "unlocked"
@@ -41,10 +42,10 @@ class Failure(Enum):
 
 @dataclass(slots=True)
 class Lock:
-    """A lock of a name. at: time of the failure that led to it. holds: the lock applies.
+    """A lock of a name. at: the time of the failure that led to it. holds: whether the lock applies.
 
-    A station's lock does not apply until a transaction confirms it. Otherwise it expires at once, and the next failure
-    tries again.
+    A station's lock does not apply until a transaction confirms it. If it is not confirmed, it expires at once, and the
+    next failure tries to make a new lock.
     """
 
     at: int
@@ -86,7 +87,7 @@ class Failures:
 
     @property
     def locked(self) -> int:
-        """Number of locks that apply."""
+        """The number of locks that apply."""
         return sum(lock.holds for lock in self.locks.values())
 
     def is_locked(self, key: Key, now: int) -> bool:
@@ -102,8 +103,8 @@ class Failures:
     def fail(self, key: Key, tenant_id: int, at: int, proof: bytes = b"", *, of_code: bool = False) -> int:
         """Count a failure, and return the number of failures within the window; 0 for a repeated guess.
 
-        proof: octets that identify the guess; a failure with a known proof is a repeated guess. of_code: the code was
-        wrong.
+        proof: octets that identify the guess; a failure with a known proof is a repeated guess. of_code: whether the
+        failure is a wrong code.
         """
         before = self._failed.get(key) or ()
         if proof and any(each.proof == proof for each in before):
@@ -115,7 +116,7 @@ class Failures:
         return len(failures)
 
     def lock(self, key: Key, tenant_id: int, at: int, now: int, failures: int, *, holds: bool = True) -> Lock:
-        """Lock a name out. at: time of the failure that led to it."""
+        """Lock a name. at: the time of the failure that led to the lock."""
         lock = Lock(at, now + self._lock_us, failures, holds)
         self.restore(key, tenant_id, lock)
         if holds:
@@ -123,7 +124,7 @@ class Failures:
         return lock
 
     def confirm(self, key: Key, tenant_id: int, lock: Lock) -> None:
-        """Let a lock hold that was made with `holds=False`."""
+        """Let a lock apply that was made with `holds=False`."""
         lock.holds = True
         self._tell(_LOCK, *_as_json(key), tenant_id, lock.failures)
 
@@ -132,8 +133,8 @@ class Failures:
         self.locks.put(key, lock, tenant_id)
 
     def forgive(self, key: Key, *, codes: bool) -> bool:
-        """Reset the count after a success; return whether there was one. codes: reset wrong codes too, since the second
-        factor was approved."""
+        """Reset the count after a success. Return whether there was a count. codes: whether wrong codes are reset too,
+        because the second factor was approved."""
         is_changed = self._keep(key, lambda failure: failure.of_code and not codes)
         if is_changed:
             self._tell(_FORGIVEN, *_as_json(key), codes)
@@ -146,7 +147,7 @@ class Failures:
         self._tell(_UNLOCKED, *_as_json(key))
 
     def adopt(self, change: Sequence[JSON], at: int) -> None:
-        """Count a change of another node. at: its time by this node's clock."""
+        """Apply a change by another node. at: the time of the change by this node's clock."""
         what, domain_id, is_text, name, *values = change
         text = str(name)
         key: Key = (int(str(domain_id)), text) if is_text else (int(str(domain_id)), bytes.fromhex(text))

@@ -8,7 +8,8 @@ from sallyport.store.model import Tx
 
 @dataclass(frozen=True, slots=True)
 class LockoutRow:
-    """A lock-out. name: as it was sent. name_key: the name for comparison; for a station, its octets in hex."""
+    """A lock-out. name: the name as it was sent. name_key: the name in the form that is compared; for a station, its
+    octets in hex."""
 
     domain_id: int
     kind: str
@@ -82,7 +83,8 @@ def load(tx: Tx, now: int) -> list[OwnedRow]:
 
 
 def page(tx: Tx, domain_id: int, now: int, *, offset: int, limit: int) -> tuple[list[LockoutRow], int]:
-    """Return one page of a domain's locks that have not expired, ordered by id, and the number of all."""
+    """Return one page of a domain's locks that have not expired, ordered by id. Also return the total number of these
+    locks."""
     where = "from lockouts where domain_id = :d and until > :now"
     rows = tx.all(
         LockoutRow,

@@ -1,4 +1,4 @@
-"""The service for lock-outs: count failures, refuse locked names, and unlock them."""
+"""The service for lock-outs. It counts failures, refuses locked names, and unlocks them."""
 
 from collections.abc import Callable, Sequence
 from functools import partial
@@ -30,7 +30,8 @@ _OF_A_HOP: Final = frozenset({MESSAGE_AUTHENTICATOR, PROXY_STATE})
 SWEEP_S: Final = 5.0
 MINUTE_US: Final = 60 * SECOND
 CLOCKS_US: Final = 10 * MINUTE_US
-"""The most by which the clocks of nodes may differ. A node whose clock is ahead deletes no lock of another one."""
+"""Maximum difference between the clocks of nodes. It is taken into account so that a node whose clock is ahead deletes
+no lock of another node."""
 _NOTICE: Final = "lockout"
 
 log = structlog.get_logger()
@@ -39,9 +40,9 @@ log = structlog.get_logger()
 class Lockouts:
     """The lock-outs of all domains. Call `load` before the first login; `run` removes expired locks.
 
-    notices: those of the nodes; counts and locks hold on all of them. key: a key that is the same on all nodes. limit:
-    number of failures within five minutes that locks a name; 0: no name is locked. some: whether there was a
-    failure within an hour or a name is locked out; if it is false, the login path skips its checks.
+    notices: the notices between the nodes, by which counts and locks apply on all nodes. key: a key that is the same on
+    all nodes. limit: the number of failures within five minutes that locks a name; if 0, no name is locked. some:
+    whether there was a failure within an hour or a name is locked out; if it is false, the login path skips its checks.
     """
 
     def __init__(
@@ -92,8 +93,8 @@ class Lockouts:
     def note(self, login: Attempt, domain: Domain, decision: Outcome, *, wrong_code: bool = False) -> None:
         """Count the failure of a login that was not locked out, or reset the counts after a success.
 
-        wrong_code: the code was wrong, and the user is asked again. A wrong code counts in an unsigned request too: the
-        service checks a code only after a correct password or with a valid State, and a spoofer has neither.
+        wrong_code: whether the code was wrong and the user is asked again. A wrong code counts in an unsigned request
+        too: the service checks a code only after a correct password or with a valid State, and a spoofer has neither.
         """
         failure = decision.failure or (Failure.CODE if wrong_code else None)
         if failure is not None:
@@ -138,7 +139,7 @@ class Lockouts:
         """Return octets that identify a guess.
 
         A repeated password with a new authenticator is the same guess, and so is a replayed packet. A repeated code is
-        a new guess, since codes change. A new response with the same authenticator is a new guess too, since an
+        a new guess, because codes change. A new response with the same authenticator is a new guess too, because an
         attacker with the RADIUS secret can choose the authenticator.
         """
         request = login.request
@@ -150,7 +151,8 @@ class Lockouts:
         return blake2b(guess, key=self._key, digest_size=16).digest()
 
     def _write_station(self, tx: Tx, login: Attempt, domain: Domain, row: LockoutRow, lock: Lock) -> None:
-        """Write a station's lock in the event's transaction if the NAS has another station, else let it expire."""
+        """Write a station's lock in the transaction of the event if the NAS has another station. Otherwise let the lock
+        expire."""
         device = login.device
         if device.id is not None and repo.has_other_station(tx, device.domain_id, device.id, row.name):
             self._write(tx, domain, row)
@@ -172,7 +174,7 @@ class Lockouts:
         self._metrics.locked(row.kind)
 
     def _adopt(self, change: Sequence[JSON], age_us: int) -> None:
-        """Count a change of another node."""
+        """Apply a change by another node."""
         number, *values = change
         at = self._clock() - age_us
         self._tables[int(str(number))].adopt(values, at)
@@ -216,7 +218,7 @@ class Lockouts:
         for row in found:
             for names in self._tables:
                 names.unlock(_key(row))
-        if kind is Kind.USER:  # also reset the count of a user who is not locked out
+        if kind is Kind.USER:  # also resets the count of a user who is not locked out
             self._users.unlock((domain_id, wanted))
             self._strangers.unlock((domain_id, wanted))
         return bool(found)
@@ -224,7 +226,7 @@ class Lockouts:
     # --- over time --------------------------------------------------------------------------------------------
 
     async def load(self) -> None:
-        """Replace the locks in memory by the locks in the store. Raises StoreError."""
+        """Replace the locks in memory by those in the store. Raises StoreError."""
         rows = await self._store.read(lambda tx: repo.load(tx, self._clock())) if self._limit else []
         for names in self._tables:
             names.clear()
@@ -272,7 +274,7 @@ def _write_with_event(login: Attempt, work: Callable[[Tx], None]) -> None:
     before = login.keep
 
     def both(tx: Tx) -> bool:
-        if before is not None and before(tx) is False:  # another node answers the login, and counts it
+        if before is not None and before(tx) is False:  # another node answers the login and counts it
             return False
         work(tx)
         return True

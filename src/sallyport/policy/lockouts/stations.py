@@ -25,7 +25,8 @@ MAX_STATIONS: Final = 65_536
 
 
 def station_of(login: Attempt, domain_id: int) -> tuple[int, bytes] | None:
-    """Return the domain id and the station of a login, in lower case; None if the request has no Calling-Station-Id."""
+    """Return the domain id of a login and its station in lower case. Return None if the request has no
+    Calling-Station-Id."""
     octets = login.request.first.get(CALLING_STATION_ID)
     return (domain_id, octets.lower()) if octets else None
 
@@ -39,7 +40,7 @@ def is_nas(login: Attempt) -> bool:
     station = station_key(_text(request, CALLING_STATION_ID))
     addresses = (request.first.get(kind, b"") for kind in (NAS_IP_ADDRESS, NAS_IPV6_ADDRESS))
     names = [str(ipaddress.ip_address(octets)) for octets in addresses if len(octets) in {4, 16}]
-    called = _text(request, CALLED_STATION_ID)  # on Wi-Fi followed by the SSID (RFC 3580 section 3.20)
+    called = _text(request, CALLED_STATION_ID)  # on Wi-Fi, the SSID follows the address (RFC 3580 section 3.20)
     names += [login.source[0], login.client.name, _text(request, NAS_IDENTIFIER), called, called[:MAC_LENGTH]]
     return not station or station in map(station_key, names)
 
@@ -55,10 +56,10 @@ class SharedStations:
     """
 
     def __init__(self, *, max_stations: int = MAX_STATIONS) -> None:
-        self._users = BoundedMap[Key, dict[str, int]](max_stations)  # time of the last login by user
+        self._users = BoundedMap[Key, dict[str, int]](max_stations)  # the time of each user's last login
 
     def note(self, station: Key, tenant_id: int, user: str, at: int) -> None:
-        """Record that a user has logged in from a station. at: microseconds."""
+        """Record that a user has logged in from a station. at: the time in microseconds."""
         users = self._users.get(station) or {}
         users.pop(user, None)
         if len(users) >= SHARED_BY:

@@ -39,7 +39,7 @@ def _lower(value: object) -> object:
 
 
 def _entries(value: object) -> object:
-    """Return a single value as a list of one entry, and an empty text as an empty list."""
+    """Return a single value as a list with one entry, and an empty text as an empty list."""
     if isinstance(value, str) and not value.strip():
         return []
     return value if isinstance(value, list) or value is None else [value]
@@ -128,7 +128,7 @@ class GivenWindow(Model):
         return self
 
     def window(self) -> Window | None:
-        """Return the time as a `Window`; None if it covers the whole week."""
+        """Return the time as a `Window`. Return None if it covers the whole week."""
         window = Window(tuple(self.days), self.start, self.until, self.timezone)
         return None if window.always else window
 
@@ -154,7 +154,8 @@ def replies(attributes: Iterable[ReplyAttribute]) -> tuple[Reply, ...]:
 
 
 class RuleFields(Model):
-    """The fields of a rule in a request. None: absent. An empty list or text clears the field."""
+    """The fields of a rule in a request. None means that the field is absent. An empty list or text clears the
+    field."""
 
     model_config = ConfigDict(frozen=True, coerce_numbers_to_str=True, hide_input_in_errors=True)
 
@@ -177,7 +178,7 @@ class RuleFields(Model):
     everyone: Flag = Field(default=False, description=EVERYONE)
 
     def given(self) -> dict[str, object]:
-        """Return the fields that the request contains, by the names of `Definition`; see `rule.Given`."""
+        """Return the fields that the request contains, by the field names of `Definition`. See `rule.Given`."""
         found = {name: getattr(self, name) for name in _AS_GIVEN}
         values: dict[str, object] = {
             name: tuple(value) if isinstance(value, list) else value

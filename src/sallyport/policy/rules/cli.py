@@ -141,7 +141,8 @@ rule.add_command(test)
 
 
 def _run(line: CommandLine, path: str, body: Row, domain: str) -> Row:
-    """Add or change a rule. Invalid: a rule without a scope is not confirmed; the message names the options."""
+    """Add or change a rule. Raises Invalid if a rule without a scope is not confirmed. The message then names the
+    options."""
     try:
         return line.run(path, body, domain=domain)
     except Invalid as error:
@@ -200,7 +201,8 @@ def _pair(text: str) -> JSON:
 
 
 def _time(words: Sequence[str]) -> JSON:
-    """Parse `mon-fri 22:00-06:00 Europe/Berlin`, in any order; other words are the time zone."""
+    """Parse a time such as `mon-fri 22:00-06:00 Europe/Berlin`. Its parts may be in any order. A word that is neither
+    days nor times is the time zone."""
     time: dict[str, JSON] = {}
     for word in words:
         span, days = _SPAN.fullmatch(word), _days(word)

@@ -41,12 +41,12 @@ _STRICTNESS: Final = {Action.ALLOW: 0, Action.MFA_REQUIRED: 1, Action.BLOCK: 2}
 class Facts:
     """The facts of a login that rules compare, after its first factor.
 
-    user: name without a realm. kind: kind of the account. names: all names of a user with several names in a directory,
-    case-folded. groups, ous: groups and OUs of the user, case-folded; None if they could not be read. client: name of
-    the RADIUS client. source: address of the sender. nas: NAS-IP-Address or NAS-IPv6-Address, else the source. product,
-    nas_product: products of the sender and of the NAS, `Unknown` or empty if not known. medium: `Unknown` or empty if
-    not known. station: Calling-Station-Id, empty if absent. service_type: None if absent. at: microseconds since 1970,
-    UTC.
+    user: the name without its realm. kind: the kind of the account. names: all names of the user, case-folded, if the
+    user has several names in a directory. groups, ous: groups and OUs of the user, case-folded; None if they could not
+    be read. client: name of the RADIUS client. source: address of the sender. nas: NAS-IP-Address or NAS-IPv6-Address,
+    else the source. product, nas_product: products of the sender and of the NAS, `Unknown` or empty if not known.
+    medium: `Unknown` or empty if not known. station: Calling-Station-Id, empty if absent. service_type: None if absent.
+    at: microseconds since 1970, UTC.
     """
 
     user: str
@@ -67,7 +67,7 @@ class Facts:
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """The result of one rule for a login. matches: None if a fact is missing.
+    """The result of one rule for a login. matches: whether the rule matches; None if a fact is missing.
 
     scope: API name of the first scope that does not match or cannot be evaluated; empty if all match.
     """
@@ -86,7 +86,7 @@ class DomainRules:
         ordered = [_Prepared(rule, 1 << number, index) for number, rule in enumerate(in_order)]
         self.groups: Collection[str] = index.groups.keys()
         self._others = tuple(each for each in ordered if not each.users)
-        # Rules with users come first in the order, so a look-up by user replaces a loop over them.
+        # Rules with users come first in the order. They are looked up by user, so that no loop over them is needed.
         self._of_user: dict[str, list[_Prepared]] = {}
         for each in ordered:
             for user in each.users:
@@ -102,7 +102,7 @@ class DomainRules:
         if not seen.user:
             return _first(self._all, seen)
         own = self._of_user.get(seen.user)
-        if facts.names and self._of_user:  # a rule for one name of a user applies to all of the user's names
+        if facts.names and self._of_user:  # a rule for one of a user's names applies to all names of this user
             each_name = (self._of_user.get(name, ()) for name in facts.names)
             own = sorted({*(own or ()), *chain.from_iterable(each_name)}, key=lambda each: each.rule.place)
         return _first((*own, *self._others) if own else self._others, seen)
@@ -137,7 +137,7 @@ Key = TypeVar("Key", str, int)
 
 
 def _add(rules: dict[Key, int], key: Key, bit: int) -> None:
-    rules[key] = rules[key] | bit if key in rules else bit  # names in a single rule share one integer
+    rules[key] = rules[key] | bit if key in rules else bit  # names that occur in only one rule share an integer
 
 
 def _add_network(networks: _Networks, network: Network, bit: int) -> None:
@@ -146,7 +146,8 @@ def _add_network(networks: _Networks, network: Network, bit: int) -> None:
 
 
 def _naming(rules: dict[str, int], names: Names | None) -> int | None:
-    """Return the rules that contain one of a user's groups or OUs, as bits; None if these are not known."""
+    """Return the rules that contain one of a user's groups or OUs, as bits. Return None if the groups or OUs are not
+    known."""
     if names is None:
         return None
     bits = 0
@@ -167,7 +168,7 @@ def _holding(networks: _Networks, address: tuple[int, int] | None) -> int:
 
 
 class _Seen:
-    """The facts of a login, in the form that is compared; each is computed on first use.
+    """The facts of a login, in the form that is compared. Each of them is computed on first use.
 
     groups, ous, sender, nas: the rules that contain them, as bits.
     """
@@ -255,7 +256,7 @@ class _Prepared:
         return sure
 
     def explain(self, seen: _Seen) -> Step:
-        """Return the result of `matches` with the scope that is its reason."""
+        """Return the result of `matches`, and the scope that caused it."""
         doubt = ""
         for scope, condition in self.conditions.items():
             holds = condition(seen)
@@ -283,7 +284,8 @@ def _first(rules: Sequence[_Prepared], seen: _Seen) -> Rule | None:
 
 
 def _conditions(kept: Definition, users: Names, bit: int, index: _Index) -> Iterable[tuple[str, Condition]]:
-    """Yield the conditions of a rule by scope. Add its groups, OUs and networks to the index under the rule's bit."""
+    """Yield the conditions of a rule with their scopes. Also add the rule's groups, OUs and networks to the index under
+    the rule's bit."""
     if users:
         yield "users", _user(users)
     if kept.kinds:

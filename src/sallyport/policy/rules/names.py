@@ -1,9 +1,9 @@
 """Warnings about unknown users, groups and RADIUS clients in a rule.
 
-They are no errors, since the next import may add a group. The known users and groups of a domain are its endpoint users
-and their groups, and the users and groups of imported directories. If another server checks the passwords of a domain
-and nothing is imported, there are no names to compare. A warning has the number of the entry, and the most similar name
-in the same domain or tenant.
+They are no errors, because the next import may add a group. The known users and groups of a domain are its endpoint
+users and their groups, and the users and groups of imported directories. If another server checks the passwords of a
+domain and nothing is imported, there are no names to compare. A warning has the number of the entry, and the most
+similar name in the same domain or tenant.
 """
 
 import re
@@ -29,7 +29,7 @@ CLOSE: Final = 0.7
 MOST_SUGGESTED: Final = 5
 
 Suggest = Callable[[str], Iterable[str]]
-"""A function that returns the known names that are possibly similar to a case-folded name."""
+"""A function that returns the known names that may be similar to a given case-folded name."""
 
 
 class Names:
@@ -117,7 +117,7 @@ def _nearest(key: str, suggest: Suggest) -> str:
 def _near(known: dict[str, str]) -> Suggest:
     """Return a function that suggests names of similar length with the same beginning or end.
 
-    known: names by case-folded name.
+    known: the names as written, by their case-folded form.
     """
 
     def suggest(key: str) -> Iterator[str]:

@@ -30,7 +30,8 @@ class _Row:
 
 @dataclass(frozen=True, slots=True)
 class OfDomain:
-    """The rules of a domain. rules: all of them, ordered by id. enabled: None if no rule is enabled."""
+    """The rules of a domain. rules: all rules, ordered by id. enabled: the enabled rules; None if no rule is
+    enabled."""
 
     rules: tuple[Rule, ...]
     enabled: DomainRules | None
@@ -77,7 +78,7 @@ def _rule(row: _Row) -> Rule:
 
 
 def get(tx: Tx, domain_id: int, rule_id: int) -> Definition:
-    """Return the definition of a domain's rule. NotFound: the domain has no such rule."""
+    """Return the definition of a domain's rule. Raises NotFound if the domain has no such rule."""
     row = tx.one(
         _Row, f"select {_COLUMNS} from login_rules where domain_id = :domain and id = :id", domain=domain_id, id=rule_id
     )
@@ -87,7 +88,8 @@ def get(tx: Tx, domain_id: int, rule_id: int) -> Definition:
 
 
 def add(tx: Tx, domain_id: int, definition: Definition, attributes: bytes, at: int) -> int:
-    """Insert a rule, and return its id. Conflict: the domain has too many rules, or their total length is too great."""
+    """Insert a rule, and return its id. Raises Conflict if the domain would have too many rules, or if their total
+    length would be too great."""
     count = tx.value(int, "select count(*) from login_rules where domain_id = :domain", domain=domain_id) or 0
     if count >= MAX_RULES:
         raise Conflict(f"a domain has at most {MAX_RULES} login rules: remove some first")
@@ -111,7 +113,7 @@ def add(tx: Tx, domain_id: int, definition: Definition, attributes: bytes, at: i
 
 
 def _must_fit(tx: Tx, domain_id: int) -> None:
-    """Limit the total length of a domain's rules, since all rules are in memory. Raises Conflict."""
+    """Limit the total length of a domain's rules, because all rules are in memory. Raises Conflict."""
     sql = "select sum(length(definition)) from login_rules where domain_id = :domain"
     if (tx.value(int, sql, domain=domain_id) or 0) > MAX_CHARACTERS:
         raise Conflict(
@@ -120,7 +122,7 @@ def _must_fit(tx: Tx, domain_id: int) -> None:
 
 
 def update(tx: Tx, domain_id: int, rule_id: int, definition: Definition, attributes: bytes, at: int) -> None:
-    """Update a domain's rule. Conflict: the total length of the domain's rules is too great."""
+    """Update a domain's rule. Raises Conflict if the total length of the domain's rules would be too great."""
     tx.execute(
         "update login_rules set name = :name, priority = :priority, enabled = :enabled, action = :action, "
         "definition = :definition, attributes = :attributes, updated_at = :at where id = :id",
@@ -151,7 +153,7 @@ def has_endpoint_user(tx: Tx, domain_id: int, key: str) -> bool:
 def users_like(tx: Tx, domain_id: int, key: str, length: int, limit: int, *, local: bool) -> Iterator[str]:
     """Yield case-folded user names of similar length that begin with the first `length` characters of `key`.
 
-    They are names of imported users, and if `local` is true also of endpoint users.
+    They are the names of imported users. If `local` is true, the names of endpoint users are included.
     """
     for table, extra in (("directory_names", "and is_alias = 0"), ("endpoint_users", "")):
         if local or extra:

@@ -36,7 +36,7 @@ class Kind(StrEnum):
 
 MFA_REQUIRED: Final = Action.MFA_REQUIRED
 UNMATCHED: Final = MFA_REQUIRED
-"""The action for a login that no rule matches, in a domain with an MFA provider."""
+"""The action for a login that no rule matches. It applies in a domain with an MFA provider."""
 
 
 def minutes(clock: str) -> int:
@@ -99,7 +99,7 @@ class Definition:
 
     @classmethod
     def parse(cls, text: str) -> "Definition":
-        """Return the definition that JSON text of `as_json` contains."""
+        """Return the definition in a JSON text that `as_json` has made."""
         kept = json.loads(text)
         time = kept["time"]
         return cls(
@@ -186,7 +186,7 @@ class Given(Protocol):
 
     @property
     def everyone(self) -> bool:
-        """Whether the admin confirmed an `allow` rule without a scope."""
+        """Whether the admin has confirmed an `allow` rule without a scope."""
 
     def given(self) -> dict[str, object]:
         """Return the fields that are present, by the names of `Definition`, without serviceTypes and media."""

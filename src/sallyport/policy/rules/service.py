@@ -28,7 +28,7 @@ class LoginRules:
         self._table = configuration.hold(lambda tx: repo.load(tx, known), empty)
 
     def of(self, domain_id: int) -> DomainRules | None:
-        """Return a domain's enabled rules; None if it has none."""
+        """Return a domain's enabled rules. Return None if no rule is enabled."""
         own = self._table.value.get(domain_id)
         return None if own is None else own.enabled
 
@@ -40,7 +40,7 @@ class LoginRules:
     async def add(self, domain_id: int, fields: Given) -> int:
         """Add a rule, and return its id. fields: at least a name and an action.
 
-        Invalid: a field has an invalid value. Conflict: the domain has too many rules.
+        Raises Invalid if a field has an invalid value, and Conflict if the domain has too many rules.
         """
         definition = Definition("", UNMATCHED).changed(self._translated(fields))
         _check_scope(None, definition, everyone=fields.everyone)
@@ -55,8 +55,8 @@ class LoginRules:
         return await self._configuration.change(work)
 
     async def update(self, domain_id: int, rule_id: int, fields: Given) -> None:
-        """Change the fields of a rule that are present. NotFound: the domain has no such rule. Raises Invalid,
-        Conflict."""
+        """Change the fields of a rule that are present. Raises NotFound if the domain has no such rule. Also raises
+        Invalid, Conflict."""
         changes, at = self._translated(fields), self._clock()
 
         def work(tx: Tx) -> None:
@@ -86,7 +86,7 @@ class LoginRules:
         return await self._configuration.change(work)
 
     def _translated(self, fields: Given) -> dict[str, object]:
-        """Return the fields that are present, translated for `Definition`. Raises Invalid."""
+        """Return the fields that are present, converted to the form of `Definition`. Raises Invalid."""
         kept = fields.given()
         if fields.serviceTypes is not None:
             kept["service_types"] = tuple(self.translation.service_types(fields.serviceTypes))

@@ -1,4 +1,4 @@
-"""Translation of the names in a rule's body into numbers and octets, by the RADIUS dictionary.
+"""This module translates the names in a rule's body into numbers and octets, with the help of the RADIUS dictionary.
 
 An error message contains the field and the number of the entry, and for reply attributes the name of the attribute in
 the dictionary. It contains no submitted value.
@@ -145,7 +145,8 @@ class Translation:
 
 
 def check_clients(entries: Sequence[str]) -> None:
-    """Raise Invalid for an entry that looks like an address but is malformed, since it would count as a client name."""
+    """Raise Invalid if an entry looks like an address but is malformed. Otherwise it would be taken for the name of a
+    client."""
     for place, entry in enumerate(entries):
         if network_of(entry) is None and _LIKE_ADDRESS.fullmatch(entry):
             raise _invalid("clients", place, "a name, an address, or a network such as 192.0.2.0/24")
@@ -163,7 +164,8 @@ def _wanted(attribute: Attribute, name: str) -> str:
 
 
 def _number(attribute: Attribute, entry: str) -> int | None:
-    """Return the number of an attribute's value, given as digits or as a name; None if the name is unknown.
+    """Return the number of an attribute's value, which is given as digits or as a name. Return None if the name is
+    unknown.
 
     Names match with and without `-User`: `Login-User` in FreeRADIUS is `Login` in the RFC.
     """
@@ -176,11 +178,11 @@ def _number(attribute: Attribute, entry: str) -> int | None:
 
 
 def _invalid(field: str, place: int, accepted: str) -> Invalid:
-    """Return the refusal of an entry: `invalid FIELD: entry N: ACCEPTED`, counted from 1."""
+    """Return the refusal of an entry. Its message is `invalid FIELD: entry N: ACCEPTED`; entries are counted from 1."""
     return Invalid(f"invalid {field}: entry {place + 1}: {accepted}", (FieldError(f"{field}.{place}", accepted),))
 
 
 def _wrong_reply(place: int, sentence: str, part: str = "") -> Invalid:
-    """Return the refusal of a reply attribute. part: its wrong field, after a dot."""
+    """Return the refusal of a reply attribute. part: the name of its wrong field, preceded by a dot."""
     wrong = FieldError(f"replyAttributes.{place}{part}", sentence, is_sentence=True)
     return Invalid(f"invalid replyAttributes: entry {place + 1}: {sentence}", (wrong,))

@@ -52,7 +52,7 @@ def test(line: CommandLine, /, *, user: str, client: str, domain: str | None, fo
 
 
 def _outcome(tested: Row) -> list[str]:
-    """Return the outcome of a test, with a line for each step."""
+    """Return the outcome of a test. It contains a line for each step."""
     password = tested["firstFactorReason"]
     second, provider = tested["secondFactorReason"], tested["secondFactor"] or "no MFA provider"
     steps = [f"{tested['message']}"]
@@ -72,7 +72,7 @@ def _outcome(tested: Row) -> list[str]:
 
 
 def _domain_of(line: CommandLine, user: str, client: str) -> Row:
-    """Return the domain that a login of a RADIUS client belongs to. Raises NotFound."""
+    """Return the domain to which a login of a RADIUS client belongs. Raises NotFound."""
     path = "/network_device/ListClients"
     own = list(line.listed_everywhere(path, "clients"))
     same = [each for each in own if each["address"] == client or fold(str(each["name"])) == fold(client)]

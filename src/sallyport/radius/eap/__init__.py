@@ -15,7 +15,7 @@ A method asks the caller a question by returning a `Check`. The caller passes it
 Therefore no method accesses passwords, directories or second factors, and a conversation that waits for a person needs
 no task. PEAP and TTLS run another `Conversation` in their tunnel.
 
-TLS is pyOpenSSL's `Connection` without a socket, since pyOpenSSL is the only maintained binding that exports keying
-material. Only its public calls are used. A packet that does not answer the last request raises PacketError and changes
-nothing. After an error inside a method the conversation has failed, with a reason.
+TLS is done by pyOpenSSL's `Connection` without a socket, because pyOpenSSL is the only maintained binding that exports
+keying material. Only the public calls of pyOpenSSL are used. A packet that does not answer the last request raises
+PacketError and changes nothing. After an error inside a method the conversation has failed, with a reason.
 """

@@ -41,18 +41,20 @@ from sallyport.radius.eap.packet import (
 )
 
 MAX_ROUNDS: Final = 100
-"""Maximum number of a client's responses. A certificate chain in fragments of 100 octets takes about seventy."""
+"""Maximum number of a client's responses. A certificate chain in fragments of 100 octets takes about seventy
+responses."""
 MAX_NAME: Final = 253
 
 
 class Conversation:
-    """The conversation with one client. offers: the methods. now: its start, in seconds of a monotonic clock."""
+    """The conversation with one client. offers: the methods that are offered. now: the start of the conversation, in
+    seconds of a monotonic clock."""
 
     def __init__(self, offers: Offers, *, now: float) -> None:
         self._offers = offers
         self._now = now
         self._left: list[Offer] = list(offers.methods)
-        self._method: Method | None = None  # None again after the end, since TLS takes much memory
+        self._method: Method | None = None  # None after the end, because TLS takes much memory
         self._name = ""
         self.kind = 0
         """The EAP Type of the method that was started last."""
@@ -82,8 +84,8 @@ class Conversation:
         return self._identifier or 0
 
     def begin(self) -> Outcome:
-        """Request the client's identity. Most RADIUS clients have already done this. PacketError: the conversation has
-        begun, and the identity must not change."""
+        """Request the client's identity. Most RADIUS clients have already done this. PacketError: the conversation
+        has begun already, and the identity must not change any more."""
         if self._outcome is not None:
             raise PacketError("a start inside a conversation")
         return self._request(IDENTITY, b"")
@@ -197,18 +199,19 @@ MOST: Final = 4096
 AGE_S: Final = 60.0
 STATE_OCTETS: Final = 16
 NODE_OCTETS: Final = 4
-"""The first octets of a State: the number of the node that has the conversation."""
+"""Number of octets at the start of a State. They contain the number of the node that has the conversation."""
 
 _Talk = TypeVar("_Talk")
 
 
 class Conversations(Generic[_Talk]):
-    """The pending conversations by State, or values that the caller keeps for them. If the table is full, the oldest
-    conversation of the busiest client of the busiest tenant is removed. So a client that starts thousands of
-    conversations removes only its own.
+    """The pending conversations by State. The caller may store other values that represent the conversations. If the
+    table is full, the oldest conversation of the busiest client of the busiest tenant is removed. So a client that
+    starts thousands of conversations removes only its own.
 
-    most: the number of pending ones. age_s: seconds that one waits for its client. left: called with each that has
-    waited longer. node: returns the number of this node, 0 for the only one. now: seconds of a monotonic clock.
+    most: the maximum number of pending conversations. age_s: the seconds that a conversation waits for its client.
+    left: called with each conversation that has waited longer. node: returns the number of this node; 0 if there is
+    only one node. now: the present time in seconds of a monotonic clock.
     """
 
     def __init__(
@@ -234,8 +237,8 @@ class Conversations(Generic[_Talk]):
         return state
 
     def find(self, client_id: int, state: bytes, *, now: float) -> _Talk | None:
-        """Return the conversation of a State; None if the State is unknown or belongs to another client, or the
-        conversation has ended or expired."""
+        """Return the conversation of a State. Return None if the State is unknown or belongs to another client, or
+        if the conversation has ended or expired."""
         self.purge(now=now)
         known = self._talks.get(state, now=now)
         if known is None or known[1] != client_id:
@@ -244,7 +247,8 @@ class Conversations(Generic[_Talk]):
         return known[2]
 
     def other_node(self, state: bytes) -> int | None:
-        """Return the other node that a State names; None if it names none, or if there is only one node."""
+        """Return the number of the other node that a State names; None if it names no other node, or if there is
+        only one node."""
         named, own = int.from_bytes(state[:NODE_OCTETS]), self._node()
         return named if own and len(state) == STATE_OCTETS and named != own else None
 

@@ -1,7 +1,7 @@
 """The methods that a conversation offers, and the reasons why it does not offer the others.
 
-A method is offered if the domain's first factor can answer its kind of question. A first factor with passwords in
-memory can answer all kinds, a directory without winbind only `Password`.
+A method is offered if the domain's first factor can answer its kind of question. A first factor that has the passwords
+in memory can answer all kinds of questions. A directory without winbind can answer only `Password`.
 """
 
 from collections.abc import Callable, Mapping
@@ -31,7 +31,7 @@ from sallyport.radius.eap.tunnelled import Phase, Tunnelled
 
 ORDER: Final = (PEAP, TTLS, TLS, MSCHAPV2, MD5)
 """The methods in the order in which they are offered. A client may ask for any of them. GTC is offered only inside a
-tunnel, since it sends the password in clear."""
+tunnel, because it sends the password in clear."""
 IN_PEAP: Final = (MSCHAPV2, GTC)
 IN_TTLS: Final = (MSCHAPV2, GTC, MD5)
 _TUNNELLED: Final = (PEAP, TTLS, TLS)
@@ -42,12 +42,12 @@ _MAKERS: Final[Mapping[int, Callable[[bytes], Method]]] = {MD5: Md5, MSCHAPV2: M
 
 @dataclass(frozen=True, slots=True)
 class Terms:
-    """The conditions that decide which methods are offered. It is hashable, as the key of a cache.
+    """The conditions that decide which methods are offered. It is hashable, because it is the key of a cache.
 
-    server: the TLS server; None if there is no certificate. checkable: the kinds of questions that the first factor can
-    answer. order: the order of the methods, see `ORDER`. fragment_size: the maximum length of an EAP packet in octets;
-    0: as configured. scope: the scope of the user names; a session can be resumed only in its scope. owner: the tenant
-    whose share of the session table is used.
+    server: the TLS server; None if no certificate is configured. checkable: the kinds of questions that the first
+    factor can answer. order: the order of the methods, see `ORDER`. fragment_size: the maximum length of an EAP packet
+    in octets; if 0, the configured length is used. scope: the scope of the user names; a session can be resumed only in
+    its scope. owner: the tenant whose share of the session table is used.
     """
 
     server: TlsServer | None
@@ -59,7 +59,8 @@ class Terms:
 
 
 def offers(terms: Terms) -> Offers:
-    """Return the methods that can be offered, and for each other method the reason why it cannot."""
+    """Return the methods that can be offered. For each other method, also return the reason why it cannot be
+    offered."""
     found: list[Offer] = []
     left_out: dict[int, str] = {}
     for kind in terms.order:

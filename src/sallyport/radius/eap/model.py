@@ -46,8 +46,8 @@ class Chap:
 @dataclass(frozen=True, slots=True)
 class MsChap:
     """The question whether an MS-CHAPv2 response was computed from the user's password, as in
-    `radius.mschap.NtKey.made`. hashed: the name that the client sent with the response; the client has hashed one of
-    its `peer_names`."""
+    `radius.mschap.NtKey.made`. hashed: the name that the client sent with the response. The client has hashed this
+    name or one of its variants (`peer_names`)."""
 
     user: bytes
     attempt: MsChap2
@@ -84,8 +84,8 @@ class Verdict:
 
     right: whether the answer is yes. prompt: a further prompt for the user, if the question allows one; `right` is
     ignored then. hash_hash, hashed: for a correct MS-CHAPv2 response, the hash of the password's NT hash (16 octets)
-    and the name that the client has hashed. error: for a wrong MS-CHAPv2 response, its error code. reason: for the
-    answer no, the cause in words. stamp: stored with the TLS session, and returned in `Resumed`.
+    and the name that the client has hashed. error: for a wrong MS-CHAPv2 response, its error code. reason: if the
+    answer is no, the cause in words. stamp: a text that is stored with the TLS session and returned in `Resumed`.
     """
 
     right: bool
@@ -148,8 +148,8 @@ Step: TypeAlias = Next | Check | Passed | Failed
 
 
 class Method(Protocol):
-    """One method of one conversation. Each call may raise PacketError: the message is malformed. The method has failed
-    then."""
+    """One method of one conversation. Each call may raise PacketError if the message is malformed; then the method
+    has failed."""
 
     @property
     def kind(self) -> int:
@@ -181,7 +181,7 @@ class Send:
 
 @dataclass(frozen=True, slots=True)
 class Waiting:
-    """The outcome of a retransmitted response whose question the caller has not answered yet."""
+    """The outcome of a retransmitted response while the caller has not yet answered the question about it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -189,8 +189,8 @@ class Done:
     """The end of the conversation.
 
     octets: EAP-Success or EAP-Failure, for the Access-Accept or Access-Reject. user: the name of the user, from inside
-    the tunnel if there is one. method: the methods, such as `eap-ttls-pap`; after a failure perhaps only the outer one.
-    msk: see `Passed`. reason, failure: the cause of a failure, in words and as a code.
+    the tunnel if there is one. method: the outer and the inner method, such as `eap-ttls-pap`; after a failure it may
+    be only the outer one. msk: see `Passed`. reason, failure: the cause of a failure, in words and as a code.
     """
 
     success: bool
@@ -216,7 +216,8 @@ OTHER: Final = "not among the methods here"
 
 @dataclass(frozen=True, slots=True)
 class Offer:
-    """A method that can be offered. make: returns the method for an identity and the present time."""
+    """A method that can be offered. make: a function that returns the method, given an identity and the present
+    time."""
 
     kind: int
     make: Callable[[bytes, float], Method]

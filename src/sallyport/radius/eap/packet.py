@@ -79,7 +79,7 @@ LENGTH: Final = 0x80
 MORE: Final = 0x40
 START: Final = 0x20
 MAX_MESSAGE: Final = 65_536
-"""Maximum length of a reassembled message in octets, enough for a long certificate chain."""
+"""Maximum length of a reassembled message in octets. It is sufficient for a long certificate chain."""
 SMALLEST: Final = 64
 _VERSION: Final = 0x07
 _OVERHEAD: Final = HEADER + 5  # EAP header, flags and message length
@@ -88,9 +88,9 @@ _OVERHEAD: Final = HEADER + 5  # EAP header, flags and message length
 class Framing:
     """Fragmentation and reassembly of the TLS messages of one conversation.
 
-    Each fragment begins with an octet of flags, whose low bits are the version of TTLS or PEAP. The first of several
-    fragments contains the length of the whole message. Each fragment except the last is acknowledged by an empty
-    message.
+    Each fragment begins with the flags octet. The low bits of this octet are the version of TTLS or PEAP. The first of
+    several fragments contains the length of the whole message. Each fragment except the last is acknowledged by an
+    empty message.
 
     version: the version of TTLS or PEAP. fragment_size: the maximum length of a sent EAP packet in octets, at least 64.
     """
@@ -103,7 +103,7 @@ class Framing:
         self._announced = 0
 
     def start(self) -> bytes:
-        """Return the message that starts the method."""
+        """Return the Start message of the method."""
         return bytes((START | self._version,))
 
     def acknowledgement(self) -> bytes:
@@ -112,12 +112,12 @@ class Framing:
 
     @property
     def is_sending(self) -> bool:
-        """Return whether fragments of the last message are still to be sent. Each is sent after the previous one was
-        acknowledged."""
+        """Return whether some fragments of the last message have not been sent yet. Each fragment is sent after the
+        previous one was acknowledged."""
         return bool(self._out)
 
     def send(self, message: bytes) -> bytes:
-        """Return the whole message with its flags if it fits into one fragment, else the first fragment."""
+        """Return the whole message with its flags if it fits into one fragment, otherwise the first fragment."""
         if len(message) <= self._room:
             return bytes((self._version,)) + message
         self._out = message[self._room :]
@@ -129,7 +129,7 @@ class Framing:
         return bytes((self._version | (MORE if self._out else 0),)) + piece
 
     def receive(self, data: bytes) -> bytes | None:
-        """Return the reassembled message if this is its last fragment, else None. The message is empty for an
+        """Return the reassembled message if this is its last fragment, otherwise None. The message is empty for an
         acknowledgement.
 
         PacketError: a wrong version, a wrong total length, more than `MAX_MESSAGE` octets, or an empty fragment.

@@ -8,7 +8,7 @@ EAP-MSCHAPv2 (draft-kamath-pppext-eap-mschapv2): MS-CHAPv2 (RFC 2759) in four ki
 EAP-MD5 (RFC 3748 section 5.4): a CHAP challenge. It derives no keys, and does not authenticate the server.
 
 EAP-GTC (RFC 3748 section 5.6): a prompt, and the text that the user types. The text is sent in clear, so the method is
-offered only inside a tunnel. A verdict may contain another prompt, such as for the code of a second factor.
+offered only inside a tunnel. A verdict may contain another prompt, for example for the code of a second factor.
 """
 
 from secrets import token_bytes
@@ -31,8 +31,8 @@ _HEADER: Final = 5  # code, identifier, length, length of the value
 
 
 class MsChapV2:
-    """EAP-MSCHAPv2 for one user. retries: the number of further tries after a wrong password. challenge: 16 octets;
-    None: random."""
+    """EAP-MSCHAPv2 for one user. retries: the number of further tries after a wrong password. challenge: the
+    challenge of 16 octets; if None, it is random."""
 
     kind = MSCHAPV2
     name = "mschapv2"
@@ -98,7 +98,7 @@ _SIZE: Final = 16
 
 
 class Md5:
-    """EAP-MD5 for one user. challenge: 16 octets; None: random."""
+    """EAP-MD5 for one user. challenge: the challenge of 16 octets; if None, it is random."""
 
     kind = MD5
     name = "md5"

@@ -1,7 +1,7 @@
 """The protocol inside PEAP version 0 (MS-PEAP): EAP without its headers, then Result TLVs of both sides.
 
-Inside the tunnel, Windows and wpa_supplicant omit the code, identifier and length of EAP packets. Only the Extensions
-packets, which contain the TLVs, have these headers. This module does not use the Cryptobinding TLV.
+Inside the tunnel, Windows and wpa_supplicant omit the code, identifier and length of EAP packets. Only Extensions
+packets have these headers; they contain the TLVs. This module does not use the Cryptobinding TLV.
 """
 
 from typing import Final
@@ -21,7 +21,8 @@ _FAILURE: Final = 2
 
 
 class PeapPhase:
-    """The inner phase of PEAP. offers: the inner methods. now: the start of the conversation, in seconds."""
+    """The inner phase of PEAP. offers: the inner methods. now: the start of the conversation, in seconds of a
+    monotonic clock."""
 
     def __init__(self, offers: Offers, *, now: float) -> None:
         self._eap = Conversation(offers, now=now)
@@ -35,14 +36,14 @@ class PeapPhase:
         return "resumed" if self._resumed else self._eap.method
 
     def established(self, holder: Holder | None) -> Step:
-        """End with success if the session was resumed; else wait for the client to acknowledge the handshake."""
+        """End with success if the session was resumed. Otherwise wait until the client acknowledges the handshake."""
         if holder is None:
             return Next(b"")
         self._resumed = True
         return self._tell(Passed(holder.user))
 
     def respond(self, clear: bytes) -> Step:
-        """Process an EAP response, with or without its header, or at the end the client's Result TLV."""
+        """Process an EAP response, with or without its header. At the end, process the client's Result TLV."""
         if self._end is not None:
             return self._conclude(clear)
         if not self._begun:

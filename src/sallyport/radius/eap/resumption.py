@@ -1,9 +1,9 @@
 """The users of TLS sessions, so that a session can be resumed without a password (RFC 9190 section 2.1.2, RFC 9427
 section 4).
 
-TLS itself stores no user with a session. This table has the user's name by a digest of the session's secret, until the
-session expires. For a session that is not in the table, the client must do a full login in a new session. A resumption
-does not extend the lifetime.
+TLS itself stores no user with a session. This table stores the user's name under a digest of the session's secret,
+until the session expires. If a session is not in the table, the client must do a full login in a new session. A
+resumption does not extend the lifetime.
 """
 
 import math
@@ -29,7 +29,8 @@ class Holder:
 
 def digest(secret: bytes, scope: str) -> bytes:
     """Return the key of a session in the table. secret: the master secret; in TLS 1.3 the pre-shared key. scope: the
-    scope of the user's name. The same session has another key in another scope, and is therefore unknown there."""
+    scope of the user's name. The key of a session is different in each scope, so a session is unknown in other
+    scopes."""
     return sha256(scope.encode() + b"\0" + secret).digest()
 
 
@@ -45,11 +46,12 @@ class Resumptions:
         return len(self._holders)
 
     def holder(self, user: bytes, stamp: str = "", *, most_s: float = math.inf, now: float) -> Holder:
-        """Return the holder of the sessions of a full login. most_s: the maximum lifetime in seconds."""
+        """Return a Holder for the sessions of a full login. most_s: the maximum lifetime of the sessions in seconds."""
         return Holder(user, now + min(self._lifetime_s, most_s), stamp)
 
     def keep(self, sessions: Iterable[bytes], holder: Holder, owner: int) -> None:
-        """Store the user of sessions. sessions: their digests. owner: the tenant whose share of the table they use."""
+        """Store the user of some sessions. sessions: the digests of the sessions. owner: the tenant whose share of
+        the table they use."""
         if self._lifetime_s <= 0:
             return
         for each in sessions:

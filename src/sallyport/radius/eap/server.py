@@ -16,7 +16,7 @@ from sallyport.radius.eap.tunnel import Contexts, Tunnel, watch_certificate, wat
 FRAGMENT_SIZE: Final = 1020
 """Maximum length of an EAP packet in octets for a NAS that sends no Framed-MTU."""
 RESUME_S: Final = 3600
-# RFC 9325 section 4.2: for TLS 1.2 forward secrecy with authenticated encryption; CBC comes last, for old supplicants
+# RFC 9325 section 4.2: cipher suites of TLS 1.2 with forward secrecy; CBC is last, for old supplicants
 _CIPHERS: Final = b"ECDHE+AESGCM:ECDHE+CHACHA20:DHE+AESGCM:ECDHE+AES:!aNULL:!MD5:!DSS"
 _CRL: Final = b"-----BEGIN X509 CRL-----"
 _CLIENT_CERTIFICATE: Final = SSL.VERIFY_PEER | SSL.VERIFY_FAIL_IF_NO_PEER_CERT
@@ -27,11 +27,11 @@ class TlsConfiguration:
     """The settings of TLS. All files are in PEM.
 
     certificate_file: the server's certificate and the intermediate certificates. ca_file: the authorities of client
-    certificates, and optionally their revocation lists; None: no EAP-TLS. crl_file: a separate file of revocation
-    lists. If there is a revocation list, each authority needs one. minimum, maximum: TLS versions, as pyOpenSSL's
-    constants. fragment_size: the maximum length of an EAP packet in octets. resume_s: the seconds after a full login in
-    which its session can be resumed; 0: never. user_names: the fields of a certificate that may contain the user's
-    name.
+    certificates, and optionally their revocation lists; if None, EAP-TLS is not offered. crl_file: a separate file of
+    revocation lists. If there is any revocation list, there must be one for each authority. minimum, maximum: TLS
+    versions, as pyOpenSSL's constants. fragment_size: the maximum length of an EAP packet in octets. resume_s: the
+    seconds after a full login in which its session can be resumed; if 0, no session is resumed. user_names: the fields
+    of a certificate that may contain the user's name.
     """
 
     certificate_file: Path
@@ -46,8 +46,8 @@ class TlsConfiguration:
 
 
 class TlsServer:
-    """The TLS server for EAP, which creates the connections. It reads the files once: after a change of a file, create
-    another `TlsServer`. ConfigError: a file cannot be used.
+    """The TLS server for EAP, which creates the connections. It reads the files only once: when a file has changed,
+    create another `TlsServer`. ConfigError: a file cannot be used.
 
     Each method has its own TLS contexts, so that a session can be resumed only by the method that established it.
     """

@@ -15,7 +15,7 @@ PROTECTED_SUCCESS: Final = b"\0"
 that comes before it is forged."""
 
 
-# A certificate that an authority has signed and OpenSSL accepts may still violate X.509, by a subject that is not UTF-8
+# A certificate that an authority has signed and OpenSSL accepts may still violate X.509, such as by a non-UTF-8 subject
 # or a duplicate extension.
 _UNREADABLE: Final = (ValueError, x509.DuplicateExtension, x509.UnsupportedGeneralNameType)
 
@@ -31,7 +31,7 @@ class TlsPhase:
         self._name = b""
 
     def established(self, holder: Holder | None) -> Step:
-        """Ask whether the certificate's user may log in. In a resumed session, this is the certificate from the full
+        """Ask whether the certificate's user may log in. In a resumed session, the certificate is that of the full
         handshake."""
         try:
             certificate = self._tunnel.certificate
@@ -54,7 +54,7 @@ class TlsPhase:
         return Passed(self._name)
 
     def answer(self, verdict: Verdict) -> Step:
-        """Return the last message inside the tunnel if the user may log in, else the failure."""
+        """Return the last message inside the tunnel if the user may log in, otherwise the failure."""
         if not verdict.right:
             return Failed(verdict.reason, Failure.REFUSED)
         return Next(PROTECTED_SUCCESS if self._tunnel.is_tls13 else b"")

@@ -72,7 +72,7 @@ def pull_avps(octets: bytes) -> Iterator[Avp]:
 
 
 def push_avp(code: int, value: bytes, vendor: int = 0) -> bytes:
-    """Return one mandatory AVP in octets, padded."""
+    """Return one mandatory AVP in octets, with its padding."""
     length = (12 if vendor else 8) + len(value)
     flags = _MANDATORY | (_VENDOR if vendor else 0)
     head = code.to_bytes(4) + bytes((flags,)) + length.to_bytes(3) + (vendor.to_bytes(4) if vendor else b"")
@@ -92,8 +92,8 @@ _Values = dict[tuple[int, int], bytes]
 
 
 class TtlsPhase:
-    """The inner phase of TTLS. offers: the methods of an inner EAP conversation. checkable: the kinds of questions that
-    the first factor can answer. now: the start of the conversation, in seconds."""
+    """The inner phase of TTLS. offers: the methods of an inner EAP conversation. checkable: the kinds of questions
+    that the first factor can answer. now: the start of the conversation, in seconds of a monotonic clock."""
 
     def __init__(self, tunnel: Tunnel, offers: Offers, checkable: Collection[type[Question]], *, now: float) -> None:
         self._tunnel = tunnel
@@ -111,7 +111,7 @@ class TtlsPhase:
         return self._inner if self._eap is None else f"eap-{self._eap.method}".rstrip("-")
 
     def established(self, holder: Holder | None) -> Step:
-        """End with success if the session was resumed; else wait for the client's message."""
+        """End with success if the session was resumed. Otherwise wait for the client's message."""
         if holder is None:
             return Next(b"")
         self._inner = "resumed"

@@ -1,5 +1,5 @@
-"""TLS on the server's side without a socket, by pyOpenSSL: it takes the client's octets, and returns octets for the
-client."""
+"""TLS on the server's side with pyOpenSSL and without a socket: a tunnel takes the client's octets and returns
+octets for the client."""
 
 import math
 from dataclasses import dataclass
@@ -51,10 +51,10 @@ _WHY_UNVERIFIED: Final = {
 class Contexts:
     """The TLS contexts of one method. All except `plain` support all configured TLS versions.
 
-    plain: without TLS 1.3 and without the `watch_state` callback, which takes a quarter of the time of a resumed
-    handshake. watched: calls `watch_state`. forgetful: resumes no sessions. If client certificates are verified, each
-    context calls `watch_certificate`. The callbacks are set once for each context, since setting them for each
-    connection costs more.
+    plain: a context without TLS 1.3 and without the `watch_state` callback. This callback takes a quarter of the time
+    of a resumed handshake. watched: a context that calls `watch_state`. forgetful: a context that resumes no sessions.
+    If client certificates are verified, each context calls `watch_certificate`. The callbacks are set once for each
+    context, because it would take more time to set them for each connection.
     """
 
     plain: SSL.Context
@@ -94,8 +94,8 @@ class _Watch:
 
 
 def watch_state(connection: SSL.Connection, where: int, _value: int) -> None:
-    """Handle a change of OpenSSL's state. After the ClientHello is read, it is known which session is resumed. In TLS
-    1.3 each ticket is a session with its own secret."""
+    """Handle a change of OpenSSL's state. When the ClientHello has been read, record which session is resumed. In
+    TLS 1.3, each ticket is a session with its own secret."""
     if where != SSL.SSL_CB_ACCEPT_LOOP:
         return
     state = connection.get_state_string()
@@ -147,7 +147,7 @@ class Tunnel:
 
     def begin_anew(self) -> None:
         """Process the ClientHello again in a context that resumes no session, so that a full handshake follows. The
-        caller must not have sent any octets of the first try."""
+        caller must not have sent any octets from the first attempt."""
         self._begin(self._contexts.forgetful)
 
     def _begin(self, context: SSL.Context) -> None:
@@ -167,7 +167,7 @@ class Tunnel:
             if not self.established:
                 self._connection.do_handshake()
                 self.established = True
-                self._watch.note(self._connection)  # the session of TLS 1.2 without a ticket
+                self._watch.note(self._connection)  # in TLS 1.2 without a ticket, the session is known only now
             while len(self._clear) <= _MOST_CLEAR:
                 self._clear += self._connection.recv(_READ)
             self.trouble = "too many octets inside TLS"
@@ -196,7 +196,7 @@ class Tunnel:
         return octets
 
     def read(self) -> bytes:
-        """Return the decrypted octets that the client has sent, once."""
+        """Return the decrypted octets that have arrived since the last call."""
         clear, self._clear = self._clear, b""
         return clear
 
@@ -215,12 +215,13 @@ class Tunnel:
 
     @property
     def is_tls13(self) -> bool:
-        """Return whether TLS 1.3 was negotiated. It has other key labels and another end of EAP-TLS."""
+        """Return whether TLS 1.3 was negotiated. With TLS 1.3, the key labels and the end of EAP-TLS are different."""
         return self._connection.get_protocol_version() >= SSL.TLS1_3_VERSION
 
     @property
     def resumed(self) -> bytes | None:
-        """Return the digest of the resumed session; None for a new session, or while this is not known."""
+        """Return the digest of the resumed session. Return None for a new session, and while it is not known whether
+        a session is resumed."""
         return self._watch.resumed
 
     @property
@@ -230,8 +231,8 @@ class Tunnel:
 
     @property
     def certificate(self) -> x509.Certificate | None:
-        """Return the client's certificate, in a resumed session the one from the full handshake; None if there is
-        none."""
+        """Return the client's certificate; None if there is none. In a resumed session, it is the certificate of the
+        full handshake."""
         return self._connection.get_peer_certificate(as_cryptography=True)
 
     @property
@@ -253,7 +254,8 @@ class Tunnel:
         return bool(self._watch.refused)
 
     def keep(self) -> None:
-        """Keep the session: OpenSSL removes it from its cache when a connection ends without a close_notify."""
+        """Keep the session in OpenSSL's cache. Without this call, OpenSSL removes it when the connection ends
+        without a close_notify."""
         self._connection.set_shutdown(SSL.SENT_SHUTDOWN | SSL.RECEIVED_SHUTDOWN)
 
 

@@ -1,9 +1,9 @@
 """The common part of TLS, TTLS and PEAP: the handshake in fragments, the inner phase, the keys, and the end.
 
 If a client resumes a session, the method asks the caller about the session's user before it answers the ClientHello. If
-the user is refused, or the session is unknown, a full handshake follows, and the client logs in again. This must be
-decided before the handshake: most clients take a resumed handshake as the end of the login, so that a later refusal
-could not lead to a full login.
+the user is refused or the session is unknown, a full handshake follows and the client logs in again. This must be
+decided before the handshake: most clients treat a resumed handshake as the end of the login, so a later refusal could
+not lead to a full login.
 """
 
 from typing import Final, Protocol
@@ -29,10 +29,11 @@ class Phase(Protocol):
         """Return the name of the inner method, such as `mschapv2`; empty if it is not known yet."""
 
     def established(self, holder: Holder | None) -> Step:
-        """Start after the handshake. holder: the user of the resumed session; None if no session was resumed."""
+        """Start the inner phase after the handshake. holder: the user of the resumed session; None if no session was
+        resumed."""
 
     def respond(self, clear: bytes) -> Step:
-        """Process the client's decrypted octets; they are empty for an acknowledgement."""
+        """Process the client's decrypted octets. They are empty if the client acknowledges a message."""
 
     def answer(self, verdict: Verdict) -> Step:
         """Continue with the verdict on the inner protocol's question."""
@@ -105,7 +106,7 @@ class Tunnelled:
             return self._recognize(tunnel.resumed)
         if tunnel.trouble or not tunnel.established:
             return self._shake()
-        if tunnel.resumed != self._session:  # a client that repeats another client's hello cannot finish the handshake
+        if tunnel.resumed != self._session:  # a client that replays another client's hello cannot finish the handshake
             return Failed("the client's second hello goes on with another session than its first", Failure.TLS)
         clear = tunnel.read()
         if stood:
@@ -125,7 +126,7 @@ class Tunnelled:
         return Next(self._framing.send(octets)) if octets else Failed("an empty message in the handshake")
 
     def _recognize(self, session: bytes) -> Step:
-        """Ask about the user of the session that the client wants to resume. If it is unknown, start a full
+        """Ask about the user of the session that the client wants to resume. If the session is unknown, start a full
         handshake."""
         self._holder = holder = self._resumptions.find(session, now=self._now)
         self._session = None if holder is None else session
@@ -136,7 +137,7 @@ class Tunnelled:
         return self._shake()
 
     def _say(self, step: Step) -> Step:
-        """Send the inner phase's message, after any message of TLS itself."""
+        """Send the message of the inner phase. If TLS itself has a message, it is sent first."""
         if isinstance(step, Check):
             return step
         if isinstance(step, Next):
@@ -151,7 +152,8 @@ class Tunnelled:
         return self._after_silence()
 
     def _after_silence(self) -> Step:
-        """Let the inner phase begin if neither side has a message: after a resumption in TLS 1.2 the server begins."""
+        """Start the inner phase if neither side has a message to send. After a resumption in TLS 1.2, the server
+        sends the first inner message."""
         step = self._phase.respond(b"")
         if step == Next(b""):
             return Next(self._framing.acknowledgement())

@@ -1,4 +1,5 @@
-"""The history of the schema: the baseline, then one module for each later step. A released step is never changed.
+"""The history of the schema. It consists of the baseline and one module for each later step. A released step is never
+changed.
 
 `migrate` upgrades a database to the schema of this program (through sqlite-utils), or refuses it.
 """
@@ -21,8 +22,8 @@ _TABLES = "select 1 from sqlite_master where type = 'table' and name not in ('_s
 def migrate(connection: sqlite3.Connection, path: Path) -> list[str]:
     """Apply the pending migrations and return their names.
 
-    SchemaError: the file is no database, or not one that this program can use. The lock of the data directory prevents
-    a concurrent migration by a second process.
+    Raises SchemaError if the file is not a database, or if this program cannot use it. The lock of the data directory
+    prevents a concurrent migration by a second process.
     """
     try:
         database = Database(connection, execute_plugins=False)

@@ -11,13 +11,14 @@ migration    the history of the schema, and two versions beside each other
 dump         backups by pg_dump
 schema       the tables of `store.schema` in the SQL of this engine, its functions and its triggers
 
-Writes have three lanes. The journal's lane commits logins. The pulse has heartbeats and leases. The other lane has all
-other writes, and takes an advisory lock in each transaction: at most one node changes the configuration at a time, so
-that work that reads before it writes is as safe as with SQLite's one writer.
+Writes have three lanes. The journal's lane commits logins. The pulse writes heartbeats and leases. The third lane does
+all other writes, and takes an advisory lock in each transaction. So at most one node changes the configuration at a
+time. Work that reads before it writes is therefore as safe as with the only writer of SQLite.
 
 A COMMIT whose answer is lost may have succeeded. Each transaction of a lane stores its number in the lane's row of
 `lanes`; after a reconnect, the row tells whether the transaction was kept.
 
-A server that hangs is given up after a few seconds (`engine.HUNG_S`): the journal tries its connection several times a
-second, so it notices. Before that, the store is not ready after `engine.LATE_S`.
+If the server hangs, the connections to it are given up after a few seconds (`engine.HUNG_S`). The journal notices this,
+because it tests its connection several times a second. The store counts as not ready even earlier, after
+`engine.LATE_S`.
 """

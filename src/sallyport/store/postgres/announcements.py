@@ -1,9 +1,9 @@
-"""Announcements between nodes: a transaction that changes rows which nodes keep in memory notifies all of them.
+"""Announcements between nodes. If a transaction changes rows that nodes keep in memory, it notifies all nodes.
 
-A trigger sends `KIND DOMAIN`, for a prompt `KIND 0 ID`, on the channel CHANNEL; domain 0 stands for all. PostgreSQL
-delivers it at the commit, and equal ones of a transaction once. No login writes such a row, since a commit with an
-announcement takes a lock of the whole database server; a prompt is announced only if its request waits at another node
-than its owner.
+A trigger sends `KIND DOMAIN` on the channel CHANNEL, or `KIND 0 ID` for a prompt. Domain 0 stands for all domains.
+PostgreSQL delivers the announcement at the commit. It delivers equal announcements of a transaction only once. No login
+writes such a row, because a commit with an announcement takes a lock of the whole database server. A prompt is
+announced only if its request does not wait at the node that owns the prompt.
 """
 
 from collections.abc import Iterator
@@ -18,8 +18,9 @@ _OWN: Final = "{row}.domain_id"
 
 @dataclass(frozen=True, slots=True)
 class _Announced:
-    """A table whose changes are announced. events: SQL after `after`. domain: SQL for the domain of a row, and what
-    follows it. when: SQL for the rows that are announced."""
+    """A table whose changes are announced. events: the events of the trigger, as SQL after the word `after`. domain:
+    SQL for the domain of a row and for the text that follows it in the announcement. when: SQL condition for the rows
+    that are announced."""
 
     kind: str
     table: str

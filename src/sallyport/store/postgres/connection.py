@@ -1,8 +1,8 @@
-"""Connections to PostgreSQL: how they are opened, and how values are sent and read.
+"""This module opens connections to PostgreSQL, and defines how values are sent and read.
 
-Whole numbers are sent as bigint, whatever their size, so that a statement is prepared once. PostgreSQL's text has no
-NUL: it is replaced, as every text search does. Truth values are read as 1 and 0, sums as whole numbers: the same values
-as SQLite has.
+Whole numbers are sent as bigint, whatever their size, so that a statement is prepared once. A text in PostgreSQL cannot
+contain NUL, so NUL is replaced, as in every text search. Truth values are read as 1 and 0, and sums as whole numbers,
+so that the values are the same as with SQLite.
 """
 
 from typing import Final
@@ -21,9 +21,9 @@ Cursor = psycopg.Cursor[Row]
 
 CONNECT_S: Final = 3
 OLDEST: Final = 150_000
-"""Oldest supported version, PostgreSQL 15, as libpq's version number."""
+"""The oldest supported version, PostgreSQL 15, in the form of libpq's version numbers."""
 PREPARED: Final = 300
-"""Prepared statements of a connection; the least recently used one is dropped."""
+"""Maximum number of prepared statements of a connection. The least recently used one is dropped."""
 POOLER: Final = (
     "connect to PostgreSQL itself, or set pool_mode = session and ignore_startup_parameters = options in PgBouncer"
 )
@@ -38,12 +38,12 @@ _SETTINGS: Final = {
     "options": "-c statement_timeout=30s -c lock_timeout=20s -c idle_in_transaction_session_timeout=60s",
 }
 _DISK_FULL: Final = "53100"
-_AT_FAULT: Final = ("22", "23")  # the classes of impossible values and of violated constraints
-_RAISED: Final = "P0001"  # by a trigger of ours
+_AT_FAULT: Final = ("22", "23")  # the error classes of invalid values and of violated constraints
+_RAISED: Final = "P0001"  # raised by one of our triggers
 
 
 class _TextDumper(StrDumper):
-    """Text in which NUL is replaced, since PostgreSQL does not accept it."""
+    """Text in which NUL is replaced, because PostgreSQL does not accept it."""
 
     def dump(self, obj: str) -> Buffer | None:
         return super().dump(obj.replace("\0", "\ufffd") if "\0" in obj else obj)
@@ -57,7 +57,7 @@ class _BinaryTextDumper(StrBinaryDumper):
 
 
 class _TruthDumper(Dumper):
-    """A truth value as 1 or 0."""
+    """A truth value that is read as 1 or 0."""
 
     oid = Int8Dumper.oid
 
@@ -73,7 +73,7 @@ class _TruthLoader(Loader):
 
 
 class _NumberLoader(Loader):
-    """A numeric value, as an int or a float. A sum of whole numbers has this type."""
+    """A numeric value, which is read as an int or a float. PostgreSQL returns a sum of whole numbers in this type."""
 
     def load(self, data: Buffer) -> int | float:
         text = bytes(data)
@@ -81,8 +81,8 @@ class _NumberLoader(Loader):
 
 
 def connect(url: str) -> Connection:
-    """Return a connection without an open transaction. StoreError: the server cannot be reached; the message contains
-    no password."""
+    """Return a connection without an open transaction. Raises StoreError if the server cannot be reached. The message
+    contains no password."""
     try:
         given = psycopg.conninfo.conninfo_to_dict(url)
         connection = psycopg.connect(
@@ -110,7 +110,7 @@ def connect(url: str) -> Connection:
 
 
 def as_ours(error: Exception) -> SallyportError:
-    """Return the engine's error as one of `base.errors`."""
+    """Convert an error of the engine to one of `base.errors`, and return it."""
     code, text = getattr(error, "sqlstate", None) or "", _first_line(error)
     if code == _RAISED:
         limit = text.removeprefix("limit: ")

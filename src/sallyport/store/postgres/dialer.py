@@ -1,4 +1,5 @@
-"""How a lost connection is opened again: one attempt at a time, with pauses that grow and differ between nodes."""
+"""This module opens lost connections again. Only one attempt is made at a time. The pauses between attempts grow, and
+differ between nodes."""
 
 import os
 import socket
@@ -18,8 +19,8 @@ LONGEST_PAUSE_S: Final = 1.5
 
 
 class Dialer:
-    """Opens connections for several threads. After a failed attempt, calls fail at once until the next attempt is due:
-    a server that starts again is not met by all connections of all nodes at once."""
+    """Opens connections for several threads. After a failed attempt, calls fail at once until the next attempt is due.
+    So a server that starts again does not get the connections of all nodes at the same moment."""
 
     def __init__(self, url: str) -> None:
         self._url = url
@@ -29,7 +30,8 @@ class Dialer:
         self._failure = ""
 
     def connect(self) -> Connection:
-        """Return a new connection. StoreError: the server cannot be reached, or the next attempt is not due yet."""
+        """Return a new connection. Raises StoreError if the server cannot be reached, or if the next attempt is not due
+        yet."""
         with self._attempt:
             if time.monotonic() < self._due:
                 raise StoreError(self._failure)
@@ -45,7 +47,7 @@ class Dialer:
 
 
 def cut(connection: Connection | None) -> None:
-    """End a connection that another thread waits on: its call raises psycopg.OperationalError."""
+    """End a connection on which another thread waits. The call of that thread then raises psycopg.OperationalError."""
     if connection is not None:
         with suppress(OSError, psycopg.Error), socket.socket(fileno=os.dup(connection.pgconn.socket)) as copy:
             copy.shutdown(socket.SHUT_RDWR)

@@ -1,8 +1,9 @@
 """Backups by pg_dump in its custom format (`pg_dump --format=custom`).
 
-A restore takes only the rows from the file: pg_restore decodes it, and its output goes into the tables that are there,
-within one transaction of ours. So a restore changes no table, other nodes may run meanwhile, and statements in the file
-are not executed. Tables of the nodes themselves, such as heartbeats and leases, keep their rows.
+A restore takes only the rows from the file. pg_restore decodes the file, and its output is copied into the existing
+tables in a transaction of this program. So a restore changes no definition of a table, other nodes may run meanwhile,
+and statements in the file are not executed. Tables about the nodes themselves, such as those of heartbeats and leases,
+keep their rows.
 """
 
 import os
@@ -31,7 +32,7 @@ CHUNK: Final = 1 << 18
 
 
 def write_dump(url: str, path: Path) -> None:
-    """Let pg_dump write a file. The password is not on its command line. Raises StoreError."""
+    """Let pg_dump write a file. The password is not on the command line of pg_dump. Raises StoreError."""
     given = conninfo_to_dict(url)
     password = given.pop("password", None)
     if "sslpassword" in given:
@@ -44,10 +45,10 @@ def write_dump(url: str, path: Path) -> None:
 
 
 def load_dump(connection: Connection, path: Path, steps: Sequence[str]) -> None:
-    """Replace all rows by those of a file, in the connection's transaction.
+    """Replace all rows by those in a file. This is done in the connection's transaction.
 
-    steps: the names of the steps of the schema, which the file must have too. StoreError: it is damaged, or has another
-    schema.
+    steps: the names of the steps of the schema, which the file must contain too. Raises StoreError if the file is
+    damaged or has another schema.
     """
     wanted = tables()
     data, numbers = _entries(path)
@@ -70,7 +71,7 @@ def load_dump(connection: Connection, path: Path, steps: Sequence[str]) -> None:
 
 
 def _copy(connection: Connection, output: IO[bytes], table: Table, listed: str) -> None:
-    """Copy rows in PostgreSQL's text format until their end."""
+    """Copy rows until their end. They are in PostgreSQL's text format."""
     columns = [each.strip().strip('"') for each in listed.split(",")]
     if not set(columns) <= set(table.columns):
         raise StoreError(f"the table {table.name} of the backup has other columns")
@@ -90,8 +91,8 @@ def _copy(connection: Connection, output: IO[bytes], table: Table, listed: str) 
 
 
 def _entries(path: Path) -> tuple[dict[str, str], dict[str, str]]:
-    """Return the lines of the file's table of contents, of rows by table and of numbers by sequence. Raises
-    StoreError."""
+    """Return the lines of the file's table of contents: those about rows by their table, and those about numbers by
+    their sequence. Raises StoreError."""
     done = subprocess.run([_program("pg_restore"), "--list", str(path)], capture_output=True, check=False)  # noqa: S603
     if done.returncode != 0:
         raise _failure("pg_restore", done.stderr)
@@ -116,7 +117,7 @@ def _check_steps(path: Path, entry: str, steps: Sequence[str]) -> None:
 
 @contextmanager
 def _restored(path: Path, entries: Sequence[str]) -> Iterator[IO[bytes]]:
-    """Yield the SQL of entries, in their order. Raises StoreError at the end if pg_restore has failed."""
+    """Yield the SQL of entries in their order. If pg_restore has failed, raise StoreError at the end."""
     with NamedTemporaryFile("w", suffix=".list") as wanted, TemporaryFile() as errors:
         wanted.write("".join(f"{entry}\n" for entry in entries))
         wanted.flush()
@@ -135,7 +136,7 @@ def _restored(path: Path, entries: Sequence[str]) -> Iterator[IO[bytes]]:
 
 
 def _failure(program: str, errors: bytes) -> StoreError:
-    """Return an error with the first line of a program's messages: it names the cause."""
+    """Return an error with the first line of a program's messages, because this line names the cause."""
     text = errors.decode(errors="replace").strip().partition("\n")[0]
     return StoreError(text or f"{program} has failed")
 

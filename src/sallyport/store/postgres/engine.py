@@ -35,17 +35,18 @@ READERS: Final = 4
 SEARCHERS: Final = 2
 LANES: Final = ("journal", "others", "pulse")
 CONNECTIONS: Final = READERS + SEARCHERS + len(LANES) + 1
-"""Most connections of a process; the last one listens."""
+"""Maximum number of connections of a process. One of them listens."""
 READ_S: Final = 30.0
 SEARCH_S: Final = 10.0
 WRITE_S: Final = 1.0
-"""Time of a token's work in a transaction: other writes wait for it."""
+"""Time limit of a token's work in a transaction. It is short, because other writes wait for it."""
 SETTLE_S: Final = 0.01
-"""Pause before the writers of a table are looked up again."""
+"""Pause before the next look-up of the transactions that write to a table."""
 LATE_S: Final = 0.6
-"""Seconds after which a transaction of the journal that has not ended counts as failed."""
+"""If a transaction of the journal has not ended after this number of seconds, it counts as failed."""
 HUNG_S: Final = 5.0
-"""Seconds after which a server that does not answer is given up. The server itself ends work that takes too long."""
+"""If a server does not answer for this number of seconds, the connections to it are given up. The server itself ends
+work that takes too long."""
 WATCH_S: Final = 0.25
 _CANCELLED: Final = "57014"
 _WRITERS: Final = """select virtualtransaction from pg_locks where mode = 'RowExclusiveLock'
@@ -57,7 +58,7 @@ class PostgresStore:
     """The store in a PostgreSQL database. `run` must run while writes are submitted; call `close` when all users have
     stopped.
 
-    StoreError: the server cannot be reached, or is not fit (`server.check`).
+    Raises StoreError if the server cannot be reached or is not suitable (`server.check`).
 
     url: `postgresql://...`. limits: the rows that a tenant may have (`base/limits.py`). name: the name of this process
     among those that use the database. steps: the history of the schema.
@@ -96,7 +97,7 @@ class PostgresStore:
 
     @property
     def ready(self) -> bool:
-        """Return whether the last writes were kept, and the present one is not late."""
+        """Return whether the last writes were kept and the present write is not late."""
         return self._journal.ready and self._others.ready and self._journal.in_flight_s < LATE_S
 
     @property
@@ -105,7 +106,7 @@ class PostgresStore:
 
     @property
     def is_shared(self) -> bool:
-        """Return True: several nodes may use the database."""
+        """Return True, because several nodes may use the database."""
         return True
 
     @property
@@ -130,10 +131,10 @@ class PostgresStore:
     async def settled(self, table: str) -> int:
         """See Store.settled.
 
-        A transaction locks the table before it takes an id, and releases it when its rows are visible. So once the
-        transactions that hold the lock after the newest id was read have ended, each smaller id is visible or will
-        never be. (The snapshot's xmax would not do: it is the newest transaction that has ended, and an id may belong
-        to one that began later.)
+        A transaction locks the table before it takes an id, and releases the lock when its rows are visible. After the
+        newest id was read, this method waits for the transactions that hold the lock at that time. When they have
+        ended, each smaller id is either visible, or will never be visible. (The snapshot's xmax cannot be used instead.
+        It is the newest transaction that has ended, and an id may belong to a transaction that began later.)
         """
         newest, writers = await self.read(partial(_newest, table=table))
         while writers:
@@ -156,7 +157,7 @@ class PostgresStore:
             changed(change)
 
     async def run(self, *, task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED) -> None:
-        """Process the writes until cancelled, then the queued ones."""
+        """Process the writes until cancelled. Then process the writes that are still in the queue."""
         async with trio.open_nursery() as nursery:
             for lane in self._lanes:
                 await nursery.start(lane.run)
@@ -165,8 +166,8 @@ class PostgresStore:
             task_status.started()
 
     async def _watch(self) -> None:
-        """Give up connections to a server that hangs. The journal tries its connection all the time, and its
-        transactions are short: if one does not end, the server does not answer."""
+        """Give up the connections to a server that hangs. The journal tests its connection all the time, and its
+        transactions are short. So if one of them does not end, the server does not answer."""
         while True:
             await trio.sleep(WATCH_S)
             if self._journal.in_flight_s > HUNG_S:
@@ -201,12 +202,13 @@ class PostgresStore:
         await self._others.exclusive(self._replacement(fill))
 
     def _replacement(self, fill: Callable[[Connection], object]) -> Callable[[Connection], None]:
-        """Return work that replaces all rows, in the connection's transaction. fill: reads the new ones."""
+        """Return work that replaces all rows in the connection's transaction. fill: a function that reads the new
+        rows."""
 
         def replace(connection: Connection) -> None:
             check_current(connection, self._steps)
             connection.execute("update restores set number = number + 1")
-            connection.execute("delete from prompts")  # they belong to logins before the restore
+            connection.execute("delete from prompts")  # the old rows belong to logins before the restore
             version = connection.execute("select version from config_version").fetchone()
             fill(connection)
             connection.execute("update config_version set version = greatest(version, $1) + 1", version)
@@ -225,10 +227,9 @@ class PostgresStore:
 
 
 def load(url: str, path: Path) -> int:
-    """Fill an empty PostgreSQL database with all rows of a SQLite database; return their number.
-
-    This is one transaction: an interruption leaves the database as it was. SchemaError: the database is not empty.
-    Raises StoreError.
+    """Fill an empty PostgreSQL database with all rows of a SQLite database, and return the number of rows. This is done
+    in one transaction, so an interruption leaves the database unchanged. Raises SchemaError if the database is not
+    empty. Also raises StoreError.
     """
     try:
         with connect(url) as connection, connection.transaction():
@@ -252,7 +253,8 @@ def _fill(connection: Connection, path: Path) -> int:
 
 
 def _newest(tx: Tx, table: str) -> tuple[int, set[str]]:
-    """Return the newest visible id of a table, and the transactions that write to the table after it was read."""
+    """Return the newest visible id of a table, and the transactions that were writing to the table after this id was
+    read."""
     newest = tx.value(int, f"select max(id) from {table}") or 0
     return newest, _writers(tx, table)
 
@@ -270,7 +272,7 @@ def _limited(work: Work[T]) -> Work[T]:
 
 
 class _Readers:
-    """Connections that read, each with one borrower at a time."""
+    """Connections for reading. Each of them has one borrower at a time."""
 
     def __init__(self, url: str, inserts: Inserts, count: int, timeout_s: float) -> None:
         self._dialer = Dialer(url)
@@ -281,13 +283,13 @@ class _Readers:
             f"set local statement_timeout = {int(timeout_s * 1000)}"
         )
         self._idle: list[Connection] = []
-        self._busy: dict[Connection, float] = {}  # by the begin of the transaction
+        self._busy: dict[Connection, float] = {}  # the times when their transactions began
         self._limit = trio.CapacityLimiter(count)
         self._closed = False
 
     async def run(self, work: Work[T]) -> T:
-        """Run `work` in a read transaction. StoreError: the server fails, or the work takes longer than the time
-        limit."""
+        """Run `work` in a read transaction. Raises StoreError if the server fails, or if the work takes longer than the
+        time limit."""
         if self._closed:
             raise StoreError("the store is closed")
         async with self._limit:
@@ -330,7 +332,7 @@ class _Readers:
             raise as_ours(error) from error
 
     def cut(self, least_s: float) -> None:
-        """End the connections whose transactions run for some seconds."""
+        """End the connections on which a transaction has been running for several seconds."""
         for connection, since in tuple(self._busy.items()):
             if time.monotonic() - since > least_s:
                 cut(connection)

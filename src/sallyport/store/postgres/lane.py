@@ -1,4 +1,4 @@
-"""A lane: one connection that writes, with its thread and its queue."""
+"""A lane is one connection that writes, with its thread and its queue."""
 
 import time
 from collections import deque
@@ -29,37 +29,38 @@ from sallyport.store.slices import BATCH_S
 T = TypeVar("T")
 
 MOST: Final = 60
-"""Items of a transaction. Each has a savepoint, and PostgreSQL becomes slow above 64 of them."""
+"""Maximum number of items in a transaction. Each item has a savepoint, and PostgreSQL becomes slow above 64
+savepoints."""
 PROBE_S: Final = 0.25
-"""Seconds without work after which the connection is tried."""
+"""If there is no work for this number of seconds, the connection is tested."""
 STOP_S: Final = 3.0
-"""How long the last writes may take at the end."""
+"""Time limit in seconds for the last writes when the service stops."""
 CONFIGURATION: Final = 0x53414C4C59
-"""The advisory lock of a transaction that may change the configuration."""
+"""The advisory lock that a transaction takes if it may change the configuration."""
 REPLACEMENT: Final = CONFIGURATION + 2
-"""The advisory lock that each transaction shares, and that a restore holds alone."""
+"""The advisory lock that a restore takes exclusively, and every other transaction shared."""
 SHARES: Final = 16
-"""Rows of a total that journals count (`store.counters`)."""
+"""Number of rows of a total that journals count (`store.counters`)."""
 _AGAIN: Final = {"40P01", "40001"}
-"""A deadlock with another node, or a transaction that cannot be put into an order with others."""
+"""The error codes of a deadlock with another node, and of a transaction that cannot be serialized with others."""
 _PAUSES_S: Final = (0.01, 0.03, 0.1, 0.3, 0.0)
-"""Pauses before the transaction is tried again; the last try has none behind it."""
+"""Pauses in seconds after the tries of a transaction. The last try has no pause behind it."""
 
 log = structlog.get_logger()
 
 
 @dataclass(slots=True)
 class Restores:
-    """Numbers of times that all rows were replaced. seen: the number that a lane has read. accepted: the number up to
-    which the callers' caches are reloaded."""
+    """Counts of the replacements of all rows. seen: the count that a lane has read. accepted: the count for which the
+    callers have reloaded their caches."""
 
     seen: int = 0
     accepted: int = 0
 
 
 class Lane:
-    """Writes over one connection. name: key of the lane's row in `lanes`. alone: at most one node at a time has a
-    transaction in this lane."""
+    """The writes over one connection. name: the key of the lane's row in `lanes`. alone: whether at most one node at a
+    time may have a transaction in this lane."""
 
     def __init__(
         self, url: str, name: str, inserts: Inserts, metrics: StoreMetrics, restores: Restores, *, alone: bool
@@ -72,7 +73,7 @@ class Lane:
         self._restores = restores
         self._alone = alone
         self._failing = False
-        self._since: float | None = None  # begin of the present transaction or probe
+        self._since: float | None = None  # the begin of the present transaction or probe
         self._queue: SimpleQueue[Item | None] = SimpleQueue()
         self._own: deque[Item] = deque()  # queued items of the service that have not started
         self._stopped = False
@@ -97,7 +98,7 @@ class Lane:
         return self._link.server_process
 
     def cut(self) -> None:
-        """End the connection to a server that does not answer. The present transaction fails."""
+        """End the connection because the server does not answer. The present transaction fails."""
         self._link.cut()
 
     async def write(self, work: Work[T]) -> T:
@@ -122,8 +123,8 @@ class Lane:
         self._put(Item(cast("Done[object]", done), work=work, submitted=True, own=True))
 
     async def exclusive(self, work: Callable[[Connection], None]) -> None:
-        """Replace the rows: run `work` in a transaction of its own. Items that were queued before, or until the new
-        generation is accepted, depend on old rows and are refused."""
+        """Replace the rows by running `work` in a transaction of its own. Items that are queued before the new
+        generation is accepted depend on old rows and are refused."""
         await self._wait(Item(nobody, alone=lambda: work(self._link.connected())))
 
     def _put(self, item: Item) -> None:
@@ -135,7 +136,7 @@ class Lane:
         self._queue.put(item)
 
     async def run(self, *, task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED) -> None:
-        """Process the writes until cancelled, then the queued ones."""
+        """Process the writes until cancelled. Then process the writes that are still in the queue."""
         thread = Thread(target=self._write_all, args=(trio.lowlevel.current_trio_token(),), name=f"lane {self._name}")
         thread.start()
         task_status.started()
@@ -168,7 +169,7 @@ class Lane:
     # --- in the thread ----------------------------------------------------------------------------------------
 
     def _write_all(self, token: trio.lowlevel.TrioToken) -> None:
-        """Write the items of the queue until it ends."""
+        """Write the items of the queue until the queue ends."""
         ended, left = False, list[Item]()
         while left or not ended:
             items, is_last = self._take(waits=not left)
@@ -190,7 +191,8 @@ class Lane:
             token.run_sync_soon(self._finish, done, error, time.perf_counter() - started)
 
     def _take(self, *, waits: bool) -> tuple[list[Item], bool]:
-        """Return the items of the queue, and whether the queue has ended. waits: wait PROBE_S for the first."""
+        """Return the items of the queue, and whether the queue has ended. waits: whether to wait up to PROBE_S for the
+        first item."""
         items: list[Item] = []
         try:
             item = self._queue.get(waits, timeout=PROBE_S)
@@ -211,8 +213,8 @@ class Lane:
             self._since = None
 
     def _transaction(self, items: list[Item]) -> tuple[StoreError | None, list[Item]]:
-        """Write items in one transaction, again after a deadlock. Return the error that they share, and the items that
-        are done."""
+        """Write items in one transaction. Repeat it after a deadlock. Return the error that all items share, and the
+        items that are done."""
         for pause_s in _PAUSES_S:
             for item in items:
                 item.error = None
@@ -256,7 +258,7 @@ class Lane:
         self._restores.seen = int(str(cursor.fetchall()[0][0]))
 
     def _run(self, tx: PostgresTx, item: Item, connection: Connection) -> bool:
-        """Run one item. False: it must be undone. Raises if the whole transaction is lost."""
+        """Run one item. Return False if it must be undone. Raises if the whole transaction is lost."""
         if item.generation != self._restores.seen:
             item.error = StoreError("the store was replaced meanwhile")
             return False
@@ -275,7 +277,7 @@ class Lane:
         return True
 
     def _each(self, cursor: Cursor, tx: PostgresTx, items: list[Item]) -> list[Item]:
-        """Run items, each in a savepoint, until the time is over and an answer waits. Return the items that have
+        """Run items, each in a savepoint. Stop when the time is over and an answer waits. Return the items that have
         run."""
         until = time.perf_counter() + BATCH_S
         for number, item in enumerate(items, 1):
@@ -304,7 +306,7 @@ class Lane:
         return failure
 
     def _probe(self) -> None:
-        """Check the connection; after a failure, try a write."""
+        """Test the connection. After a failure, test a write."""
         try:
             if not self._failing and self._link.connected().execute("select pg_is_in_recovery()").fetchone() == (0,):
                 return
@@ -313,5 +315,5 @@ class Lane:
         self._transaction([])
 
     def disconnect(self) -> None:
-        """Close the connection. `run` has ended."""
+        """Close the connection. Call it when `run` has ended."""
         self._link.close()

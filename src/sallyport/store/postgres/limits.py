@@ -1,4 +1,5 @@
-"""The rows of each tenant, counted by triggers, and the check of their limits: `schema.limits` in PostgreSQL's SQL.
+"""Triggers that count the rows of each tenant and check its limits. They do the same as `schema.limits`, in
+PostgreSQL's SQL.
 
 A trigger runs once for a statement and counts all its rows together. PostgreSQL makes a new version of a counter at
 each change, so counting 100,000 rows one by one would read through 100,000 versions.
@@ -36,7 +37,7 @@ def _trigger(counted: Counted, suffix: str, event: str, tables: str, body: str) 
 
 
 def _count(counted: Counted, rows: str, step: str) -> str:
-    """Return the statement that adds the rows of a transition table to the counters of their tenants."""
+    """Return the statement that adds the numbers of rows in a transition table to the counters of their tenants."""
     tenant, only = counted.tenant.format(row="counted"), counted.only.format(row="counted")
     each = f"select {tenant} as tenant from {rows} as counted where {only}"
     return (
@@ -47,7 +48,8 @@ def _count(counted: Counted, rows: str, step: str) -> str:
 
 
 def _check(counted: Counted) -> str:
-    """Return the statements that keep the tenants of new rows within the limit."""
+    """Return the statements that keep the tenants of new rows within the limit. They refuse the new rows, or delete the
+    oldest rows of a history."""
     owners = f"select {counted.tenant.format(row='counted')} from changed as counted"
     excess = (
         "select r.tenant_id, r.value - l.most as surplus from tenant_rows r join limits l on l.name = r.name "

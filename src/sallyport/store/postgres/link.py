@@ -1,7 +1,8 @@
-"""The connection of a lane. It is opened again after a loss, and tells whether a commit without an answer was kept.
+"""The connection of a lane. It is opened again after it was lost. It also finds out whether a transaction was kept if
+the answer to its commit was lost.
 
 Each transaction stores its number in the lane's row of `lanes`. Before the row is read, the server process of the lost
-connection is ended: it might still commit.
+connection is ended, because it might still commit.
 """
 
 import secrets
@@ -16,29 +17,29 @@ from sallyport.store.postgres.connection import Connection, Cursor
 from sallyport.store.postgres.dialer import Dialer, cut
 
 SETTLE_S: Final = 3.0
-"""How long a commit without an answer is looked up before its callers get an error."""
+"""How long the result of a commit without an answer is looked up. After this time its callers get an error."""
 END_MS: Final = 2000
-"""How long a new connection waits for the end of the lost one's server process."""
+"""How long a new connection waits until the server process of the lost connection has ended."""
 
 
 class Link:
-    """One connection. name: of the row in `lanes`."""
+    """One connection. name: the name of the lane's row in `lanes`."""
 
     def __init__(self, url: str, name: str) -> None:
         self._name = name
         self._dialer = Dialer(url)
         self._connection: Connection | None = None
-        self._process: tuple[int, str] | None = None  # of the server, and its start
+        self._process: tuple[int, str] | None = None  # the id and the start time of the server process
         self._batch = secrets.randbits(62)  # differs from the numbers of an earlier process
 
     @property
     def server_process(self) -> int:
-        """Return the id of the server's process for the connection; 0: there is no connection."""
+        """Return the id of the server process of the connection. Return 0 if there is no connection."""
         connection = self._connection
         return 0 if connection is None or connection.closed else connection.info.backend_pid
 
     def connected(self) -> Connection:
-        """Return the connection; open it if there is none. Raises StoreError, psycopg.Error."""
+        """Return the connection. Open it if there is none. Raises StoreError, psycopg.Error."""
         if self._connection is None or self._connection.closed:
             connection = self._connection = self._dialer.connect()
             try:
@@ -62,7 +63,8 @@ class Link:
         self._process = None if row is None else (int(str(row[0])), str(row[1]))
 
     def commit(self, cursor: Cursor) -> None:
-        """Commit the transaction. psycopg.Error, StoreError: it was not kept, or the server did not tell in time."""
+        """Commit the transaction. Raises psycopg.Error or StoreError if it was not kept, or if the server did not tell
+        this in time."""
         self._batch += 1
         try:
             cursor.execute(f"update lanes set batch = {self._batch} where name = '{self._name}'; commit".encode())
@@ -82,16 +84,16 @@ class Link:
                 time.sleep(0.05)
 
     def roll_back(self) -> None:
-        """End a transaction that failed, if there is one."""
+        """If there is a failed transaction, end it."""
         if self._connection is not None and not self._connection.closed:
             with suppress(psycopg.Error):
                 self._connection.execute("rollback")
 
     def cut(self) -> None:
-        """End the connection, from another thread than the one that uses it."""
+        """End the connection. This method is called in another thread than the one that uses the connection."""
         cut(self._connection)
 
     def close(self) -> None:
-        """Close the connection; no thread uses it."""
+        """Close the connection. No thread may use it any more."""
         if self._connection is not None:
             self._connection.close()

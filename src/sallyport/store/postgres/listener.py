@@ -1,4 +1,4 @@
-"""The connection on which a node receives the announcements of the others (`announcements`)."""
+"""The connection on which a node receives the announcements of the other nodes (`announcements`)."""
 
 from collections.abc import Callable, Collection
 from contextlib import closing
@@ -16,18 +16,18 @@ from sallyport.store.postgres.announcements import CHANNEL
 from sallyport.store.postgres.connection import Connection, connect
 
 CHECK_S: Final = 1.0
-"""Seconds after which a silent connection is checked, and a lost one opened again."""
+"""After this number of seconds without a message, the connection is checked. A lost connection is opened again."""
 ANSWER_S: Final = 5.0
-"""Seconds after which a server that does not answer is given up."""
+"""After this number of seconds without an answer, the connection to the server is given up."""
 EVERYTHING: Final = ForeignChange("", 0)
 
 log = structlog.get_logger()
 
 
 class Listener:
-    """Passes on the changes of other processes. own: returns the server processes of this node's connections, whose
-    announcements are ignored. changed: called on the event loop; with EVERYTHING after the connection was lost, since
-    announcements may be missing."""
+    """Passes on the changes of other processes. own: returns the server processes of this node's connections; their
+    announcements are ignored. changed: called on the event loop with each change. After the connection was lost, it is
+    called with EVERYTHING, because announcements may be missing."""
 
     def __init__(self, url: str, own: Callable[[], Collection[int]], changed: Callable[[ForeignChange], None]) -> None:
         self._url = url
@@ -35,7 +35,7 @@ class Listener:
         self._changed = changed
 
     async def run(self, *, task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED) -> None:
-        """Listen until cancelled, also after the database was away."""
+        """Listen until cancelled. Listen again when the database returns after an outage."""
         is_first = True
         while True:
             try:
@@ -84,7 +84,7 @@ class Listener:
 
 
 async def _ask(server: PGconn) -> None:
-    """Return when the server has answered a query. psycopg.Error: the connection is lost."""
+    """Return when the server has answered a query. Raises psycopg.Error if the connection is lost."""
     server.send_query(b"select 1")
     while True:
         server.flush()

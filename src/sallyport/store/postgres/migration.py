@@ -1,12 +1,13 @@
-"""The history of the schema, and the upgrade of a database to it while nodes of the release before run.
+"""The history of the schema, and the upgrade of a database to the newest schema. Meanwhile, nodes of the release before
+may run.
 
-A step names in `beside` the oldest program that works with its result: the last step which that program knows.
+In `beside`, a step names the oldest program that works with its result, by the last step that this program knows.
 
     expand    adds what the release before ignores: `beside` is the last step of the release before
     contract  removes what the last release no longer uses: `beside` is the last step of the last release
 
 A database remembers `beside` of each step. So a program can tell whether it works with steps that it does not know. A
-step is refused while a node runs that does not work with its result.
+step is refused while a node is running that does not work with its result.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -23,13 +24,13 @@ from sallyport.store.postgres.connection import OLDEST, Connection, as_ours, con
 MIGRATION: Final = 0x53414C4C59 + 1
 """The advisory lock of a migration."""
 WAIT_S: Final = 3
-"""A step waits this long for a table. The logins of running nodes wait behind it."""
+"""Maximum time for which a step waits for a table. The logins of running nodes wait behind it."""
 
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """A step of the schema. apply: makes the change, in a transaction. beside: see the module; empty: no earlier
-    program works with it."""
+    """A step of the schema. apply: makes the change in a transaction. beside: see the module; if empty, no earlier
+    program works with the result."""
 
     name: str
     apply: Callable[[Connection], object]
@@ -45,8 +46,9 @@ STEPS: Final[Steps] = (Step(BASELINE, schema.create),)
 
 @dataclass(frozen=True, slots=True)
 class Inspection:
-    """A database. name: its name, host and server version, without a password. pending: names of the steps that the
-    next start applies. newer: names of the steps that this program does not know, and works with."""
+    """The state of a database. name: the name of the database, its host and the server version, without a password.
+    pending: the names of the steps that the next start applies. newer: the names of the steps that this program does
+    not know, although it works with their results."""
 
     name: str
     has_store: bool
@@ -56,7 +58,7 @@ class Inspection:
 
 
 def inspect(url: str) -> Inspection:
-    """Look at a database. SchemaError, StoreError: it cannot be used."""
+    """Return the state of a database. Raises SchemaError or StoreError if the database cannot be used."""
     with connect(url) as connection:
         info = connection.info
         name = f"database {info.dbname} on {info.host}, PostgreSQL {info.server_version // 10000}"
@@ -67,13 +69,13 @@ def inspect(url: str) -> Inspection:
 
 
 def exists(url: str) -> bool:
-    """Return whether the database has a store. SchemaError, StoreError: it cannot be used."""
+    """Return whether the database contains a store. Raises SchemaError or StoreError if the database cannot be used."""
     with connect(url) as connection:
         return has_store(connection)
 
 
 def has_store(connection: Connection) -> bool:
-    """Return whether the database has a store. SchemaError: it cannot be used."""
+    """Return whether the database contains a store. Raises SchemaError if the database cannot be used."""
     return bool(usable_steps(connection))
 
 
@@ -87,10 +89,9 @@ def rows(url: str, sql: str) -> list[tuple[object, ...]]:
 
 
 def migrate(connection: Connection, steps: Steps = STEPS) -> list[str]:
-    """Apply the pending steps and return their names. One process at a time does it.
-
-    SchemaError: the server or the database cannot be used, or a node runs that does not work with a step. Nothing has
-    changed then. StoreError: a step failed, or waited too long for a table.
+    """Apply the pending steps and return their names. Only one process at a time does this. Raises SchemaError if the
+    server or the database cannot be used, or if a node is running that does not work with a step. Then nothing has
+    changed. Raises StoreError if a step failed or waited too long for a table.
     """
     try:
         with connection.transaction():
@@ -112,7 +113,8 @@ def migrate(connection: Connection, steps: Steps = STEPS) -> list[str]:
 
 
 def check_current(connection: Connection, steps: Steps = STEPS) -> None:
-    """Check that the program knows every step of the database, so that it knows all rows. Raises SchemaError."""
+    """Check that the program knows every step of the database. Otherwise it would not know all rows. Raises
+    SchemaError."""
     if newer := _unknown(usable_steps(connection, steps), steps):
         raise SchemaError(
             f"the database has the schema of a newer version ({', '.join(newer)}): run the command on a node of that "
@@ -121,8 +123,8 @@ def check_current(connection: Connection, steps: Steps = STEPS) -> None:
 
 
 def usable_steps(connection: Connection, steps: Steps = STEPS) -> dict[str, str]:
-    """Return `beside` of each applied step by its name. SchemaError: the server is too old, or the database is of
-    another program, or too new for this one."""
+    """Return the value `beside` of each applied step, by the name of the step. Raises SchemaError if the server is too
+    old, if the database belongs to another program, or if its schema is too new for this program."""
     _check_server(connection)
     found = connection.execute("select tablename from pg_tables where schemaname = current_schema()").fetchall()
     tables = {str(name) for (name,) in found}
@@ -155,8 +157,8 @@ def _check_server(connection: Connection) -> None:
 
 
 def _make_way(connection: Connection, pending: Steps, steps: Steps) -> None:
-    """Refuse the steps that a running node does not work with. A node that is silent, and does not work with them,
-    stops at its next heartbeat."""
+    """Refuse the steps that a running node does not work with. If a node sends no heartbeats at present and does not
+    work with these steps, it will stop at its next heartbeat."""
     order = {step.name: number for number, step in enumerate(steps)}
     least = max(order.get(step.beside, order[step.name]) for step in pending)
     nodes = connection.execute(

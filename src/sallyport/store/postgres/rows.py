@@ -1,4 +1,4 @@
-"""All rows of a PostgreSQL database, as source and target of `store.transfer`."""
+"""All rows of a PostgreSQL database, which `store.transfer` reads and writes."""
 
 from collections.abc import Iterator, Sequence
 from typing import Final, cast
@@ -14,7 +14,7 @@ LOAD_S: Final = 24 * 3600
 
 
 class PostgresRows:
-    """The tables of a database, within the transaction that the connection is in."""
+    """The tables of a database. They are read and written in the present transaction of the connection."""
 
     def __init__(self, connection: Connection) -> None:
         self._connection = connection
@@ -38,8 +38,8 @@ class PostgresRows:
         return str(row[0])
 
     def clear(self, tables: Sequence[Table]) -> None:
-        """Delete all rows, and stop the triggers of the tables until `enable`. `truncate` is not used: concurrent read
-        transactions would see empty tables."""
+        """Delete all rows, and disable the triggers of the tables until `enable` is called. `truncate` is not used:
+        concurrent read transactions would see empty tables."""
         for table in tables:
             self._connection.execute(f"alter table {table.name} disable trigger user".encode())
         for table in reversed(tables):
@@ -57,7 +57,8 @@ class PostgresRows:
                 copy.write_row(row)
 
     def set_last_number(self, table: Table, number: int) -> None:
-        """Raise the number of the last key. It is not lowered: that would stay if the transaction is undone."""
+        """Raise the number of the last key. It is never lowered, because the change would remain if the transaction is
+        undone."""
         number = max(number, self.last_number(table))
         sequence = self._sequence(table)
         self._connection.execute(

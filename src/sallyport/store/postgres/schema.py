@@ -1,7 +1,7 @@
-"""The schema in PostgreSQL: the same tables, triggers in PL/pgSQL, and the functions that SQLite has by itself.
+"""The schema in PostgreSQL. It has the same tables, triggers in PL/pgSQL, and functions that SQLite has built in.
 
-Texts are compared by their code points (collation C), as SQLite compares them: an order of names, a key and a prefix
-mean the same in both. So `lower` converts only the letters A to Z; `fold` converts all.
+Texts are compared by their code points (collation C), as in SQLite. So names have the same order in both engines, and
+keys and prefixes match the same texts. So `lower` converts only the letters A to Z; `fold` converts all.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -64,7 +64,8 @@ _NODES: Final = (
     expires_at bigint not null, consumed_by text, primary key (id, step))""",
     "create index prompts_by_user on prompts (user_key, begun_at)",
 )
-"""Tables that only this engine has; `nodes` explains them, `login.second` the prompts, and `login.spool` the places."""
+"""Tables that only this engine has. `nodes` documents most of them, `login.second` the prompts, and `login.spool` the
+places."""
 
 
 class PostgresDialect:
@@ -86,7 +87,7 @@ class PostgresDialect:
 
 
 def create(connection: Connection) -> None:
-    """Make all tables, functions and triggers in an empty database."""
+    """Create all tables, functions and triggers in an empty database."""
     connection.execute(
         "create table schema_steps (name text primary key, beside text not null, applied_at timestamptz not null)"
     )
@@ -122,7 +123,7 @@ def _has_trigrams(connection: Connection) -> bool:
 def _fold() -> bytes:
     """Return SQL that creates `fold(text)`, an equivalent of `base.text.fold`.
 
-    ICU converts to lower case; `casefold` converts some letters further, such as the German sharp s.
+    ICU converts to lower case. Some letters are converted further, as `casefold` does, such as the German sharp s.
     """
     single, several = dict[str, str](), dict[str, str]()
     for code in range(0x80, LAST_CASED + 1):
@@ -143,7 +144,7 @@ def _fold() -> bytes:
 
 
 def set_limits(connection: Connection, most: Mapping[str, int]) -> None:
-    """Store the limits that triggers check. Nothing is written if they have not changed."""
+    """Store the limits that triggers check. If they have not changed, nothing is written."""
     if dict(connection.execute("select name, most from limits").fetchall()) != most:  # type: ignore[arg-type]
         with connection.transaction():
             connection.execute("delete from limits")

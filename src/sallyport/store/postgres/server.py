@@ -1,4 +1,5 @@
-"""What a PostgreSQL server must offer: connections enough and sessions of its own; and what its fail-over loses."""
+"""Checks of a PostgreSQL server. It must offer enough connections, and each connection must have its own session. This
+module also reports which writes a fail-over of the server may lose."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -11,8 +12,9 @@ from sallyport.store.postgres.connection import POOLER, Connection, as_ours, con
 
 @dataclass(frozen=True, slots=True)
 class Server:
-    """A server. most: connections that it gives to ordinary users. nodes: live nodes of Sallyport. commit: the value of
-    synchronous_commit. standbys: the value of synchronous_standby_names. replicas: connected standbys."""
+    """The facts about a server. most: the number of connections that ordinary users may have. nodes: the number of live
+    nodes of Sallyport. commit: the value of synchronous_commit. standbys: the value of synchronous_standby_names.
+    replicas: the number of connected standbys."""
 
     most: int
     nodes: int
@@ -22,8 +24,8 @@ class Server:
 
 
 def check(url: str, connections: int) -> None:
-    """Check that a process can work with the server. connections: those that it opens. StoreError: it cannot, or the
-    server cannot be reached."""
+    """Check that a process can work with the server. connections: the number of connections that the process opens.
+    Raises StoreError if it cannot work with the server, or if the server cannot be reached."""
     try:
         with connect(url) as connection:
             most = _most(connection)
@@ -51,8 +53,8 @@ def _most(connection: Connection) -> int:
 
 
 def _is_pooled_by_transaction(connection: Connection, url: str) -> bool:
-    """Return whether a session of the server is shared: another connection gets the session of an idle one, or the idle
-    one gets another session."""
+    """Return whether connections share sessions of the server. Then a new connection gets the session of an idle
+    connection, or the idle connection gets another session."""
     before = _process(connection)
     if before == connection.info.backend_pid:
         return False
@@ -83,7 +85,7 @@ def inspect(url: str) -> Server:
 
 
 def doubts(server: Server, connections: int) -> Iterator[str]:
-    """Yield what an admin should know about a server. connections: those of a node."""
+    """Yield facts that an admin should know about a server. connections: the number of connections of a node."""
     if server.nodes * connections > server.most:
         yield (
             f"{server.nodes} nodes use up to {server.nodes * connections} connections, and the server gives "

@@ -1,4 +1,4 @@
-"""The transaction of PostgreSQL as the areas see it."""
+"""The transaction that the areas use, for PostgreSQL."""
 
 import re
 import time
@@ -13,16 +13,17 @@ from sallyport.store.postgres.search import TrigramSearch
 
 T = TypeVar("T")
 _NAME: Final = re.compile(r"'(?:[^']|'')*'|(?<!:):([a-z_][a-z0-9_]*)( is (?:not )?null)?")
-"""A text in quotes, or a named parameter; a test for null is a parameter of its own, as null has no type."""
+"""A pattern for a text in quotes or a named parameter. A test for null is matched with its parameter, because null has
+no type."""
 COPIED: Final = 32
-"""Rows from which on COPY takes less time than arrays."""
+"""The number of rows above which COPY takes less time than arrays."""
 _TYPES: Final = b"""select attname, format_type(atttypid, null) from pg_attribute
 where attrelid = $1::text::regclass and attnum > 0 and not attisdropped"""
 
 
 @lru_cache(2048)
 def numbered(sql: str) -> tuple[bytes, tuple[str, ...]]:
-    """Return SQL with numbered parameters in place of the named ones, and their names in order."""
+    """Return SQL with numbered parameters in place of the named ones, and the names of these parameters in order."""
     names: dict[tuple[str, bool], int] = {}
 
     def number(found: re.Match[str]) -> str:
@@ -36,8 +37,8 @@ def numbered(sql: str) -> tuple[bytes, tuple[str, ...]]:
 
 
 class Inserts:
-    """A cache of the statements that insert many rows, for all connections. Their casts need the types of the
-    columns."""
+    """A cache of the statements that insert many rows. All connections share it. The statements cast their parameters,
+    so the types of the columns are needed."""
 
     def __init__(self) -> None:
         self._known: dict[tuple[object, ...], bytes] = {}
@@ -90,7 +91,7 @@ class PostgresTx:
         self._until = None if limit_s is None else time.monotonic() + limit_s
 
     def limited(self, limit_s: float) -> "PostgresTx":
-        """Return the same transaction with a limit of time. Above it, statements raise Invalid."""
+        """Return the same transaction with a time limit. If the limit is exceeded, statements raise Invalid."""
         return PostgresTx(self._cursor, self._inserts, self._waiting, limit_s, share=self.share)
 
     def others_wait(self) -> bool:
@@ -113,7 +114,8 @@ class PostgresTx:
     def all(self, shape: Callable[..., T], sql: str, /, **parameters: Value) -> list[T]:
         cursor = self._run(sql, parameters)
         names = _names(cursor)
-        if names == getattr(shape, "__match_args__", None):  # a dataclass with these columns as its fields, in order
+        # the shape is a dataclass whose fields are these columns, in this order
+        if names == getattr(shape, "__match_args__", None):
             return [shape(*row) for row in cursor.fetchall()]
         return [shape(**dict(zip(names, row, strict=True))) for row in cursor.fetchall()]
 
@@ -133,7 +135,7 @@ class PostgresTx:
         same: Mapping[str, Value] = NOTHING,
         on_conflict: str = "",
     ) -> None:
-        """Insert all rows in one statement: each column as an array, or, for many rows, by COPY."""
+        """Insert all rows in one statement. Each column is sent as an array. Many rows are sent by COPY instead."""
         all_rows = list(rows)
         if len(all_rows) >= COPIED and not on_conflict:
             self._copy(table, (*columns, *same), all_rows, tuple(same.values()))

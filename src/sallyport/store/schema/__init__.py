@@ -1,4 +1,4 @@
-"""The schema that every new store begins with: the tables of all areas, as SQL that SQLite and PostgreSQL both take.
+"""The schema of a new store. It has the tables of all areas, as SQL that both SQLite and PostgreSQL accept.
 
 The parts of a statement that differ between the engines are written as placeholders, such as `{id}`; `dialect` has the
 SQL of each engine for them.
@@ -17,19 +17,19 @@ from typing import Final
 from sallyport.store.schema.dialect import Dialect
 
 FILES: Final = ("tenancy", "inventory", "endpoints", "agents", "directory", "did", "login")
-"""The order matters: a table comes after the tables that it refers to."""
+"""The order matters, because a table must come after the tables to which it refers."""
 SEARCHED: Final = (
     "devices", "directory_groups", "directory_users", "dids", "endpoint_groups", "endpoint_instances", "endpoint_users",
     "wallets",
 )  # fmt: skip
-"""The tables that are searched (`store.search`)."""
+"""The tables that have a search index (`store.search`)."""
 _APPEND_ONLY: Final = (
     ("events", "events are append-only"),
     ("accounting_records", "accounting records are append-only"),
     ("audit_trail", "the audit trail is append-only"),
 )
 _TEXT: Final = re.compile(r"(?<=[a-z_] )text(?= not null| primary key|,|\)|$)", re.MULTILINE)
-"""The type `text` in the declaration of a column."""
+"""The word `text` where it is the type of a column in a declaration."""
 
 
 def statements(dialect: Dialect) -> Iterator[str]:

@@ -6,8 +6,8 @@ from typing import Protocol
 
 class Dialect(Protocol):
     """The SQL that differs between the engines. id: a key that is never reused. rowid: a key that the program assigns
-    or that may be used again. clustered: the end of the declaration of a table that is stored in the order of its key.
-    text: the type of a text that is compared by its code points."""
+    or that may be used again. clustered: the end of the declaration of a table whose rows are stored in the order of
+    the key. text: the type of a text that is compared by its code points."""
 
     id: str
     rowid: str
@@ -15,10 +15,10 @@ class Dialect(Protocol):
     text: str
 
     def trigger(self, name: str, event: str, statements: Sequence[str]) -> Iterator[str]:
-        """Yield the SQL that creates a trigger. event: such as `after insert on devices`."""
+        """Yield the SQL that creates a trigger. event: the event of the trigger, such as `after insert on devices`."""
 
     def abort(self, message: str) -> str:
-        """Return the statement with which a trigger aborts the change, with this error message."""
+        """Return the statement by which a trigger aborts the change, with this error message."""
 
 
 class SqliteDialect:

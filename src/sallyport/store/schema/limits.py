@@ -1,10 +1,10 @@
-"""The rows of each tenant, counted by triggers, and the check of their limits (`base/limits.py`).
+"""Triggers that count the rows of each tenant and check its limits (`base/limits.py`).
 
 A trigger counts a row in the statement that adds or deletes it, so no code that writes rows can bypass a limit. If a
 row exceeds the limit, the trigger aborts the statement with `limit: NAME`. In a history, the trigger deletes the
 tenant's oldest row instead. The journal of logins adds devices and stations, and an aborted statement would fail other
-tenants' logins too. So `inventory/devices/repo` checks `exceeds` before it adds a row. `transform()` drops triggers: a
-later migration that uses it on one of these tables makes the triggers again.
+tenants' logins too. So `inventory/devices/repo` checks `exceeds` before it adds a row. `transform()` drops triggers.
+Therefore a later migration that uses it on one of these tables must create the triggers again.
 """
 
 from collections.abc import Iterator
@@ -95,7 +95,8 @@ def triggers() -> Iterator[str]:
 
 
 def exceeds(limit: str, domain: str, rows: str = "1") -> str:
-    """Return SQL that is true if this many more rows of a domain exceed a limit. domain: SQL for its id."""
+    """Return SQL that is true if a limit would be exceeded by this number of additional rows in a domain. domain: SQL
+    for the id of the domain."""
     tenant = f"(select tenant_id from domains where id = {domain})"
     kept = f"select value from tenant_rows where tenant_id = {tenant} and name = '{limit}'"
     return f"exists (select 1 from limits where name = '{limit}' and most < {rows} + coalesce(({kept}), 0))"
@@ -135,4 +136,4 @@ def _enforced(counted: Counted, *, is_history: bool) -> str:
         each = f"select min(t.id) from {counted.table} t where t.domain_id = d.id and not ({spared})"
         first = f"select min(id) from (select ({each}) as id from domains d where d.tenant_id = {tenant})"
     delete = f"delete from {counted.table} where id = case when exists (select 1 from {excess}) then ({first}) end"
-    return f"{delete}; {delete}"  # two rows at a time, so that a lowered limit is reached gradually
+    return f"{delete}; {delete}"  # two rows at a time are deleted, so that a lowered limit is reached gradually

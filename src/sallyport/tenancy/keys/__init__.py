@@ -1,4 +1,5 @@
-"""API keys of agents. The own key of an endpoint agent is for one instance, that of a directory agent for one domain.
+"""API keys of agents. The own key of an endpoint agent is for one instance. The own key of a directory agent is for one
+domain.
 
 An admin creates an **enrolment key** (`createKey`, `sallyport agent key create`). It is shown once, and the admin
 writes it into the agent's configuration file. It can only be used to register the agent and its own key. It is for a

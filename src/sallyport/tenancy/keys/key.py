@@ -12,7 +12,7 @@ ENROLMENT_US = 30 * DAY
 OWN_US = 90 * DAY
 """Lifetime of an agent's own key. The agent renews the key long before it expires."""
 KEEP_US = 365 * DAY
-"""Time during which an expired or revoked key remains in lists."""
+"""Time for which an expired or revoked key is still listed."""
 MAX_USES = 1_000_000
 
 
@@ -34,9 +34,10 @@ class KeyKind(StrEnum):
 class KeyRecord:
     """A key without its secret. Times are UTC microseconds.
 
-    kind, agent: values of KeyKind and Agent. instance_id: None for the whole domain. uses: maximum number of machines
-    that may use an enrolment key; None: no limit. used: number of machines that have used it. seen_at: time of the last
-    use, with a resolution of one hour. successor_of: id of the key that is deleted when this key is first used.
+    kind, agent: values of KeyKind and Agent. instance_id: None for a key of the whole domain. uses: the maximum number
+    of machines that may use an enrolment key; None for no limit. used: the number of machines that have used it.
+    seen_at: the time of the last use, with a resolution of one hour. successor_of: the id of the key that is deleted
+    when this key is first used.
     """
 
     id: int
@@ -72,7 +73,7 @@ class KeyRecord:
 
 @dataclass(frozen=True, slots=True)
 class NewKey:
-    """The values of a key to create. instance_id: None for the whole domain. expires_at: None for the default
+    """The values of a key to create. instance_id: None for a key of the whole domain. expires_at: None for the default
     lifetime."""
 
     domain_id: int

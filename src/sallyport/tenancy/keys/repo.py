@@ -46,12 +46,13 @@ def add(
 
 
 def by_hash(tx: Tx, hashed: str) -> KeyRecord | None:
-    """Return the key with a hash, even if it is expired or revoked; None if there is none or its domain is removed."""
+    """Return the key with a hash, even if it is expired or revoked. Return None if there is none or its domain is
+    removed."""
     return tx.one(KeyRecord, f"{_SELECT} where k.hash = :hash and d.removed_at is null", hash=hashed)
 
 
 def by_id(tx: Tx, key_id: int) -> KeyRecord | None:
-    """Return a key by its id, even if it is expired or revoked; None if there is none."""
+    """Return a key by its id, even if it is expired or revoked. Return None if there is none."""
     return tx.one(KeyRecord, f"{_SELECT} where k.id = :id", id=key_id)
 
 
@@ -68,7 +69,7 @@ def active_of_instance(tx: Tx, instance_id: int, at: int) -> list[KeyRecord]:
 
 
 def spend(tx: Tx, key_id: int, machine: str) -> bool:
-    """Record the use of an enrolment key for a machine; return False if the limit of uses is reached.
+    """Record the use of an enrolment key for a machine. Return False if the limit of uses is reached.
 
     If the key was used for the same machine before, this does not count as another use.
     """
@@ -86,7 +87,7 @@ def spent_on(tx: Tx, key_id: int, machine: str) -> bool:
 
 
 def revoke(tx: Tx, key_id: int, at: int) -> bool:
-    """Revoke a key, and make all nodes empty their caches; return False if it was revoked before."""
+    """Revoke a key, and make all nodes empty their caches. Return False if the key was revoked before."""
     sql = "update api_keys set revoked_at = :at where id = :id and revoked_at is null"
     changed = tx.execute(sql, id=key_id, at=at) > 0
     _drop_elsewhere(tx)
@@ -94,7 +95,7 @@ def revoke(tx: Tx, key_id: int, at: int) -> bool:
 
 
 def revoke_enrolments(tx: Tx, at: int) -> int:
-    """Revoke all enrolment keys; return the number of those that were not revoked before."""
+    """Revoke all enrolment keys, and return the number of keys that were not revoked before."""
     return tx.execute("update api_keys set revoked_at = :at where kind = 'enrolment' and revoked_at is null", at=at)
 
 

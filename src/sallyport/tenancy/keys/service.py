@@ -38,8 +38,8 @@ HasInstance = Callable[[Tx, int, int], bool]
 
 
 class Keys:
-    """The API keys of all domains. It implements web.scope.Authenticator for keys. guesses: the wrong keys of each
-    source."""
+    """The API keys of all domains. It implements web.scope.Authenticator for keys. guesses: the rate limit for the
+    wrong keys of each source."""
 
     def __init__(self, store: Store, guesses: Guesses, clock: Clock, *, has_instance: HasInstance) -> None:
         self._store = store
@@ -51,12 +51,12 @@ class Keys:
     # --- authentication ---------------------------------------------------------------------------------------
 
     async def authenticate(self, token: str, source: str = "") -> Caller:
-        """Return the caller that a key identifies. source: address of the client.
+        """Return the caller that a key identifies. source: the address of the client.
 
-        Unauthenticated: unknown, expired or revoked key. TooMany: the key is unknown, and the source has sent too many
-        unknown keys. A valid key is accepted from any source, since several hosts may share an address. The key is
-        looked up by its hash, so the duration of the look-up reveals nothing about it. An enrolment key whose limit of
-        uses is reached is accepted, since a machine that has used it may repeat its request.
+        Unauthenticated: the key is unknown, expired or revoked. TooMany: the key is unknown, and the source has sent
+        too many unknown keys. A valid key is accepted from any source, because several hosts may share an address. The
+        key is looked up by its hash, so the duration of the look-up reveals nothing about it. An enrolment key is
+        accepted even if its limit of uses is reached, because a machine that has used it may repeat its request.
         """
         now = self._clock()
         hashed = token_hash(token[: LONGEST + 1])
@@ -115,7 +115,7 @@ class Keys:
     async def revoke(self, domain_id: int, key_id: int) -> KeyRecord:
         """Revoke a key. When this returns, the service refuses the key. A key that was revoked before is not changed.
 
-        The keys that were registered with this key by renewal are revoked too, since a thief of the key may have
+        The keys that were registered with this key by renewal are revoked too, because a thief of the key may have
         registered them. The own keys of agents that have enrolled with an enrolment key remain valid. NotFound: the
         domain has no such key.
         """
@@ -153,10 +153,10 @@ class Keys:
     def exchange_in(self, tx: Tx, caller: Caller, key_hash: str, instance_id: int | None = None) -> KeyRecord:
         """Register the hash of the key that an agent has generated for itself. A repeated request succeeds.
 
-        caller: must be authenticated by an enrolment key. instance_id: instance of an endpoint agent; an enrolment key
-        of the whole domain must have been used for this instance before (`spend`). Raises Unauthenticated, Forbidden,
-        Invalid. NotFound: the enrolment key is not for this instance. Conflict: the instance has an agent already, or
-        another agent has registered the hash.
+        caller: the caller, which must be authenticated by an enrolment key. instance_id: the instance of an endpoint
+        agent. If the enrolment key is for the whole domain, it must have been used for this instance before (`spend`).
+        Raises Unauthenticated, Forbidden, Invalid. NotFound: the enrolment key is not for this instance. Conflict: the
+        instance has an agent already, or another agent has registered the hash.
         """
         at, enrolment = self._clock(), self._enrolment(tx, caller)
         agent = Agent(enrolment.agent)
@@ -248,7 +248,7 @@ def _active(key: KeyRecord | None, now: int) -> KeyRecord:
 def _same(known: KeyRecord, new: NewKey, now: int) -> KeyRecord:
     """Return the key that was registered with the same hash before.
 
-    Conflict: another agent has registered it, or it is not active.
+    Conflict: another agent has registered the key, or the key is not active.
     """
     own = (known.kind, known.domain_id, known.agent, known.instance_id, known.status(now))
     if own != (KeyKind.OWN, new.domain_id, new.agent, new.instance_id, "active"):

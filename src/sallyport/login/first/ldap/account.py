@@ -1,4 +1,4 @@
-"""The data about an account in a directory: groups, organizational units, and the reason why it may not log in.
+"""The data about an account in a directory: its groups, its organizational units, and the reason if it may not log in.
 
 Active Directory returns the reason in the error text of a refused bind (`data 775`, a Win32 error code of MS-ERREF
 section 2.2), OpenLDAP in the password policy control. Both also have attributes with the reason, if the service account
@@ -26,8 +26,8 @@ from sallyport.login.login import Found, Reason
 
 USER: Final = "{user}"
 ASSERTION: Final = re.compile(r"\(([A-Za-z][A-Za-z0-9-]*)=([^()=]*\{user\}[^()]*)\)")
-"""The assertions of a filter that contain the user's name: the attribute and the pattern of its value (RFC 4515 section
-3)."""
+"""The assertions of a filter that contain the user's name. Each is given as the attribute and the pattern of its value
+(RFC 4515 section 3)."""
 ATTRIBUTES: Final = (
     "memberOf", "userAccountControl", "accountExpires", "lockoutTime", "pwdAccountLockedTime", "pwdReset",
 )  # fmt: skip
@@ -35,8 +35,8 @@ ATTRIBUTES: Final = (
 LONGEST_NAME: Final = 255
 """Maximum length in characters of a value that is compared with names, and of a group's or unit's name."""
 LONGEST_NAMES: Final = 65_536
-"""Maximum length in characters of all groups and units of an account together, since a login that waits for its second
-factor keeps them in memory."""
+"""Maximum length in characters of all groups and units of an account together. It is limited because a login that waits
+for its second factor keeps them in memory."""
 _IN_PARTS: Final = "memberof;range="  # MS-ADTS section 3.1.1.3.1.3.3
 _DATA: Final = re.compile(r"\bdata ([0-9a-f]{3,4})\b", re.IGNORECASE)
 _CODES: Final = {
@@ -63,8 +63,8 @@ _FILETIME_EPOCH_US: Final = 11_644_473_600_000_000  # from 1601 to 1970
 
 
 def why_refused(refusal: Refusal, entry: Entry, now: int) -> Reason:
-    """Return the reason why a bind with the user's password was refused; NONE if the user is not the cause. now:
-    microseconds."""
+    """Return the reason why a bind with the user's password was refused; NONE if the user is not the cause. now: the
+    present time in microseconds."""
     reason = coded(refusal)
     if reason is not Reason.NONE or refusal.code not in (INVALID_CREDENTIALS, INAPPROPRIATE_AUTHENTICATION):
         return reason
@@ -93,7 +93,7 @@ def state(entry: Entry, now: int) -> Reason:
 
 
 def must_change(entry: Entry) -> bool:
-    """Return whether the user must change the password, since an admin has set it (`pwdReset`)."""
+    """Return whether the user must change the password because an admin has set it (`pwdReset`)."""
     return any(value.upper() == "TRUE" for value in entry.of("pwdReset"))
 
 
@@ -104,8 +104,9 @@ def principal_pattern(pattern: str) -> re.Pattern[str]:
 
 
 def name_of(entry: Entry, patterns: Sequence[tuple[str, re.Pattern[str]]]) -> str | None:
-    """Return the canonical name of an entry, the only one under which it may log in; None if no pattern matches. It is
-    the first match of the patterns, each for the values of its attribute. Values longer than LONGEST_NAME are ignored.
+    """Return the canonical name of an entry, or None if no pattern matches. It is the only name under which the entry
+    may log in. Each pattern is tried on the values of its attribute, and the first match is the name. Values longer
+    than LONGEST_NAME are ignored.
 
     A directory also finds an entry by other attributes and values, and ignores spaces, accents and width. If such names
     could log in, a login rule or a lock-out for `ann` would not apply to the same person as `Ann ` or
@@ -121,8 +122,8 @@ def found(entry: Entry) -> Found:
     """Return the case-folded names of the groups of which the entry is a direct member, and of the organizational units
     that contain it.
 
-    TooLarge: a name cannot be read, or a limit is exceeded. The list is not truncated, since the group of a block rule
-    could then be missing; the login is refused.
+    Raises TooLarge if a name cannot be read or a limit is exceeded. The login is then refused. The list is not
+    truncated, because the group of a block rule could then be missing.
     """
     if any(name.startswith(_IN_PARTS) for name in entry.values):
         raise TooLarge("the directory gives the memberships in parts")

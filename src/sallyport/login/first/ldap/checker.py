@@ -1,4 +1,5 @@
-"""The check of one login's credentials by a directory. `Ldap.bind` checks any name and password."""
+"""This module checks the credentials of a login by asking a directory. `Ldap.bind` also checks a name and password that
+are not from a login."""
 
 from __future__ import annotations
 
@@ -42,8 +43,8 @@ from sallyport.radius.password import Method, sent_password
 
 ACCOUNT_NAME: Final = "sAMAccountName"
 MANY_VALUES: Final = 100
-"""Maximum number of an entry's values that are evaluated on the event loop; an entry with more is evaluated in a
-thread."""
+"""Maximum number of values of an entry that are evaluated on the event loop. An entry with more values is evaluated in
+a thread."""
 _Answer = TypeVar("_Answer")
 
 log = structlog.get_logger()
@@ -64,9 +65,9 @@ class LdapSettings:
 
     servers: the servers in order of preference. service: the account that searches; None for an anonymous search.
     user_filter: the filter that finds a user, with {user} in place of the name. authorities: trusted certificates in
-    PEM; None: the system's store. remember_s: the seconds for which a correct password is cached. winbind_domain: the
-    domain in Active Directory; empty for the domain that the host has joined. code_digits: the number of digits of a
-    code that is appended to the password. timeout_s: the time limit of one login in seconds.
+    PEM; if None, the system's store is used. remember_s: the seconds for which a correct password is cached.
+    winbind_domain: the domain in Active Directory; empty for the domain that the host has joined. code_digits: the
+    number of digits of a code that is appended to the password. timeout_s: the time limit of one login in seconds.
     """
 
     servers: tuple[Server, ...]
@@ -82,7 +83,7 @@ class LdapSettings:
 
 
 class Ldap:
-    """The checker of a domain with a directory. MS-CHAP, which a bind cannot check, is checked by winbind if
+    """The checker of a domain with a directory. A bind cannot check MS-CHAP. It is checked by winbind, if this is
     configured."""
 
     name: ClassVar[str] = "ldap"
@@ -102,7 +103,7 @@ class Ldap:
 
     @property
     def checks_mschap(self) -> bool:
-        """Return whether winbind is available."""
+        """Return whether MS-CHAP can be checked by winbind."""
         return self._winbind is not None
 
     @property
@@ -111,7 +112,7 @@ class Ldap:
         return self._settings.code_digits
 
     async def run(self) -> None:
-        """Run the directory's connections, until cancelled."""
+        """Run the directory's connections until cancelled."""
         await self._directory.run()
 
     async def check(self, login: Login, takes_code: Callable[[], bool], tell: Tell) -> Reason:
@@ -144,8 +145,8 @@ class Ldap:
 
     async def bind(self, user: str, password: str, tell: Tell) -> tuple[Reason, Found]:
         """Bind as the user, and return the result with groups and units. A failure of the directory is returned as a
-        reason, not raised. An empty password is never sent, since to a directory it means an unauthenticated bind (RFC
-        4513 section 5.1.2).
+        reason, not raised. An empty password is never sent, because to a directory it means an unauthenticated bind
+        (RFC 4513 section 5.1.2).
         """
         if not password or "\0" in password:
             tell("an empty password, or one with a NUL, is never sent")
@@ -161,7 +162,7 @@ class Ldap:
         return reason, found
 
     async def look_up(self, user: str, tell: Tell) -> tuple[Reason, Found]:
-        """Return whether a user exists and may log in, with groups and units. It makes no bind, since the user is
+        """Return whether a user exists and may log in, with groups and units. It makes no bind, because the user is
         authenticated otherwise. Therefore the directory's password policy is not applied."""
         answer = await self._answered(partial(self._find, account_name(user), tell), tell)
         if isinstance(answer, Reason):
@@ -223,7 +224,8 @@ class Ldap:
         return Reason.FIRST_FACTOR_UNREACHABLE
 
     def _remedy(self, refusal: Refusal) -> str:
-        """Return the remedy for a refused search, after a semicolon; empty if it is not known."""
+        """Return the remedy for a refused search, preceded by a semicolon. Return an empty text if no remedy is
+        known."""
         base, service = self._settings.base_dn, self._settings.service
         if refusal.code in (NO_SUCH_OBJECT, REFERRAL, INVALID_DN):
             return f"; the server has no base DN {base} that the account may read: check baseDN"
@@ -268,8 +270,8 @@ class Ldap:
         return _Known(server, entries[0], found)
 
     async def _tell_base(self, tell: Tell) -> None:
-        """Report whether the base DN or only the user is missing, since libldap's bindings return no entry in both
-        cases."""
+        """Report that the base DN is missing, or else that the user is missing. The bindings of libldap return no entry
+        in both cases."""
         base = self._settings.base_dn
         try:
             _, found = await self._directory.search(base, "(objectClass=*)", ["1.1"], silent)
@@ -322,8 +324,8 @@ class Ldap:
 
 async def _must_change(connection: Connection, entry: Entry) -> bool:
     """Return whether the directory allows the user only to change the password. The bindings do not return the policy
-    control of a successful bind. Therefore the user's own entry is read from a server with a policy, which refuses this
-    if the password must be changed."""
+    control of a successful bind. Therefore, if the server has a password policy, the user's own entry is read. The
+    server refuses this if the password must be changed."""
     if account.must_change(entry):
         return True
     if not connection.has_policy:

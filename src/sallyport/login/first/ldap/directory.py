@@ -1,5 +1,4 @@
-"""A directory of several servers: the selection of a server, the pause after a failure, and the service account's
-connections.
+"""This module selects a server of the directory and keeps the service account's connections.
 
 A server that fails is not asked for a while, unless all others fail too. Connections of the service account are kept
 for the next search.
@@ -39,7 +38,7 @@ permanently."""
 IDLE_S: Final = 60.0
 MAX_IDLE: Final = 4
 AT_ONCE: Final = 16
-"""Maximum number of logins that ask the directory at the same time. Others wait, within their time limit."""
+"""Maximum number of logins that ask the directory at the same time. Other logins wait, within their time limit."""
 
 log = structlog.get_logger()
 
@@ -49,7 +48,8 @@ class ServiceRefused(Exception):
 
 
 class Directory:
-    """The servers of one domain. service: the account that searches; None for an anonymous search. `run` must run."""
+    """The servers of one domain. service: the account that searches; None for an anonymous search. `run` must be active
+    while logins use the directory."""
 
     def __init__(self, servers: Sequence[Server], service: Account | None, trust: LazyContext, egress: Egress) -> None:
         self._servers = tuple(servers)
@@ -65,7 +65,7 @@ class Directory:
         self._nursery: trio.Nursery
 
     async def run(self) -> None:
-        """Run the connections, and close idle ones, until cancelled."""
+        """Run the connections until cancelled, and close idle ones."""
         async with trio.open_nursery() as self._nursery:
             self._running.set()
             while True:
@@ -81,13 +81,13 @@ class Directory:
         self, base: str, pattern: str, attributes: Sequence[str], tell: Tell
     ) -> tuple[Server, list[Entry]]:
         """Search as the service account. Return the server that answered, and the entries as from `Connection.search`.
-        Raises Refusal, ServiceRefused. Unreachable: no server answers."""
+        Raises Refusal, ServiceRefused. Raises Unreachable if no server answers."""
         await self._running.wait()
         servers = self._in_order()
         async with self._room:
             for left in range(len(servers), 0, -1):
                 server = servers[-left]
-                # One share of the remaining time is left for the bind.
+                # One share of the remaining time is reserved for the bind.
                 share = (trio.current_effective_deadline() - trio.current_time()) / (left + 1)
                 with trio.move_on_after(max(share, 0.0)):
                     try:
@@ -159,7 +159,7 @@ class Directory:
     # --- users ------------------------------------------------------------------------------------------------
 
     async def bind(self, server: Server, account: Account, tell: Tell) -> Connection:
-        """Bind once as a user and return the connection: on this server, or on another if this one cannot be reached.
+        """Bind once as a user and return the connection. If this server cannot be reached, another one is used.
 
         The caller must close the connection. Raises Refusal, Unreachable.
         """
@@ -184,7 +184,8 @@ class Directory:
     # --- health -----------------------------------------------------------------------------------------------
 
     def _in_order(self) -> list[Server]:
-        """Return all servers: first those without a recent failure, then the others, both in the configured order."""
+        """Return all servers. The servers without a recent failure come first, then the others. Both groups are in the
+        configured order."""
         now = trio.current_time()
         return sorted(self._servers, key=lambda server: self._rests_until[server] > now)
 

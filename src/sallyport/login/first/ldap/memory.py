@@ -21,7 +21,8 @@ LONGEST: Final = 4 << 20
 
 
 class Memory:
-    """The recent correct passwords of one domain's users. seconds: the lifetime of an entry; 0: nothing is cached."""
+    """The recent correct passwords of one domain's users. seconds: the lifetime of an entry; if 0, nothing is
+    cached."""
 
     def __init__(self, seconds: int, clock: Clock) -> None:
         self._key = token_bytes(32)
@@ -49,7 +50,8 @@ class Memory:
             self._length -= _length(self._known.popitem(last=False)[1][1])
 
     def _hash(self, user: str, password: str) -> bytes:
-        # The hash of the name has a fixed length, so different pairs of name and password have different inputs.
+        # The hash of the name has a fixed length, so two different pairs of name and password never have the same
+        # input.
         name = hashlib.sha256(user.encode()).digest()
         return hmac.digest(self._key, name + password.encode(), "sha256")
 

@@ -11,6 +11,6 @@ EAP.
 A request is retransmitted only when the NAS retransmits, as the same packet, so that the home server sees the same
 traffic as without Sallyport. No login waits longer than `pool.LIMIT_S`, or than the response window if that is longer.
 
-A waiting login has an entry under its RADIUS identifier, but no task or timer in the pool: the pool searches for
-expired response windows a few times a second.
+A waiting login has an entry under its RADIUS identifier, but no task or timer in the pool. Instead the pool searches
+for expired response windows a few times a second.
 """

@@ -54,10 +54,10 @@ class HomeServerSettings:
 class UpstreamSettings:
     """The configuration of a domain's home servers.
 
-    servers: the home servers in order of preference. window_s: the response window in seconds. shares_load: distribute
-    logins among all servers that are alive. checks_status: send Status-Server to a server that does not answer.
-    only_signed: drop answers without Message-Authenticator. strips_realm: remove the realm from User-Name. code_digits:
-    the number of digits of a code that is typed after a PAP password.
+    servers: the home servers in order of preference. window_s: the response window in seconds. shares_load: whether
+    logins are distributed among all servers that are alive. checks_status: whether Status-Server is sent to a server
+    that does not answer. only_signed: whether answers without Message-Authenticator are dropped. strips_realm: whether
+    the realm is removed from User-Name. code_digits: the number of digits of a code that is typed after a PAP password.
     """
 
     servers: tuple[HomeServerSettings, ...]
@@ -83,7 +83,7 @@ class Upstream:
         self._code_digits = settings.code_digits
         self._back = Back(host.hidden)
         # The Proxy-State is random, so that only a server that got a request can know it. Each domain has its own,
-        # since a request may pass this service twice, on its way from one domain to another.
+        # because a request may pass this service twice, on its way from one domain to another.
         self._mark = token_bytes(MARK_OCTETS)
         self._pool = Pool(
             [self._home_server(each, host.egress) for each in settings.servers],
@@ -105,8 +105,8 @@ class Upstream:
         return self._send(login, question)
 
     async def check(self, login: Login, takes_code: Callable[[], bool], tell: Tell) -> Reason:
-        """Forward a login and wait for the answer, see `Checker.check`. PacketError: also if the packet is too long
-        with the added attributes."""
+        """Forward a login and wait for the answer, see `Checker.check`. Also raises PacketError if the packet is too
+        long with the added attributes."""
         if self._was_here(login):
             tell("a proxy loop: the server to which the login is forwarded sends it back")
             return Reason.PROXY_LOOP
@@ -172,8 +172,9 @@ class Upstream:
         return True
 
     def _password(self, login: Login, takes_code: Callable[[], bool]) -> bytes:
-        """Return the PAP password to forward, and set `login.code` if a code follows it. The server is asked only once,
-        so the code must have the configured number of digits: a password that ends in eight digits also ends in six."""
+        """Return the PAP password to forward, and set `login.code` if a code follows it. The server is asked only once.
+        Therefore the code must have the configured number of digits. Otherwise it would be unclear how a password that
+        ends in eight digits must be split."""
         login.code = None
         given = sent_password(login.request, login.client.secret)
         split = split_digits(given, self._code_digits) if given[-1:].isdigit() and takes_code() else None
@@ -193,7 +194,7 @@ class Upstream:
     def _again(self, question: Question) -> None:
         self._pool.again(question, trio.current_time())
 
-    # --- and back ---------------------------------------------------------------------------------------------
+    # --- the answer -------------------------------------------------------------------------------------------
 
     def _say(self, login: Login, question: Question, done: Callable[[Reason], None]) -> None:
         login.known.on_again = None

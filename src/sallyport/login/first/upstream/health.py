@@ -92,14 +92,14 @@ class Health:
         self._answers = 0
 
     def is_check_due(self, now: float) -> bool:
-        """Return whether a Status-Server must be sent now, and schedule the next one."""
+        """Return whether a Status-Server must be sent now. If so, schedule the next one."""
         if now < self._check_at:
             return False
         self._check_at = math.inf if self.state is State.ALIVE else now + CHECK_INTERVAL_S
         return True
 
     def pass_by(self, now: float) -> None:
-        """Change the state if its time is over: from zombie to dead, or from dead to alive."""
+        """Change the state if its time is over. A zombie server becomes dead, and a dead server becomes alive."""
         if self.state is State.ZOMBIE and now - max(self._since, self._signed_at) >= ZOMBIE_S:
             self._become(State.DEAD, now)
         elif self.state is State.DEAD and not self._knows_status and now - self._since >= REVIVE_S:

@@ -31,7 +31,8 @@ _random: Final = SystemRandom()
 
 
 def udp(sockets: Sockets, address: str, port: int) -> socket.socket:
-    """Return a connected UDP socket. OSError: there is no route to the address, or no socket can be opened."""
+    """Return a connected UDP socket. Raises OSError if there is no route to the address, or if no socket can be
+    opened."""
     sock = sockets.open(address, socket.SOCK_DGRAM)
     try:
         sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, RECEIVE_BUFFER)
@@ -47,8 +48,9 @@ class Channel(Generic[Waits]):
     TLS, the other end of the socket pair, which is closed with the connection; None for UDP. retired: whether the
     channel accepts no more requests.
 
-    The identifier of an answered request is reused last. That of an unanswered request is not reused until an answer
-    could no longer arrive, so that a late answer is not taken for the answer to another request.
+    When a request is answered, its identifier goes to the end of the queue of free ones. When a request stays
+    unanswered, its identifier is not reused as long as an answer could still arrive. Otherwise a late answer could be
+    taken for the answer to another request.
     """
 
     __slots__ = ("_free", "_resting", "_used_at", "far", "retired", "sock", "waiting")
@@ -64,7 +66,7 @@ class Channel(Generic[Waits]):
 
     @property
     def has_room(self) -> bool:
-        """Return whether an identifier is free."""
+        """Return whether the channel has a free identifier."""
         return bool(self._free) and not self.retired
 
     def take(self, waits: Waits, now: float) -> int:
@@ -80,8 +82,8 @@ class Channel(Generic[Waits]):
         self._free.append(identifier)
 
     def rest(self, identifier: int, until: float) -> None:
-        """Block the identifier of an unanswered request until a time. Times must not decrease from call to call, except
-        in a retired channel."""
+        """Block the identifier of an unanswered request until the given time. This time must not decrease from call to
+        call, except in a retired channel."""
         del self.waiting[identifier]
         self._resting.append((until, identifier))
 
@@ -98,8 +100,8 @@ class Channel(Generic[Waits]):
 
 
 class Pending:
-    """A request that waits for its answer under an identifier of a channel. packet: the sent octets. ends_at: the end
-    of its response window."""
+    """A request that waits for its answer. A channel has an identifier for it. packet: the sent octets. ends_at: the
+    end of its response window."""
 
     __slots__ = ("channel", "ends_at", "identifier", "packet", "sent_at")
 
@@ -121,7 +123,7 @@ class Question(Pending):
 
     server: the home server that is asked now or has answered. tried: all servers that were asked. over: whether there
     is an answer, or no server is left to ask. done: called when the login is over. limit_at: the end of the failover
-    time limit. stays: whether only this server can continue the login, since it sent the State.
+    time limit. stays: whether only this server can continue the login, because it sent the State.
     """
 
     __slots__ = ("answer", "done", "forward", "limit_at", "over", "server", "stays", "tried")
@@ -141,7 +143,7 @@ class Question(Pending):
         """End the login's forwarding, and call `done`."""
         self.over = True
         done = self.done
-        del self.done  # `done` usually refers to the question: this avoids a reference cycle
+        del self.done  # `done` usually refers to the question; this avoids a reference cycle
         done()
 
 
@@ -190,13 +192,13 @@ class HomeServer:
                 channel.retired = True
 
     def refused(self, now: float) -> None:
-        """Record that the network reports the server unreachable."""
+        """Record that the network has reported the server unreachable."""
         self.refused_at = now
         self.health.refused(now)
 
     def free_channel(self, now: float) -> tuple[Channel[Pending], bool] | None:
-        """Return a channel with a free identifier, and whether the channel is new. None: all identifiers are in use and
-        the limit of channels is reached, or there is no route to the server."""
+        """Return a channel with a free identifier, and whether the channel is new. Return None if there is no route to
+        the server, or if all identifiers are in use and no more channels may be opened."""
         for channel in self.channels:
             if channel.has_room:
                 return channel, False
@@ -226,7 +228,7 @@ class HomeServer:
 
     def send(self, channel: Channel[Pending], packet: bytes, now: float) -> None:
         """Send a packet without waiting. If the kernel's buffer is full, the packet is lost, as on any network."""
-        for _ in range(2):  # the error may belong to an earlier packet; this one was not sent then
+        for _ in range(2):  # the error may belong to an earlier packet, but this packet was not sent either
             try:
                 channel.sock.send(packet)
             except BlockingIOError:
@@ -238,7 +240,7 @@ class HomeServer:
                 return
 
     def close_idle(self, now: float = math.inf) -> None:
-        """Close the idle channels. now: the present time; by default all channels are closed."""
+        """Close the idle channels. now: the present time; if it is not given, all channels are closed."""
         idle = [channel for channel in self.channels if now == math.inf or channel.is_idle(now)]
         for channel in idle:
             self.channels.remove(channel)

@@ -1,4 +1,4 @@
-"""RADIUS over TLS to a home server (RFC 6614): a TLS connection that the pool uses through a local socket pair.
+"""RADIUS over TLS to a home server (RFC 6614). The pool uses the TLS connection through a local socket pair.
 
 A channel uses one end of the socket pair like a UDP socket, so that the pool does not depend on the transport. A task
 moves packets between the other end and the TLS connection. When the connection ends, the socket pair is closed.
@@ -27,7 +27,7 @@ CONNECT_S: Final = 10.0
 GOODBYE_S: Final = 1.0
 CHUNK: Final = 16 << 10
 RECONNECT_S: Final = 1.0
-"""Pause in seconds between a failed connection and the next try. Requests wait meanwhile."""
+"""Pause in seconds between a failed connection and the next attempt. Meanwhile requests wait."""
 TAKEN_S: Final = 10.0
 """Time limit in seconds for the TCP acknowledgement of sent octets (RFC 5482). A firewall that has lost the state of
 the connection drops packets silently. Without the limit, the kernel would retransmit for a quarter of an hour, although
@@ -41,8 +41,8 @@ Tls: TypeAlias = trio.SSLStream[trio.SocketStream]
 @dataclass(frozen=True, slots=True, repr=False)
 class TlsSettings:
     """The settings of RADIUS over TLS. certificate, key: the client certificate and its key, in PEM. authorities:
-    trusted certificates in PEM; None: the system's store. server_name: the name in the server's certificate; empty if
-    it is the host name."""
+    trusted certificates in PEM; if None, the system's store is used. server_name: the name in the server's certificate;
+    empty if it is the host name."""
 
     certificate: str
     key: str
@@ -51,7 +51,7 @@ class TlsSettings:
 
     def context(self) -> ssl.SSLContext:
         """Return a context for TLS 1.2 or newer that verifies the server's name and sends the client certificate (RFC
-        6614 section 2.3). Raises PemError, ssl.SSLError. Call it in a worker thread, since it takes up to 100 ms."""
+        6614 section 2.3). Raises PemError, ssl.SSLError. Call it in a worker thread, because it takes up to 100 ms."""
         made = client_context(self.authorities)
         made.minimum_version = ssl.TLSVersion.TLSv1_2
         show_certificate(made, self.certificate, self.key)
@@ -69,12 +69,13 @@ class Link:
         self._failed_at = -math.inf
 
     def pair(self) -> tuple[socket.socket, socket.socket]:
-        """Return a socket pair: the end for a channel, and the end for `carry`. OSError: no socket can be opened."""
+        """Return a socket pair. The first end is for a channel, the second for `carry`. Raises OSError if no socket can
+        be opened."""
         return socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET | socket.SOCK_NONBLOCK | socket.SOCK_CLOEXEC)
 
     async def carry(self, far: socket.socket, address: str, port: int) -> str:
-        """Connect, and forward packets in both directions until either side ends. Return the reason of the end, for an
-        admin."""
+        """Connect, and forward packets in both directions until either side closes. Return a text for an admin that
+        says why the connection ended."""
         with far:
             await trio.sleep_until(self._failed_at + RECONNECT_S)
             try:
@@ -99,7 +100,7 @@ class Link:
 
 
 async def _converse(far: socket.socket, tls: Tls, turns: LoopTurns) -> str:
-    """Forward packets in both directions until either side ends. Return the reason."""
+    """Forward packets in both directions until either side closes. Return why."""
     reasons: list[str] = []
     async with trio.open_nursery() as nursery:
 
@@ -119,7 +120,7 @@ async def _converse(far: socket.socket, tls: Tls, turns: LoopTurns) -> str:
 
 
 async def _to_server(far: socket.socket, tls: Tls) -> None:
-    """Forward packets from the channel to the server, until the channel is closed."""
+    """Forward packets from the channel to the server until the channel is closed."""
     while True:
         await trio.lowlevel.wait_readable(far)
         packets: list[bytes] = []

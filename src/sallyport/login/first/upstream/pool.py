@@ -1,7 +1,6 @@
-"""The home servers of a domain: selection of the server, matching of answers to requests, failover.
-
-All work is done by plain function calls that get the time as `now`, except the waiting for sockets. A readable socket
-is drained as in `listen/udp`.
+"""The home servers of a domain. The pool selects the server, matches answers to requests, and fails over to another
+server. Except for the waiting for sockets, all work is done by plain function calls, which get the time as `now`. A
+readable socket is drained as in `listen/udp`.
 """
 
 from __future__ import annotations
@@ -44,9 +43,9 @@ alone knows the State (RFC 2865 section 5.24)."""
 LIMIT_S: Final = 30.0
 """Failover time limit for one login in seconds, like FreeRADIUS's max_request_time."""
 DRAIN: Final = 64
-TICK_S: Final = 0.25  # seconds between two searches for expired requests
-QUIET_S: Final = 0.5  # the same, if no login waits
-LOCATE_S: Final = 30.0  # seconds between look-ups of the name of a dead server
+TICK_S: Final = 0.25  # seconds between two searches for requests whose response window has ended
+QUIET_S: Final = 0.5  # the same while no login waits
+LOCATE_S: Final = 30.0  # seconds between two look-ups of a dead server's name
 LOCATE_ALL_S: Final = 300.0  # the same, for other servers
 WARN_S: Final = 60.0
 
@@ -57,8 +56,8 @@ log = structlog.get_logger()
 
 
 class Pool:
-    """The home servers in order of preference. `run` must be active while logins use the pool. `located` is set once a
-    server has an address, or all names were looked up in vain.
+    """The home servers in order of preference. `run` must be active while logins use the pool. `located` is set when a
+    server has an address, or when the look-up of all names has failed.
 
     domain_id: the id of the domain, for metrics and the log. The other parameters are those of `UpstreamSettings`.
     """
@@ -87,7 +86,7 @@ class Pool:
         self._missing = set(servers)
         self._partners = ExpiringMap[bytes, HomeServer](
             MAX_CONVERSATIONS, CONVERSATION_S
-        )  # the servers by the State in their challenges
+        )  # the server that sent a challenge, by the State of the challenge
         self._nursery: trio.Nursery
         self._changed = trio.Event()
         label = str(domain_id)
@@ -97,7 +96,7 @@ class Pool:
     # --- a login ----------------------------------------------------------------------------------------------
 
     def begin(self, question: Question, state: bytes | None, now: float) -> bool:
-        """Forward a login to a server. state: the State in the request. False: there is no server to ask."""
+        """Forward a login to a server. state: the State in the request. Return False if no server can be asked."""
         question.limit_at = now + max(LIMIT_S, self._window_s)
         partner = None if state is None else self._partners.get(state, now=now)
         if partner is not None and partner.health.state is not State.DEAD:
@@ -107,8 +106,8 @@ class Pool:
         return self._ask_next(question, now)
 
     def again(self, question: Question, now: float) -> None:
-        """Process a retransmission of the NAS: retransmit to the same server, or ask another server that is alive if
-        this one no longer is."""
+        """Process a retransmission by the NAS. It is sent to the same server if this server is still alive, otherwise
+        to another server that is alive."""
         server = question.server
         if server is None or question.over:
             return None
@@ -120,8 +119,8 @@ class Pool:
         return server.send(question.channel, question.packet, now)
 
     def _reconnect(self, question: Question, server: HomeServer, now: float) -> None:
-        """Send a request again on a new connection, since its connection has ended. If there is no new channel, nothing
-        changes."""
+        """Send a request again on a new connection because its connection has ended. If no new channel can be opened,
+        nothing changes."""
         before, identifier = question.channel, question.identifier
         channel = self._channel(server, now)
         if channel is None:
@@ -138,17 +137,17 @@ class Pool:
             self._let_go(question, now)
 
     def stay(self, question: Question, state: bytes, now: float) -> None:
-        """Record which server sent a challenge with this State, since it must get the answer."""
+        """Record which server sent a challenge with this State. The answer to the challenge must be sent to it."""
         if question.server is not None:
             self._partners.put(state, question.server, now=now)
 
-    # --- which server -----------------------------------------------------------------------------------------
+    # --- selection of a server --------------------------------------------------------------------------------
 
     def _rank(self, server: HomeServer) -> tuple[int, int]:
         return RANK[server.health.state], server.waiting if self._shares else 0
 
     def _ask_next(self, question: Question, now: float) -> bool:
-        """Ask the best server that was not asked yet. False: no server is left."""
+        """Ask the best server that was not asked yet. Return False if there is none."""
         while (best := self._best(question)) is not None:
             if self._send(question, best, now):
                 return True
@@ -163,11 +162,11 @@ class Pool:
         return best
 
     def _can_flee(self, question: Question) -> bool:
-        """Return whether there is an alive server that was not asked yet."""
+        """Return whether there is a server that is alive and was not asked yet."""
         return any(each.is_alive and each not in question.tried for each in self.servers)
 
     def _move(self, question: Question, now: float) -> None:
-        """Ask another server; end the login if no server or no time is left."""
+        """Ask another server. End the login if no server or no time is left."""
         self._let_go(question, now)
         if now < question.limit_at and self._ask_next(question, now):
             self._moved_cell.count += 1
@@ -206,7 +205,7 @@ class Pool:
         self._warn(server, "home_server_connection_ended", server.trouble, trio.current_time())
 
     def _let_go(self, question: Question, now: float) -> None:
-        """Stop waiting for the present server. Block the identifier, since an answer may still arrive."""
+        """Stop waiting for the present server. Block the identifier, because an answer may still arrive."""
         if question.server is not None:
             question.channel.rest(question.identifier, now + self._window_s)
             question.server.waiting -= 1
@@ -240,8 +239,8 @@ class Pool:
                 server.refused(now)
 
     def _take(self, server: HomeServer, channel: Channel[Pending], datagram: bytes, now: float) -> None:
-        """Deliver an answer to its request. A packet that fails verification is dropped, since the authentic answer may
-        still arrive."""
+        """Deliver an answer to its request. A packet that fails verification is dropped, because the authentic answer
+        may still arrive."""
         ask = channel.waiting.get(datagram[1]) if len(datagram) >= MIN_LENGTH else None
         if ask is None:
             return self._discard(server, "no request waits for it", "unexpected", now)
@@ -273,7 +272,7 @@ class Pool:
             server.warned_at = now
             log.warning(what, domain=self._domain_id, server=str(server), why=why)
 
-    # --- over time --------------------------------------------------------------------------------------------
+    # --- periodic work ----------------------------------------------------------------------------------------
 
     def pass_by(self, now: float) -> float:
         """Do all work that is due. Return the seconds until the next call; infinity if no work can become due by
@@ -299,7 +298,7 @@ class Pool:
         return math.inf if calm else QUIET_S
 
     def _end(self, server: HomeServer, ask: Pending, now: float) -> None:
-        """Handle a request whose response window has ended, or whose server the network reports unreachable."""
+        """Handle a request whose response window has ended, or whose server was reported unreachable by the network."""
         if isinstance(ask, Question):
             if ask.ends_at <= now:
                 if now >= ask.sent_at + self._window_s:
@@ -322,7 +321,7 @@ class Pool:
         return server.send(channel, check.packet, now)
 
     async def run(self) -> None:
-        """Resolve names, read answers and check servers, until cancelled. Afterwards no server is asked any more."""
+        """Resolve names, read answers and check servers until cancelled. Afterwards no server is asked."""
         try:
             async with trio.open_nursery() as self._nursery:
                 for server in self.servers:
@@ -345,7 +344,7 @@ class Pool:
                 server.close_idle()
 
     def _give_up(self) -> None:
-        """End all pending logins, since the sockets are no longer read."""
+        """End all pending logins, because the sockets are no longer read."""
         for server in self.servers:
             for channel in server.channels:
                 for ask in tuple(channel.waiting.values()):
@@ -354,7 +353,7 @@ class Pool:
                         ask.end()
 
     async def _locate(self, server: HomeServer) -> None:
-        """Resolve a server's name periodically, since its address may change."""
+        """Resolve a server's name periodically, because its address may change."""
         looked_at = -math.inf
         while True:
             now = trio.current_time()

@@ -51,15 +51,15 @@ class Forward:
     __slots__ = ("_attributes", "_password")
 
     def __init__(self, request: Request, *, password: bytes | None, name: bytes | None, mark: bytes) -> None:
-        """PacketError: the packet is too long with the added attributes."""
+        """Raises PacketError if the packet is too long with the added attributes."""
         self._password = password
         kept = request.without(_CHANGED if name is None else _CHANGED_WITH_NAME)
         attributes = kept + push_attribute(PROXY_STATE, mark)
         if name is not None:
             attributes = push_attribute(USER_NAME, name) + attributes
         if CHAP_PASSWORD in request.first and CHAP_CHALLENGE not in request.first:
-            # RFC 2865 section 5.3: the authenticator was the CHAP challenge, and the forwarded request has another
-            # authenticator.
+            # RFC 2865 section 5.3: the authenticator was used as the CHAP challenge, and the forwarded request has
+            # another one
             attributes = push_attribute(CHAP_CHALLENGE, request.authenticator) + attributes
         self._attributes = attributes
         length = MIN_LENGTH + 18 + len(attributes)
@@ -92,8 +92,8 @@ class Back:
     ) -> bytes:
         """Return the attributes of a verified answer in octets, for the NAS.
 
-        received, sent: shared secret and request authenticator of the hop to the home server, and of the hop to the
-        NAS. PacketError: an encrypted attribute cannot be decrypted.
+        received: the shared secret and request authenticator of the hop to the home server. sent: those of the hop to
+        the NAS. Raises PacketError if an encrypted attribute cannot be decrypted.
         """
         kept = answer.without(_OF_THE_HOP)
         return (
@@ -107,7 +107,7 @@ def split_name(name: bytes) -> tuple[bytes, bytes]:
     r"""Split a User-Name into (user, realm). It has the form `REALM\user`, or `user@realm`, where the last @ is the
     separator. Without a realm the result is (name, b"").
 
-    Like `login.identity.split_realm`, but for octets, since a forwarded User-Name need not be text.
+    Like `login.identity.split_realm`, but for octets, because a forwarded User-Name need not be text.
     """
     if b"\\" in name:
         realm, _, user = name.partition(b"\\")
@@ -122,7 +122,7 @@ def accepted_user(login: Login, name: bytes) -> str | None:
     """Return the user that an Access-Accept with a User-Name admits, without realm; None if the User-Name does not fit
     the request.
 
-    For EAP the result may be another user, since the outer identity may hide the user (RFC 3579 section 3). But the
+    For EAP the result may be another user, because the outer identity may hide the user (RFC 3579 section 3). But the
     domain must be the same: a realm must be that of the request, or one of the domain's. Otherwise the user must be
     that of the request; the realm and the notation of a MAC address are ignored.
     """

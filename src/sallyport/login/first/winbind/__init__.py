@@ -1,4 +1,5 @@
-"""MS-CHAP against Active Directory: a domain controller checks the client's response, through Samba's winbind.
+"""MS-CHAP against Active Directory. A domain controller checks the client's response, and is asked through Samba's
+winbind.
 
     protocol  the codec of questions to `ntlm_auth` and its answers
     helpers   the running `ntlm_auth` processes; each answers one question at a time
@@ -10,6 +11,6 @@ answer to the client needs nothing else. The host must have joined the domain; i
 the domain controller. `ntlm_auth` is Samba's program for RADIUS servers. Its helper protocol makes it unnecessary to
 start a process for each login.
 
-Each login is asked about only once, since Active Directory counts every wrong response for its lock-out. Therefore only
-one of the names that the client may have hashed is tried, and a question whose answer was lost is not repeated.
+Each login is asked about only once, because Active Directory counts every wrong response for its lock-out. Therefore
+only one of the names that the client may have hashed is tried, and a question whose answer was lost is not repeated.
 """

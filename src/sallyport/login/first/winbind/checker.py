@@ -68,7 +68,7 @@ class Winbind:
         return reason
 
     async def _unreachable(self, trouble: str, tell: Tell) -> Reason:
-        """Report an error with its remedy, and log it if it differs from the last one."""
+        """Report an error with its remedy. Log it if it differs from the last error."""
         is_new, self._trouble = trouble != self._trouble, trouble
         if is_new or tell is not silent:
             told = _joined(trouble, await self._remedy(trouble))
@@ -89,7 +89,7 @@ class Winbind:
 def hashed_name(user_name: bytes) -> bytes:
     r"""Return the octets that a client has most likely hashed as its name: the name without `DOMAIN\`, with a `@realm`
     as typed. RFC 2759 section 4 requires this, and Windows, wpa_supplicant and macOS do so. Other names are not tried,
-    since Active Directory would count each try as a wrong password."""
+    because Active Directory would count each try as a wrong password."""
     return peer_names(user_name)[0]
 
 

@@ -1,4 +1,5 @@
-"""The running ntlm_auth processes. They are started on demand, answer one question at a time, and are ended when idle.
+"""The running ntlm_auth processes. A process is started on demand, answers one question at a time, and is ended after
+it has been idle for a while.
 
 A process that ends, hangs or violates the protocol is killed, so that a late answer can never be taken for another
 login's.
@@ -24,7 +25,7 @@ _MAX_ANSWER: Final = 65_536
 
 
 class Unanswered(Exception):
-    """No answer was received; the message contains the reason."""
+    """ntlm_auth did not answer. The message contains the reason."""
 
 
 class Helpers:
@@ -41,10 +42,10 @@ class Helpers:
         self._turns = trio.Semaphore(most)
         self._patience_s = patience_s
         self._idle_s = idle_s
-        self._idle: list[_Helper] = []  # a stack: the processes at the front are idle longest
+        self._idle: list[_Helper] = []  # a stack, in which the processes at the front have been idle longest
 
     async def run(self) -> None:
-        """End processes that are idle for too long, until cancelled."""
+        """End processes that have been idle too long, until cancelled."""
         try:
             while True:
                 await trio.sleep(self._idle_s / 2)
@@ -68,8 +69,8 @@ class Helpers:
             raise Unanswered(f"{self._program} ended without an answer") from None
 
     async def ping(self) -> bool | None:
-        """Return whether winbindd answers `wbinfo --ping`, which needs no privilege; None if unknown. The program
-        `wbinfo` is in the directory of ntlm_auth."""
+        """Return whether winbindd answers `wbinfo --ping`, which needs no privilege. Return None if this is unknown.
+        The program `wbinfo` is in the directory of ntlm_auth."""
         command = [str(self._program.with_name("wbinfo")), "--ping"]
         with trio.move_on_after(PING_S):
             try:
@@ -100,7 +101,7 @@ class Helpers:
         return await _Helper.start(self._program)
 
     async def _end(self, *, before: float) -> None:
-        """End the processes that have been idle since a time."""
+        """End the processes that have been idle since the given time or longer."""
         while self._idle and self._idle[0].idle_since <= before:
             await self._idle.pop(0).end()
 
@@ -124,7 +125,7 @@ class _Helper:
 
     @property
     def is_alive(self) -> bool:
-        """Return whether the process has not ended."""
+        """Return whether the process is still running."""
         return self._process.poll() is None
 
     async def ask(self, question: Question) -> Answer:
@@ -154,5 +155,5 @@ class _Helper:
 
 
 def _environment() -> dict[str, str]:
-    """Return the environment without the service's settings, which may contain a key."""
+    """Return the environment without the service's settings, because these may contain a key."""
     return {name: value for name, value in os.environ.items() if not name.startswith(PREFIX)}

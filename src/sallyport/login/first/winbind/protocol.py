@@ -23,8 +23,8 @@ class Nonsense(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """A response to check. user: the account name. domain: the NetBIOS or DNS name of its domain; empty: the domain
-    that the host has joined. challenge: 8 octets. response: the NT response, 24 octets."""
+    """A response to check. user: the account name. domain: the NetBIOS or DNS name of its domain; if empty, the domain
+    that the host has joined is used. challenge: 8 octets. response: the NT response, 24 octets."""
 
     user: str
     domain: str
@@ -42,7 +42,7 @@ class Answer:
 
 
 def push_question(question: Question) -> bytes:
-    """Return a question in octets. Names are in base64, so that a name cannot contain a line end."""
+    """Return the encoded question. Names are sent in base64, so that a name cannot contain a line end."""
     lines = [f"Username:: {_base64(question.user)}"]
     if question.domain:
         lines.append(f"NT-Domain:: {_base64(question.domain)}")
@@ -56,8 +56,8 @@ def push_question(question: Question) -> bytes:
 
 
 def pull_answer(received: bytes) -> Answer | None:
-    """Return the answer to a question; None if it is not complete yet. received: all octets since the question. Raises
-    Nonsense."""
+    """Return the answer to a question, or None if it is not complete yet. received: all octets that were received since
+    the question. Raises Nonsense."""
     whole = received[: received.rfind(b"\n") + 1]
     values: dict[str, str] = {}
     for line in whole.decode(errors="replace").splitlines():

@@ -1,4 +1,4 @@
-"""The error texts of winbind, with the reason and the remedy for each.
+"""This table maps each error text of winbind to a reason and a remedy.
 
 Samba uses the texts of NTSTATUS codes in MS-ERREF section 2.3.1. Older versions use other texts, or the name of the
 code.
@@ -81,6 +81,6 @@ def remedy_of(text: str) -> str:
 
 
 def is_silence(text: str) -> bool:
-    """Return whether the error text means that winbindd gave no answer. Then it is not running, or the service may not
-    use its privileged pipe."""
+    """Return whether the error text means that winbindd gave no answer. In this case winbindd is not running, or the
+    service may not use its privileged pipe."""
     return _SILENCE.search(text) is not None
