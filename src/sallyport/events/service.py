@@ -19,7 +19,10 @@ class Events:
 
     async def nodes(self) -> dict[int, str]:
         """Return the names of the nodes by their ids."""
-        return {} if self._cluster is None else {each.id: each.name for each in await self._cluster.everyone()}
+        cluster = self._cluster
+        if cluster is None or not cluster.is_shared:
+            return {0: "" if cluster is None else cluster.name}
+        return {each.id: each.name for each in await cluster.everyone()}
 
     async def page(self, query: EventQuery) -> tuple[list[EventRow], int]:
         """Return one page of a domain's events, newest first, and the number of all matches."""

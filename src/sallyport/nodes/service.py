@@ -25,10 +25,11 @@ log = structlog.get_logger()
 
 
 class Cluster(Protocol):
-    """The interface through which the areas use the cluster. id: the number of this node. session: a random text that
-    is new at each start. is_shared: whether there may be other nodes."""
+    """The interface through which the areas use the cluster. id: the number of this node. name: its name. session: a
+    random text that is new at each start. is_shared: whether there may be other nodes."""
 
     id: int
+    name: str
     session: str
     is_shared: bool
 
@@ -71,7 +72,7 @@ class Alone:
     silent_s = 0.0
 
     def __init__(self, name: str, version: str, address: Callable[[], str], clock: Clock) -> None:
-        self._name = name
+        self.name = name
         self._version = version
         self._address = address
         self._clock = clock
@@ -95,7 +96,7 @@ class Alone:
         if not self._started_at:
             return []
         now, address = self._clock(), self._address()
-        return [Node(0, self._name, "", "", self._version, 0, address, self._started_at, now, 0, leads=True)]
+        return [Node(0, self.name, "", "", self._version, 0, address, self._started_at, now, 0, leads=True)]
 
     async def forget(self, name: str) -> bool:
         """Return False."""

@@ -21,7 +21,9 @@ def check_nodes(examination: Examination) -> Iterator[Finding]:
     versions = {str(each["version"]) for each in alive}
     if len(versions) > 1:
         each_version = ", ".join(f"{each['name']} has {each['version']}" for each in alive)
-        yield warning(f"the nodes have different versions: {each_version}; finish the upgrade")
+        yield warning(
+            f"the nodes have different versions: {each_version}; set all to one version: see sallyport node list"
+        )
     if alive and not leaders:
         yield problem(
             "no node holds the lease of the periodic work: no schedule, outlet or retention runs; look for "
