@@ -231,5 +231,6 @@ def test_a_backup_is_restored_into_an_empty_directory(stopped: RunningService, h
 def test_commands_that_only_read_are_recognized(command: str) -> None:
     """A command that only reads is recognized by its name. Any other command first prints the installation."""
     verbs = ("add", "create", "revoke", "set", "restore", "break_glass", "import", "unlatch", "backup", "migrate",
-             "rotate-key", "copy", "init", "issue", "renew", "remove", "import_ldif", "erase", "level", "forget")  # fmt: skip
+             "rotate-key", "copy", "init", "issue", "renew", "remove", "import_ldif", "erase", "level",
+             "forget")  # fmt: skip
     assert bool(READING.search(command)) is not command.endswith(verbs)
