@@ -67,7 +67,7 @@ def bind(settings: Settings, held: ExitStack) -> Sockets:
 
 def bind_for_workers(settings: Settings, held: ExitStack) -> list[Sockets]:
     """Bind the sockets of all workers; return those of each. held: closes them. Raises StartError."""
-    with ExitStack() as alone:  # without SO_REUSEPORT: a socket of another service at an address is an error
+    with ExitStack() as alone:  # without SO_REUSEPORT, so that the bind fails if another service uses an address
         places = [(kind, _address(sock)) for kind, sock in bind(settings, alone).radius]
     radsec = tuple([_listen(each, "radsec_bind", held) for each in settings.radsec_bind])
     http = [_listen(settings.http_bind, "http_bind", held)]

@@ -102,8 +102,8 @@ def test_the_fields_of_a_policy(tenant: Tenant) -> None:
 
 
 def test_policies_are_paged(world: World, tenant: Tenant) -> None:
-    """Policies are ordered by id, with 10 on a page by default. The list has both totals and no policy of another
-    tenant.
+    """Policies are ordered by id, with 10 on a page by default. The list has the number of policies and of pages. It
+    has no policy of another tenant.
     """
     ids = [add(tenant, f"p{number}") for number in range(12)]
     add(world.tenant(), "theirs")

@@ -20,7 +20,7 @@ def new_did(domain_id: int, method: str = "key", curve: str = "Ed25519", name: s
 
 
 class Identity:
-    """An issuer, a holder and a schema. The key of the holder is HOLDER's."""
+    """An issuer, a holder and a schema. The holder has the key HOLDER."""
 
     def __init__(self, areas: Areas, issuer: Record, holder: Record, schema: Schema) -> None:
         self.areas = areas

@@ -260,7 +260,8 @@ async def test_a_failing_item_is_undone_alone(database: Database, store: Store) 
 
 @pytest.mark.parametrize("error", [NotFound("x"), ZeroDivisionError(), LookupError("x"), OverflowError()])
 async def test_an_exception_of_the_work_reaches_its_caller(store: Store, error: Exception) -> None:
-    """An exception of the work reaches its caller unchanged, its rows are undone, and the store continues."""
+    """If the work raises an exception, the caller gets it unchanged. The rows that the work wrote are undone, and the
+    store continues."""
 
     def fails(tx: Tx) -> None:
         put(tx, "undone")

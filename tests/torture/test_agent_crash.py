@@ -1,6 +1,6 @@
 """Tests of a service that is killed between two steps of an agent.
 
-What the service has acknowledged exists after the restart.
+Everything that the service has acknowledged is still stored after the restart.
 """
 
 from pathlib import Path

@@ -296,7 +296,7 @@ class Pipeline:
         if decision is None:
             return None
         if self.lockouts.some and self.lockouts.refuses(login, domain):
-            login.found = NOTHING  # another server's answer to a wrong password would show that it is wrong
+            login.found = NOTHING  # otherwise the answer of another server reveals that the password is wrong
             return refuse(Reason.LOCKED_OUT, domain)
         self.lockouts.note(login, domain, decision, wrong_code=wrong_code)
         return decision

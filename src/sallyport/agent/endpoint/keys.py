@@ -177,8 +177,8 @@ class UserKeys:
             self._files.put(ssh, _SECOND, b"", Mode(0o600, account.uid, account.gid))
 
     def _look(self, ssh: int, name: str, account: Account, *, alone: bool) -> Content | None:
-        """Return a file in .ssh, or None if there is no file. alone: whether to return empty content if the file cannot
-        be read, because the file will be replaced."""
+        """Return a file in .ssh, or None if there is no file. alone: the file will be
+        replaced completely, so a file that cannot be read counts as empty."""
         try:
             return self._files.look(ssh, name, owners=frozenset({account.uid}), most=LONGEST)
         except HostError:

@@ -53,7 +53,7 @@ class ImportFiles:
         return self._folder / name
 
     def prepared(self, name: str) -> Path:
-        """Return the path of the prepared file of a file."""
+        """Return the path of the file that the preparation writes for an uploaded file."""
         return self._folder / (name + PREPARED)
 
     def before(self, name: str) -> Path:

@@ -37,9 +37,9 @@ class Signatures(StrEnum):
 class Client:
     """A RADIUS client as the login path sees it.
 
-    signature_required, proxy_state_limited: whether the rule applies now, because the admin has set it or the client
-    has learned it. Only a client with the setting `auto` and a single address learns. A learned setting applies in
-    memory at once and is stored within about a second.
+    signature_required, proxy_state_limited: whether the rule applies now. The admin has set it, or the service has
+    learned it from the client's requests. It learns only about a client with a single address and the setting `auto`. A
+    learned setting applies in memory at once and is stored within about a second.
     """
 
     __slots__ = (

@@ -103,7 +103,7 @@ async def test_a_password_is_encrypted_for_the_home_server(upstream: Upstream, p
 
 @pytest.mark.parametrize("name", [b"x" * 253, "ü".encode() * 126, b"z\xfc", b"ann\0", b"\0"])
 async def test_a_name_is_passed_as_it_is(upstream: Upstream, name: bytes) -> None:
-    """User-Name is passed on unchanged, with any octets and up to 253 octets."""
+    """User-Name is passed on unchanged. It may contain any octets, and up to 253 of them."""
     await upstream.ask(pap(name, PASSWORD))
     assert upstream.first.names == [name]
 
