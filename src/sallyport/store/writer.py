@@ -289,8 +289,8 @@ class Writer:
     # --- on the event loop or in the thread -------------------------------------------------------------------
 
     def _behave(self, busy_ms: int, log_pages: int) -> None:
-        """Set how long to wait for the lock of another program, and the length of the write-ahead log from which a commit
-        merges it into the database. log_pages: 0 if commits must not merge the log."""
+        """Set how long to wait for the lock of another program, and the length of the write-ahead log from which a
+        commit merges it into the database. log_pages: 0 if commits must not merge the log."""
         if self._manner != (busy_ms, log_pages):
             self._connection.execute(f"pragma busy_timeout = {busy_ms}")
             self._connection.execute(f"pragma wal_autocheckpoint = {log_pages}")
