@@ -24,8 +24,8 @@ pytestmark = [
 ]
 
 NO_OBJECT = "it is no object"
-ELSEWHERE = "it refers to something else than `#` or a JSON pointer `#/...`"
-OWN_ID = "a part of it has an $id of its own"
+ELSEWHERE = "a reference must be `#` or a JSON pointer `#/...`"
+OWN_ID = "$id is allowed only at the top level of the schema"
 UNEVALUATED = (
     "it has unevaluatedItems or unevaluatedProperties beside references, dependentSchemas or patternProperties"
 )
