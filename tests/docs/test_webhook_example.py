@@ -3,6 +3,7 @@
 import socket
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -21,17 +22,15 @@ def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningService
     """Yield a service with an enforcing domain that uses the example. The example knows the user alice but not the user
     bob.
     """
-    directory, port = tmp_path_factory.mktemp("hook"), free_port()
+    directory = tmp_path_factory.mktemp("hook")
     secret = directory / "hook.secret"
     secret.write_text("of the hook\n")
     with running_service(directory, {"SALLYPORT_EGRESS": "default, 127.0.0.1/32"}, fresh=True) as running:
-        hook = subprocess.Popen([sys.executable, str(EXAMPLE), str(port), str(secret), "--approve"])
+        hook, port = started(secret)
         try:
             running.add_client("nas", "127.0.0.1", SECRET)
             for user in ("alice", "bob"):
                 running.add_user(user, "a long password")
-            while not listens(port):
-                assert hook.poll() is None
             running.ok(
                 "provider", "set", "default", "webhook", "--url", f"http://127.0.0.1:{port}/", "--secret", str(secret)
             )
@@ -40,6 +39,20 @@ def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningService
         finally:
             hook.kill()
             hook.wait()
+
+
+def started(secret: Path) -> tuple["subprocess.Popen[bytes]", int]:
+    """Start the example on a free port. Return its process and the port. If another program has taken the port
+    meanwhile, the example ends, and another port is tried."""
+    while True:
+        port = free_port()
+        hook = subprocess.Popen([sys.executable, str(EXAMPLE), str(port), str(secret), "--approve"])
+        while not listens(port) and hook.poll() is None:
+            time.sleep(0.01)
+        try:
+            hook.wait(0.5)
+        except subprocess.TimeoutExpired:
+            return hook, port
 
 
 def listens(port: int) -> bool:

@@ -53,8 +53,11 @@ async def test_deleted_users(areas: Areas) -> None:
     groups, machines = await add_groups_and_machines(areas, FEW)
     taken = []
     for count in (FEW, MANY):
-        gone = [Removal(user_id, "", 0) for user_id in await add_users(areas, count, groups, machines)]
-        taken.append(await statements(areas, partial(areas.accounts.remove, areas.domain, gone)))
+        numbers = []
+        for _ in range(3):  # on a busy machine a deletion takes a second transaction, which repeats some statements
+            gone = [Removal(user_id, "", 0) for user_id in await add_users(areas, count, groups, machines)]
+            numbers.append(await statements(areas, partial(areas.accounts.remove, areas.domain, gone)))
+        taken.append(min(numbers))
     assert taken[0] == taken[1]
     assert (await areas.groups.detail(areas.domain, groups[0]))[0].users_count == 0
 
