@@ -102,7 +102,8 @@ def test_the_doctor_names_silent_nodes_other_versions_and_a_free_lease() -> None
     assert found == [
         "ok: 2 nodes alive",
         "warning: three is silent for 12 s: start it, or remove it from the list: sallyport node forget three",
-        "warning: the nodes have different versions: one has 1.0, two has 1.1; finish the upgrade",
+        "warning: the nodes have different versions: one has 1.0, two has 1.1; "
+        "set all to one version: see sallyport node list",
         "problem: no node holds the lease of the periodic work: no schedule, outlet or retention runs; look for "
         "heartbeat_failed in the log of each node, and restart one",
     ]
