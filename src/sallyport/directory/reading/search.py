@@ -110,7 +110,7 @@ OVERLAP_S: Final = 300
 
 @dataclass(frozen=True, slots=True)
 class Kind:
-    """The way in which the changes of a directory are found. A place in these changes is the value of a counter, or a
+    """How the changes of a directory are found. A place in these changes is the value of a counter, or a
     time in seconds.
 
     origin: identifies the counter; a cursor with another origin is not used. stamp: the attribute that changes with
