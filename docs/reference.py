@@ -82,7 +82,7 @@ def _pages() -> Iterator[tuple[str, str]]:
 def commands() -> str:
     """Return the page of all commands with their arguments and options."""
     context = click.Context(root, info_name="sallyport")
-    return _page("Commands", _help(root), *_command(root, context))
+    return _page("Commands", *_command(root, context))
 
 
 def _command(group: click.Group, context: click.Context) -> Iterator[str]:
@@ -99,7 +99,7 @@ def _command(group: click.Group, context: click.Context) -> Iterator[str]:
             continue
         yield f"```text\n{' '.join([inner.command_path, *command.collect_usage_pieces(inner)])}\n```"
         records = (each.get_help_record(inner) for each in command.get_params(inner))
-        yield _table(("option", "meaning"), ((_code(record[0]), record[1]) for record in records if record))
+        yield _table(("option", "meaning"), ((_code(record[0]), record[1]) for record in records if record and record[1]))
 
 
 def _help(command: click.Command) -> str:
