@@ -10,7 +10,7 @@ from pyotp import TOTP
 
 from sallyport.base.secret import new_key, token_hash
 from sallyport.radius.packet import ACCOUNTING_REQUEST, ACCOUNTING_RESPONSE, encode_request
-from sallyport.web.docs import TOKEN
+from sallyport.web.description import TOKEN
 from tests.inventory.sessions.records import octets
 from tests.radius_client import RadiusClient
 from tests.service import RunningService

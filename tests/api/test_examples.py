@@ -7,7 +7,7 @@ import pytest
 
 from sallyport.web.examples import STORY
 from tests.api.operations import FORMS, OPERATIONS
-from tests.api.story import PASSWORD, Caller
+from tests.api.story import Caller
 from tests.service import RunningService, running_service
 
 CONFLICTS = {"/api/v1/cancelImport", "/api/v1/confirmImport"}
@@ -38,15 +38,6 @@ def test_every_operation_has_one() -> None:
     """Each operation has exactly one example."""
     shown = [(method, path) for method, path, _ in STORY]
     assert sorted(shown) == sorted({(each.method, each.path) for each in (*OPERATIONS, *FORMS)})
-
-
-def test_the_page_shows_them(fresh: RunningService) -> None:
-    """/docs shows each example as the body of a curl command."""
-    page = fresh.request("GET", "/docs").text
-    assert page.count("curl -s") == len(STORY)
-    assert PASSWORD in page
-    assert "-F file=@people.ldif -F domainId=1" in page
-    assert "X-Authorization: &lt;apiKey of createKey&gt;" in page
 
 
 def test_the_bodies_can_be_typed() -> None:

@@ -45,7 +45,7 @@ DEVICES = ("device_id", "device_type", "ip_address", "client_ip", "nas_device_ty
 OF_EVENT = ("user", "method", "appliedDecision", "wouldHaveBeen", "reason")
 REPORT = (*OF_EVENT, "logins")
 LIST_DEVICES = "/network_device/ListDevices"
-HTTP_S = 60.0  # the first request for /docs builds the page
+HTTP_S = 60.0  # the first request for /openapi.json generates it
 START = 1  # Acct-Status-Type (RFC 2866 section 5.1)
 
 

@@ -13,7 +13,7 @@ from starlette.routing import BaseRoute, Route
 from starlette.types import ASGIApp
 
 from sallyport.base.errors import Refused, StoreError
-from sallyport.web import problem
+from sallyport.web import docs, problem
 from sallyport.web.description import Description
 from sallyport.web.operation import Operations
 from sallyport.web.routing import ByPath, Observe, Observed, TemplateRoute
@@ -42,7 +42,7 @@ def create_app(
     such as the enrolment page. Raises ValueError if two operations have the same method and path.
     """
     every = [operation for one in operations for operation in one.all]
-    described = Description(every, version).routes()
+    described = [*Description(every, version).routes(), *docs.routes()]
     rest = _starlette([*_service_routes(not_ready, metrics), *described, *pages])
     return Observed(ByPath(every, rest), observe)
 

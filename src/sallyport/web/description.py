@@ -1,6 +1,6 @@
-"""The OpenAPI 3.1 document and its page, generated from the declared operations.
+"""The OpenAPI 3.1 document, generated from the declared operations.
 
-Both are generated on the first request, because this takes a third of a second and most processes never need them.
+It is generated on the first request, because this takes a third of a second and most processes never need it.
 """
 
 import json
@@ -16,7 +16,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import BaseRoute
 
-from sallyport.web import docs, problem
+from sallyport.web import problem
 from sallyport.web.examples import EXAMPLES, TOKENS
 from sallyport.web.operation import BEARER_PREFIX, Operation
 from sallyport.web.paging import TOTAL_HEADER, Counted
@@ -25,12 +25,16 @@ from sallyport.web.upload import FILE, KIND
 
 Json: TypeAlias = dict[str, object]
 
-_NO_SCRIPTS = {"content-security-policy": "default-src 'none'; style-src 'unsafe-inline'"}
+TOKEN: Final = "x-example-token"  # noqa: S105
+"""Extension field of an operation in the document. It names the token with which the example is sent. The field is
+absent if this is an admin's token."""
 _DESCRIPTION: Final = (
-    "Network device inventory and login policy. In the examples, replace the text in <angle brackets>: "
-    "<apiKey of createKey> is that field of that operation's answer."
+    "Network device inventory and login policy. Enter an access token with *Authorize*; *Try it out* sends requests "
+    "with it. In the examples, replace a text in angle brackets: `<apiKey of createKey>` stands for the field `apiKey` "
+    "in the answer of createKey."
 )
 _REFERENCE: Final = "#/components/schemas/{model}"
+_LONG_NAME: Final = re.compile(r"sallyport(?:__[a-z]\w*?)?__([a-z0-9]+)__([A-Z]\w*)")
 _ERRORS: Final = {
     "400": "invalid body",
     "401": "no valid token",
@@ -48,36 +52,28 @@ _TOTAL: Final[Json] = {
 
 
 class Description:
-    """The documents /openapi.json and /docs, generated once."""
+    """The document /openapi.json, generated once."""
 
     def __init__(self, operations: Sequence[Operation], version: str) -> None:
         self._operations = operations
         self._version = version
-        self._making = trio.Lock()
-        self._made: tuple[bytes, bytes] | None = None
+        self._generating = trio.Lock()
+        self._document: bytes | None = None
 
     def routes(self) -> list[BaseRoute]:
-        """Return the routes of the document and of its page."""
+        """Return the route of the document."""
 
         async def openapi(request: Request) -> Response:
-            made, _ = await self._both()
-            return Response(made, media_type="application/json")
+            async with self._generating:
+                if self._document is None:
+                    self._document = await trio.to_thread.run_sync(self._generate)
+            return Response(self._document, media_type="application/json")
 
-        async def page(request: Request) -> Response:
-            _, html = await self._both()
-            return Response(html, media_type="text/html", headers=_NO_SCRIPTS)
+        return [TemplateRoute("/openapi.json", openapi)]
 
-        return [TemplateRoute("/openapi.json", openapi), TemplateRoute("/docs", page)]
-
-    async def _both(self) -> tuple[bytes, bytes]:
-        async with self._making:
-            if self._made is None:
-                self._made = await trio.to_thread.run_sync(self._make)
-            return self._made
-
-    def _make(self) -> tuple[bytes, bytes]:
-        made = document(self._operations, self._version)
-        return json.dumps(made, ensure_ascii=False, separators=(",", ":")).encode(), docs.page(made)
+    def _generate(self) -> bytes:
+        generated = document(self._operations, self._version)
+        return json.dumps(generated, ensure_ascii=False, separators=(",", ":")).encode()
 
 
 class _Generator(GenerateJsonSchema):
@@ -107,12 +103,22 @@ def document(operations: Sequence[Operation], version: str) -> Json:
     for operation in operations:
         for path in operation.paths:
             paths.setdefault(path, {})[operation.method.lower()] = _described(operation, path, schemas)
-    return {
-        "openapi": "3.1.0",
-        "info": {"title": "Sallyport", "version": version, "description": _DESCRIPTION},
-        "paths": paths,
-        "components": {"schemas": definitions.get("$defs", {}), "securitySchemes": _SCHEMES},
-    }
+    return _short_names(
+        {
+            "openapi": "3.1.0",
+            "info": {"title": "Sallyport", "version": version, "description": _DESCRIPTION},
+            "paths": paths,
+            "components": {"schemas": definitions.get("$defs", {}), "securitySchemes": _SCHEMES},
+        }
+    )
+
+
+def _short_names(described: Json) -> Json:
+    """Replace names such as `sallyport__did__dids__did__Kind` by names such as `DidKind`. pydantic makes the long names
+    for models that have the same name."""
+    text = _LONG_NAME.sub(lambda found: found[1].capitalize() + found[2], json.dumps(described))
+    shortened: Json = json.loads(text)
+    return shortened
 
 
 _Schemas: TypeAlias = Mapping[tuple[type[object], JsonSchemaMode], Mapping[str, object]]
@@ -136,7 +142,7 @@ def _described(operation: Operation, path: str, schemas: _Schemas) -> Json:
         "security": [{scheme: []} for scheme in schemes],
     }
     if path in TOKENS:
-        described[docs.TOKEN] = TOKENS[path]
+        described[TOKEN] = TOKENS[path]
     return described
 
 
