@@ -107,7 +107,7 @@ def remove(line: CommandLine, *, name: str, domain: str) -> None:
 @directory.command("import-ldif")
 @click.argument("file", type=InputFile())
 @domain
-@click.option("--directory", default="", help="Directory of the entries; default: LDIF.")
+@click.option("--directory", default="", help="Name of the directory that gets the entries; default: LDIF.")
 @click.option("--complete", is_flag=True, help="Remove people and groups that are not in the file.")
 @wait
 @click.pass_obj
@@ -159,7 +159,7 @@ def schedule(
         return
     if name is None or (off and (every or times)):
         raise click.UsageError(
-            "NAME is missing, or --off is combined with --every or --at: give a directory with --every, --at or --off"
+            "NAME is missing, or --off is combined with --every or --at: give NAME, and either --off or a time"
         )
     body: Row = {
         "directoryName": name,
@@ -215,7 +215,7 @@ def mapping(line: CommandLine, *, name: str, domain: str, fields: tuple[str, ...
         return
     pairs = [field.partition("=") for field in fields]
     if not all(mark for _, mark, _ in pairs):
-        raise click.UsageError("FIELD=ATTRIBUTE is not understood; give a field and its attribute, such as email=mail")
+        raise click.UsageError("an argument has no '='; give a field and its attribute, such as email=mail")
     of: Row = {"groupID": group_id(line, domain, group, name)} if group else {"directoryName": name}
     taken: Row = {field: attribute for field, _, attribute in pairs}
     line.run("/api/v1/reConfigure", {**of, "fieldMappings": taken, "apply": apply}, domain=domain)
@@ -232,7 +232,6 @@ def _settings(directory: Row) -> Row:
 
 
 def _mappings(line: CommandLine, domain: str) -> Iterator[Row]:
-    """Yield each mapped field of a domain's directories and groups."""
     for each in line.listed("/api/v1/mapping/list", "mappings", domain=domain):
         taken = each["fieldMappings"]
         for field, attribute in sorted(taken.items()) if isinstance(taken, dict) else ():
