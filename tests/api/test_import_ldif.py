@@ -134,7 +134,7 @@ def test_a_directory_of_its_own(tenant: Tenant) -> None:
     bad = "dn: ou=x,dc=x\nobjectClass: person\n"
     kept = imported(tenant, bad, directoryName="hq", complete="yes")
     assert (kept["counts"]["failed"], kept["counts"]["removed"]) == (1, 0)
-    assert kept["errors"] == [{"where": "line 1: ou=x,dc=x", "message": "it has no name"}]
+    assert kept["errors"] == [{"where": "line 1: ou=x,dc=x", "message": "the entry has no name"}]
 
 
 def test_an_upload_needs_scope_and_role(tenant: Tenant) -> None:

@@ -81,9 +81,12 @@ log = structlog.get_logger()
 
 
 class Jobs:
-    """The jobs of all domains; `run` runs them. readers: the reader of each kind of directory. changed: a function that
-    is called with the id of each domain that an import has changed. cluster: the nodes, of which this node is one.
-    limits: limits of the child process that prepares a file."""
+    """The import jobs of all domains. `run` runs them.
+
+    readers: the reader of each kind of directory. changed: a function that is called with the id of each domain that an
+    import has changed. cluster: the nodes of the installation. limits: limits of the child process that converts a
+    file.
+    """
 
     def __init__(
         self,
@@ -115,8 +118,8 @@ class Jobs:
     # --- requests ---------------------------------------------------------------------------------------------------
 
     def add(self, tx: Tx, domain_id: int, new: NewJob) -> int:
-        """Queue a job in the caller's transaction. Return the job's id. Call `wake` after the commit. Conflict: too
-        many jobs wait."""
+        """Queue a job in the caller's transaction. Return the job's id. Call `wake` after the commit. Raises Conflict
+        if too many jobs are waiting."""
         if repo.open_jobs(tx, domain_id) >= MOST_WAITING:
             raise Conflict(TOO_MANY_WAIT)
         job_id = repo.add(tx, domain_id, new, self._clock(), self._cluster.id if new.file else 0)
@@ -141,7 +144,7 @@ class Jobs:
         return await self._store.read(lambda tx: repo.page(tx, domain_id, offset, limit))
 
     async def cancel(self, job: Job) -> None:
-        """Cancel a job. Entries that it has already written are kept. Conflict: the job has ended."""
+        """Cancel a job. Entries that the job has already written are kept. Raises Conflict if the job has ended."""
 
         def work(tx: Tx) -> None:
             if not repo.end(tx, job.id, State.CANCELLED, "cancelled", self._clock()):
@@ -153,8 +156,8 @@ class Jobs:
             await self._clean_up(job.id)
 
     async def confirm(self, job: Job) -> None:
-        """Continue a job that stopped before its removals. Conflict: the job does not wait for a confirmation, or too
-        many jobs wait."""
+        """Continue a job that stopped before its removals. Raises Conflict if the job does not wait for a confirmation,
+        or if too many jobs are waiting."""
 
         def work(tx: Tx) -> None:
             if repo.open_jobs(tx, job.domain_id) >= MOST_WAITING:

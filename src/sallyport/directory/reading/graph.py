@@ -154,7 +154,7 @@ class _Reading:
         if member(found, "@removed") is not None:
             return Gone(external_id)
         if not (external_id and is_name(name)):
-            return Problem(f"{BY_ID}{external_id}", "it has no name", external_id)
+            return Problem(f"{BY_ID}{external_id}", "the entry has no name", external_id)
         members: list[str] = []
         link = f"/v1.0/groups/{quote(external_id, safe='')}/members?$select=id&$top={_MEMBERS}"
         while link:

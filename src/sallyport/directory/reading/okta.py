@@ -204,7 +204,7 @@ class _Reading:
     async def _group(self, found: object) -> Entry:
         external_id, name = text_at(found, "id"), text_at(found, "profile", "name")
         if not (external_id and is_name(name)):
-            return Problem(f"{BY_ID}{external_id}", "it has no name", external_id)
+            return Problem(f"{BY_ID}{external_id}", "the entry has no name", external_id)
         members: list[str] = []
         path = f"/api/v1/groups/{quote(external_id, safe='')}/users"
         async with aclosing(self._all(path, {"limit": PAGE})) as pages:
