@@ -63,8 +63,11 @@ def groups(
 
 
 def group_id(line: CommandLine, domain: str, name: str, directory: str | None) -> JSON:
-    """Return the id of a group. directory: the name of the group's directory; if None, the group may be in any
-    directory of the domain. Raises NotFound. StartError: several groups have the name."""
+    """Return the id of a group. Raises NotFound if the group does not exist. Raises StartError if several groups
+    have the name.
+
+    directory: the name of the group's directory; None searches all directories of the domain.
+    """
     listed = line.listed("/ad/GetAllGroupsByDomain", "groups", {"search": name}, domain=domain)
     found = [each for each in _of(listed, directory) if fold(str(each["groupName"])) == fold(name)]
     if not found:
@@ -76,8 +79,6 @@ def group_id(line: CommandLine, domain: str, name: str, directory: str | None) -
 
 
 def _of(rows: Iterator[Row], directory: str | None) -> Iterator[Row]:
-    """Yield the rows of a directory. directory: the name of the directory; if None, yield the rows of all
-    directories."""
     return (each for each in rows if directory is None or fold(str(each["directoryName"])) == fold(directory))
 
 
