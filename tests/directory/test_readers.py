@@ -60,7 +60,7 @@ def test_ldap_settings_are_read() -> None:
         (source("ldaps://dc1", baseDN="dc=x", filter="(&(uid=*)"), "filter"),
         (source("ldaps://dc1", baseDN="dc=x", caCertificate="hunter2"), "caCertificate"),
         (source("ldaps://dc1", "ann", None, baseDN="dc=x"), "no bindPassword"),
-        (source("ldap://dc1", "ann", baseDN="dc=x"), "in clear"),
+        (source("ldap://dc1", "ann", baseDN="dc=x"), "unencrypted"),
     ],
 )
 def test_wrong_ldap_settings_are_reported(given: Source, why: str) -> None:

@@ -74,7 +74,9 @@ def group_id(line: CommandLine, domain: str, name: str, directory: str | None) -
         raise NotFound(f"--group: no group {name}{f' in {directory}' if directory is not None else ''}")
     if len(found) > 1:
         names = ", ".join(sorted({str(each["directoryName"]) for each in found}))
-        raise StartError(f"--group: {len(found)} groups have that name, in {names}: name one with --directory")
+        raise StartError(
+            f"--group: {len(found)} groups have that name, in {names}: select a directory with --directory"
+        )
     return found[0]["groupId"]
 
 
@@ -85,4 +87,4 @@ def _of(rows: Iterator[Row], directory: str | None) -> Iterator[Row]:
 def _print(line: CommandLine, rows: Iterator[Row], columns: tuple[str, ...], limit: int, form: Form | None) -> None:
     line.print_rows(islice(rows, limit), columns, form)
     if next(rows, None) is not None:
-        line.note(f"there are more than {limit}: see --limit and --search")
+        line.note(f"there are more than {limit}: use --search, or a larger --limit")
