@@ -49,12 +49,13 @@ Every = Annotated[
     Whole,
     Between(0, LONGEST_MINUTES),
     AfterValidator(_every),
-    Field(description=f"Minutes between two readings, at least {LEAST_MINUTES}; 0: no schedule, or timesOfDay."),
+    Field(description=f"Minutes between two readings, at least {LEAST_MINUTES}. 0: see timesOfDay."),
 ]
 Times = Annotated[
     list[str],
     Field(
-        max_length=MOST_TIMES, description="Times of the day (HH:MM) in timeZone; empty: no schedule, or everyMinutes."
+        max_length=MOST_TIMES,
+        description="Times of the day (HH:MM) in timeZone. Empty: see everyMinutes.",
     ),
     AfterValidator(_times),
 ]
@@ -64,7 +65,7 @@ Zone = Annotated[
 FullEvery = Annotated[
     Whole,
     Between(0, 1000),
-    Field(description="Every n-th reading is complete, the others read changes; 0: only the first is complete."),
+    Field(description="Every n-th reading is a full reading, and all others read changes. 0: only the first is full."),
 ]
 
 
