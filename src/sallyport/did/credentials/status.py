@@ -31,12 +31,11 @@ PURPOSE: Final = "revocation"
 PATH: Final = "/credentials/status/"
 """URL path of the published lists."""
 BITS: Final = 131_072
-"""Number of bits in a list. It is the minimum that the specification allows, so that a credential is hidden among
-many."""
+"""Number of bits in a list. The specification requires this minimum, so that a bit does not reveal its credential."""
 MOST: Final = BITS // 2
 FRESH: Final = 3600 * SECOND
 LIFETIME: Final = 86_400 * SECOND
-"""Validity of a signed list. It is short, so that an old list cannot be used for long."""
+"""Validity of a signed list. It is short, so that nobody can present an old list for long."""
 MAX_CACHED: Final = 64
 
 
