@@ -135,7 +135,10 @@ def test_spellings_of_a_method(tenant: Tenant) -> None:
 @pytest.mark.parametrize(
     ("fields", "refusal"),
     [
-        ({"publicKeyJwk": {**JWK, "d": "hunter2"}}, (400, "a private key was sent: replace this key, and send only the public key")),
+        (
+            {"publicKeyJwk": {**JWK, "d": "hunter2"}},
+            (400, "a private key was sent: replace this key, and send only the public key"),
+        ),
         ({"publicKeyJwk": {"kty": "oct"}}, (400, "the curve of the key is not supported")),
         ({"publicKeyJwk": "hunter2"}, (400, "invalid publicKeyJwk")),
         ({}, (400, "walletUserId is needed, or publicKeyJwk")),
