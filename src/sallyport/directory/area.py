@@ -24,8 +24,8 @@ from sallyport.store.vault import Vault
 class DirectoryArea:
     """The services of directories.
 
-    readers, checks: the function that reads, and the function that tests, each kind of directory. advice: a function
-    that `Trials` calls.
+    readers: the function that reads each kind of directory. checks: the function that tests each kind of directory.
+    advice: see `trial.Trials`.
     """
 
     def __init__(

@@ -186,7 +186,7 @@ def jobs(line: CommandLine, *, domain: str, form: Form | None) -> None:
 @click.argument("job", type=int)
 @click.pass_obj
 def cancel(line: CommandLine, *, job: int) -> None:
-    """Cancel an import; entries that it has written stay."""
+    """Cancel an import. Entries that the import has already written are kept."""
     line.run("/api/v1/cancelImport", {"jobId": job}, domain=_domain_of(line, job))
     line.note(f"import {job} is cancelled")
 
@@ -196,7 +196,7 @@ def cancel(line: CommandLine, *, job: int) -> None:
 @wait
 @click.pass_obj
 def confirm(line: CommandLine, *, job: int, wait: bool) -> None:
-    """Continue an import that stopped before it removed most of a directory."""
+    """Continue an import that has stopped because it would remove most of a directory."""
     line.run("/api/v1/confirmImport", {"jobId": job}, domain=_domain_of(line, job))
     _queued(line, job, wait=wait)
 

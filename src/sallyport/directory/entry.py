@@ -2,8 +2,9 @@
 
     Raw  --understand-->  Person | Group | Unit
 
-A reading is a sequence of batches. For each entry, a batch has the present content (Person, Group, Unit), or the fact
-that the entry has not changed (Unchanged), was removed (Gone), or cannot be used (Problem).
+A reading is a sequence of batches. For each entry, a batch contains one of these values: the content of the entry
+(Person, Group, Unit), or the fact that the entry is unchanged (Unchanged), was removed (Gone), or cannot be used
+(Problem).
 
 Schemas: RFC 4519, RFC 2307 and its successors, and Active Directory (MS-ADTS, MS-ADSC).
 """
@@ -99,11 +100,11 @@ class Person:
     external_id: an identifier that survives renaming: the entryUUID or objectGUID as canonical text, or the id in a
     cloud directory. An entry without such an identifier has "dn:" and the normalized name.
 
-    name: the login name. aliases: further login names. Mail addresses are left out, because in many directories people
-    can set their own mail address.
+    name: the login name. aliases: further login names. Mail addresses are left out, because in many directories
+    people can set their own mail address.
 
-    member_of: names of groups. primary_group: the `key` of the primary group, if only this key states the membership;
-    else empty.
+    member_of: names of groups. primary_group: the `key` of the primary group, or empty if member_of contains the
+    primary group.
 
     attributes: text values by attribute name in lower case, without passwords.
     """
@@ -176,9 +177,10 @@ Entry = Person | Group | Unit | Unchanged | Gone | Problem
 class Batch:
     """A part of a reading, at most 500 entries.
 
-    complete: whether the reading has returned every entry of the directory. If true, the import removes all stored
-    entries that the reading has not returned. A reading of changes is not complete, and reports removed entries as
-    Gone. cursor: the position at which the next reading of changes starts. Both fields are set on the last batch.
+    complete: whether the reading has returned every entry of the directory, changed or not. If true, the import
+    removes all stored entries that the reading has not returned. If false, only entries that are reported as Gone
+    are removed. cursor: the position at which the next reading of changes starts. Both fields are set on the last
+    batch.
     """
 
     entries: Sequence[Entry]

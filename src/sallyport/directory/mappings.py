@@ -58,7 +58,7 @@ class Mappings:
             else:
                 repo.update(tx, current.id, {"mapping": json.dumps(after)}, self._clock())
             if not set(after.values()) <= set(before.values()) and directory.kind in READ_BY_SERVICE:
-                # A reading of changes would not read the new attributes of unchanged people.
+                # The next reading must be a full one, to read the new attributes of unchanged people.
                 repo.update(tx, directory.id, {"cursor": ""}, self._clock())
             if differences := changed(before, after):
                 part = f", group {of.id} {of.name}" if isinstance(of, Group) else ""

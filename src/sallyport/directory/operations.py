@@ -274,7 +274,8 @@ def _declare_schedules(declared: Operations, schedules: Schedules, service: Dire
 
     @declared.post("/api/v1/directory/sync", roles=OPERATORS)
     async def sync(body: SyncNow, caller: Caller) -> SyncQueued:
-        """Queue a reading of a directory, unless a reading is already queued. getImportStatus shows its result."""
+        """Queue a reading of a directory, unless a reading is already queued. getImportStatus shows the result of
+        the reading."""
         job_id = await service.sync(body.domainId, body.directoryName, full=body.full)
         return SyncQueued(message="import queued", jobId=job_id)
 

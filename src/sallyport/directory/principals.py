@@ -64,7 +64,7 @@ class Principals:
         return self._known.get((domain_id, self._versions[domain_id], fold(name)))
 
     def has_people(self, domain_id: int) -> bool:
-        """Return whether a domain has people of directories."""
+        """Return whether a domain has people from directories."""
         return domain_id in self._inhabited
 
     async def find(self, domain_id: int, name: str, realms: tuple[str, ...]) -> Membership:
@@ -96,7 +96,7 @@ class Principals:
             self.forget()
 
     async def load(self) -> None:
-        """Load the domains that have people of directories, and clear the cache. Raises StoreError."""
+        """Load the domains that have people from directories, and clear the cache. Raises StoreError."""
         self.forget()
         self._inhabited = await self._store.read(repo.inhabited)
 

@@ -1,6 +1,6 @@
 """Request and answer bodies of directory agents: runs, and the entries of their batches.
 
-An entry has the fields of `wire`, so that a validated entry is stored as it is.
+An entry has the fields of `wire`, so that a validated entry is stored unchanged.
 """
 
 from typing import Annotated, Final, Literal

@@ -60,14 +60,14 @@ class Runs:
 
     async def begin(self, domain_id: int, name: str, run_id: int | None) -> Begun:
         """Begin or continue a run of a directory. Create the directory if it does not exist. Raises NotFound if the
-        domain was removed. Raises Conflict if the directory is not of an agent. Raises StoreFull."""
+        domain was removed. Raises Conflict if the directory is of a kind that no agent reads. Raises StoreFull."""
         file = await trio.to_thread.run_sync(self._files.new, "spool", 0)
 
         def work(tx: Tx) -> tuple[Begun, str]:
             audit.tenant_of(tx, domain_id)
             directory = self._directories.make(tx, domain_id, name, DirectoryKind.AGENT)
             if directory.kind != DirectoryKind.AGENT:
-                raise Conflict("the directory of that name is not of an agent: choose another name")
+                raise Conflict("the directory of that name is not read by an agent: choose another name")
             known = repo.run_of_directory(tx, directory.id)
             if known is not None and known.id == run_id and known.node_id == self._cluster.id:
                 return Begun(known.id, known.sequence + 1, directory.cursor), file

@@ -99,7 +99,7 @@ def _settings(command: FunctionT) -> FunctionT:
 @_settings
 @click.pass_obj
 def add(line: CommandLine, /, *, name: str, domain: str, no_check: bool, **options: Unpack[_Options]) -> None:
-    """Add a directory, after a test: LDAP, Entra ID, Okta, a directory of an agent, or one for LDIF files."""
+    """Add a directory: LDAP, Entra ID, Okta, entries from an agent, or LDIF files. The settings are tested first."""
     given = _given(line, options)
     if any(fold(str(each["directoryName"])) == fold(name) for each in line.listed(*LIST, domain=domain)):
         raise StartError(f"the domain already has a directory {name}: change it with `sallyport directory set`")
@@ -116,7 +116,8 @@ def add(line: CommandLine, /, *, name: str, domain: str, no_check: bool, **optio
 @_settings
 @click.pass_obj
 def set_(line: CommandLine, /, *, name: str, domain: str, no_check: bool, **options: Unpack[_Options]) -> None:
-    """Change settings of a directory, after a test. Settings that are not given, and the secret, stay unchanged."""
+    """Change settings of a directory. The settings are tested first. All other settings, and the secret, keep their
+    values."""
     given = _given(line, options)
     if not given:
         raise click.UsageError("nothing to change: give an option, such as --filter")

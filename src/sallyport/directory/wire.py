@@ -42,7 +42,7 @@ Wire = Mapping[str, object]
 
 
 def batches(entries: Iterable[Entry]) -> Iterator[list[Wire]]:
-    """Yield entries as the batches of a run."""
+    """Split entries into the batches of a run."""
     batch: list[Wire] = []
     octets = 0
     for entry in entries:

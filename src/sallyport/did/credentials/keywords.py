@@ -8,10 +8,10 @@ Some keywords of the library jsonschema are replaced here. The library's version
 and keep a copy of the value for each alternative that fails.
 
 The maximum cost of a match is computed from the pattern before the match. `re` backtracks: it may try all ways to
-divide the text among the parts of the pattern. Repeated groups are not allowed: without them, the number of ways is a
-product. The unbounded repetitions and the start of the match divide a text of n characters in `comb(n + degree,
-degree)` ways. Each bounded repetition and each alternative multiplies this number. For each way, the literals and the
-longest class of the expression are compared again. So they are part of the cost.
+divide the text among the parts of the pattern. Repeated groups are not allowed. Without repeated groups, the number of
+ways is a product of these factors. The unbounded repetitions and the start of the match divide a text of n characters
+in `comb(n + degree, degree)` ways. Each bounded repetition and each alternative multiplies this number. For each way,
+the literals and the longest class of the expression are compared again. So they are part of the cost.
 """
 
 import re

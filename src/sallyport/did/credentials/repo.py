@@ -289,20 +289,20 @@ def holder_of_user(tx: Tx, domain_id: int, user: str, issuer_did: str, schema_id
 
 
 def users_of_holder(tx: Tx, domain_id: int, did: str) -> list[str]:
-    """Return the names of the users that the credentials of a holder's DID admit."""
+    """Return the names of the users who may log in with the credentials of a holder's DID."""
     of_holder = f"c.domain_id = :d and c.holder_did = :did and c.wallet_id is not null and {VALID_EVER}"
     return _users(tx, of_holder, d=domain_id, did=did)
 
 
 def users_of(tx: Tx, credential: Credential) -> list[str]:
-    """Return the names of the users that a credential admits. For a revoked credential, return the users that it
-    admitted before the revocation."""
+    """Return the names of the users who may log in with a credential. For a revoked credential, return the users who
+    could log in before the revocation."""
     return _users(tx, "c.id = :id", d=credential.domain_id, id=credential.id)
 
 
 def _users(tx: Tx, condition: str, **given: Value) -> list[str]:
-    """Return the names of the users that some credentials admit. condition: the SQL condition that selects the
-    credentials `c`. The parameter `:d` is the domain."""
+    """Return the names of the users who may log in with some credentials. condition: the SQL condition that selects
+    the credentials `c`. The parameter `:d` is the domain."""
     unnamed = f"{condition} and c.epm_username = ''"
     sql = (
         f"select c.epm_username as name from credentials c where {condition} and c.epm_username <> '' union "

@@ -75,7 +75,7 @@ class Schemas:
 
     async def published(self, uuid: str) -> str:
         """Return a published schema as JSON. Raises NotFound."""
-        content = await self._store.search(lambda tx: repo.published_schema(tx, uuid))  # leaves threads to logins
+        content = await self._store.search(lambda tx: repo.published_schema(tx, uuid))  # keeps threads free for logins
         if content is None:
             raise NotFound("schema not found")
         return content

@@ -135,7 +135,7 @@ class Credentials:
         """Return the number and the document of a credential. name: the `urn:uuid:` or the number of the credential.
         domain_id: the domain of the credential; None for any domain.
 
-        Raises NotFound if the credential does not exist, or if the caller is a wallet that does not contain it.
+        Raises NotFound if the credential does not exist, or if the caller is a wallet without this credential.
         """
 
         def work(tx: Tx) -> tuple[int, dict[str, JSON]]:

@@ -105,7 +105,7 @@ class StatusLists:
 
     async def published(self, uuid: str) -> Published:
         """Return a list with the signature of its issuer. Raises NotFound."""
-        made, tenant_id = await self._store.search(lambda tx: self._signed(tx, uuid))  # leaves threads to logins
+        made, tenant_id = await self._store.search(lambda tx: self._signed(tx, uuid))  # keeps threads free for logins
         self._cached.put(uuid, made, tenant_id)
         return made
 

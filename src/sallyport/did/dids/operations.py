@@ -51,8 +51,8 @@ def _declare_changing(dids: Operations, service: Dids) -> None:
     @dids.delete("/api/v1/did/deleteDid", roles=OPERATORS)
     async def delete(body: DeleteDids, caller: Caller) -> Done:
         """Delete DIDs from the lists, and close their open presentation requests. Credentials that a deleted issuer
-        has signed can still be verified and revoked. The credentials of a deleted holder no longer admit users. If
-        the domain disconnects on revocation, the sessions of these users end."""
+        has signed can still be verified and revoked. Credentials of a deleted holder can no longer be used for
+        logins. If the domain disconnects on revocation, the sessions of their users end."""
         deleted = await service.delete(body.domainId, [(each.type, each.did) for each in body.dids])
         return Done(message=f"{counted(deleted, 'DID')} deleted")
 

@@ -51,8 +51,8 @@ class Resolver:
     async def resolve(self, did: str) -> Document:
         """Return the document of a DID. Raises CredentialError `malformed` if the DID or its document is malformed.
 
-        Raises CredentialError `unresolved` if the method is not supported, if this service does not know its own
-        did:web, or if the host is not in `hosts` or has no document.
+        Raises CredentialError `unresolved` if the method is not supported, or if a did:web of this service does not
+        exist. Raises it also if the host of a did:web is not in `hosts`, or has no document.
         """
         method, _ = split(did)
         if method != "web":

@@ -105,8 +105,8 @@ class Dids:
         """Delete DIDs from the lists, and return their number. Raises NotFound if one of the DIDs does not exist. In
         this case nothing is changed.
 
-        The open presentation requests of the DIDs are closed. A deleted holder's credentials no longer admit users.
-        If the domain disconnects on revocation, the sessions of these users end.
+        The open presentation requests of the DIDs are closed. Credentials of a deleted holder can no longer be used
+        for logins. If the domain disconnects on revocation, the sessions of their users end.
 
         If the deletion is interrupted, no DID is deleted, but some open requests may already be closed. See
         `in_slices`.
@@ -170,7 +170,7 @@ class Dids:
     async def published(self, name: str) -> dict[str, JSON]:
         """Return the document of a did:web of this service. name: the last part of the DID. Raises NotFound."""
         did = web_did(self._base(), FOLDER, name)
-        found = await self._store.search(lambda tx: repo.document(tx, did))  # leaves threads to logins
+        found = await self._store.search(lambda tx: repo.document(tx, did))  # keeps threads free for logins
         if found is None:
             raise NotFound(NO_DID)
         return found.content

@@ -106,8 +106,8 @@ class Definition(_Part):
 
     @property
     def text(self) -> str:
-        """Return the definition as JSON without default values. Some wallets take a present `optional: false` for a
-        sign of another version of the specification."""
+        """Return the definition as JSON without default values. Some wallets assume another version of the
+        specification if they find `optional: false`."""
         return self.model_dump_json(exclude_defaults=True)
 
     @model_validator(mode="after")

@@ -59,8 +59,8 @@ def _has(field: RequestedField, payload: Payload) -> bool:
 
 @lru_cache(maxsize=256)
 def compiled(path: str) -> JSONPath:
-    """Return a path that is ready for evaluation. Raises ValueError if the text is not a path, or if its evaluation
-    may take more time than proportional to the document's length."""
+    """Return a path that is ready for evaluation. Raises ValueError if the text is not a path, or if the time of its
+    evaluation may grow faster than the document's length."""
     if len(path) > LONGEST:
         raise ValueError("the path is too long")
     try:

@@ -122,7 +122,7 @@ class LoginPrompts:
         return request is not None and request.status == Status.ACCEPTED
 
     async def withdraw(self, request_id: int) -> None:
-        """Withdraw a request, because its login no longer waits."""
+        """Withdraw the request of a login that no longer waits."""
         at = self._clock()
         await self._store.write(lambda tx: repo.close(tx, request_id, Status.WITHDRAWN, at))
 

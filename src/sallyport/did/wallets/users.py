@@ -1,8 +1,8 @@
 """Wallets and credentials that admins assign to endpoint users, with updateUserWallet.
 
-A credential that is assigned to a user admits this user, even if its epmUsername is another name. A wallet that is
-assigned to a user admits the user with each credential without an epmUsername. If a request has credentials and exactly
-one wallet, the credentials are also put into this wallet.
+A user may log in with a credential that is assigned to the user, even if its epmUsername is another name. A user may
+also log in with a credential in an assigned wallet, if the credential has no epmUsername. If a request has credentials
+and exactly one wallet, the credentials are also put into this wallet.
 """
 
 from collections.abc import Mapping, Sequence

@@ -153,8 +153,8 @@ def _change_group(tx: Tx, run: Run, known: Stored, wanted: Change, at: int) -> C
 
 
 def group_after(tx: Tx, run: Run, known: Stored, wanted: Change) -> GroupAfter:
-    """Return the state of a group after a change. joined and left leave out the members for which the change was
-    already written."""
+    """Return the state of a group after a change. `joined` and `left` do not contain members for which the change
+    was already written."""
     before = memberships.stated_members(tx, run.directory_id, known.dn_key)
     by_login = memberships.members_by_login(tx, run.directory_id, known.dn_key)
     by_name, name = before - by_login, known.name

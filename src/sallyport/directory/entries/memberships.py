@@ -4,8 +4,8 @@ A row belongs to the entry that states the membership: a group that names a memb
 its group (told = 1). Only that entry can withdraw it.
 
 When an entry is renamed, the rows that other entries state about it are renamed too, because most directories rename
-their own links. Some directories do not rename them, so the digests of the groups that name the entry are cleared, and
-the next reading compares their members again.
+their own links. Some directories do not rename their links. So the digests of the groups that name the entry are
+cleared, and the next reading compares the members of these groups again.
 """
 
 from collections.abc import Iterable, Sequence
@@ -117,8 +117,8 @@ def vacate_key(tx: Tx, table: str, directory_id: int, taker: int, key: bytes, si
 
 
 def restore_key(tx: Tx, table: str, directory_id: int, own: bytes, key: bytes) -> None:
-    """Move memberships from the temporary key `own` of a removed entry back to `key`, the key of the entry's name. The
-    entry that has this name now gets these memberships."""
+    """Move memberships from the temporary key `own` of a removed entry back to `key`, the key of the entry's name.
+    The memberships then belong to the entry that has taken this name."""
     rename_member(tx, directory_id, own, key)
     if table == GROUPS_TABLE:
         _move(tx, directory_id, "group_key, member_key", own, key, "told = 1", 0)
@@ -136,8 +136,8 @@ def members_by_login(tx: Tx, directory_id: int, group_key: bytes) -> set[bytes]:
 def rename_member(tx: Tx, directory_id: int, old: bytes, new: bytes, since: int | None = None) -> None:
     """Rename an entry in all rows where the entry is a member.
 
-    since: a time. Set it if another entry has the old or the new name. Rows of entries that were written at or after
-    this time then keep the old name.
+    since: a time in microseconds. Set it if another entry has the old or the new name. Rows of entries that were
+    written at or after this time then keep the old name.
     """
     tx.execute(
         "update directory_groups set digest = :none where directory_id = :dir and dn_key in (select group_key "

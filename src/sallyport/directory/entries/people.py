@@ -74,8 +74,8 @@ def put(tx: Tx, run: Run, new: NewPerson, revocations: Revocations, at: int, uni
 
 
 def index_added(tx: Tx, unindexed: Unindexed) -> None:
-    """Add people to the search index. Call this function before one of them is changed, and before the transaction
-    ends."""
+    """Add people to the search index. Call this function before one of these people is changed, and before the
+    transaction ends."""
     _SEARCH.add_all(tx, unindexed)
     unindexed.clear()
 
@@ -155,7 +155,7 @@ def attributes_of(tx: Tx, user_id: int) -> dict[str, list[str]]:
 
 
 def names_of(tx: Tx, user_id: int) -> list[str]:
-    """Return the folded names of a person, the login name first."""
+    """Return the case-folded names of a person, the login name first."""
     sql = "select name_key from directory_names where user_id = :id order by is_alias, name_key"
     return [str(row[0]) for row in tx.rows(sql, id=user_id)]
 

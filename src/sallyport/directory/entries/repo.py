@@ -137,7 +137,7 @@ def missing(tx: Tx, run: Run, table: str) -> Missing:
 
 
 def named_people(tx: Tx, group_id: int, directory_id: int) -> dict[int, list[str]]:
-    """Return the folded names of all people in a group and its nested groups, by person id."""
+    """Return the case-folded names of all people in a group and its nested groups, by person id."""
     sql = (
         f"{INSIDE}select n.user_id, n.name_key from ({_PEOPLE_INSIDE}) as people "
         "join directory_names n on n.user_id = people.id"
@@ -209,7 +209,7 @@ def principals(tx: Tx, domain_id: int, keys: Sequence[str]) -> list[Principal]:
 
 
 def inhabited(tx: Tx) -> frozenset[int]:
-    """Return the ids of the domains that have people of directories."""
+    """Return the ids of the domains that have people from directories."""
     sql = "select domain_id from counters where name = :name and value > 0"
     return frozenset(int(str(row[0])) for row in tx.rows(sql, name=USER_COUNT))
 

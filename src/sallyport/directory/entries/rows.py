@@ -58,7 +58,7 @@ class Table(Generic[RowT]):
         return found
 
     def mark(self, tx: Tx, run: Run, known: RowT) -> Counts:
-        """Mark a row as found by the import, without a change."""
+        """Mark an unchanged row as found by the import."""
         if run.marks and known.seen != run.job_id:
             tx.execute(f"update {self.name} set seen = :job where id = :id", job=run.job_id, id=known.id)  # noqa: S608
         return Counts(skipped=1)

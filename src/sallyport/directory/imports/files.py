@@ -109,7 +109,7 @@ class ImportFiles:
 
 
 class Uploads:
-    """The store of uploaded files (`web.upload.Keeper`)."""
+    """The store of uploaded files (implements `web.upload.Keeper`)."""
 
     def __init__(self, files: ImportFiles) -> None:
         self._files = files

@@ -2,9 +2,10 @@
 
 A job has three steps, and a restart continues with the step that was not completed:
 
-1. The source is stored in a file. It is an upload, an agent's run, or a directory that the service reads (`collect`).
-2. A child process prepares the file.
-3. The prepared lines are written, and the position is stored in the job's row.
+1. The entries are stored in a file. They come from an upload, an agent's run, or a directory that the service reads
+   (`collect`).
+2. A child process converts the file to a prepared file.
+3. The lines of the prepared file are written to the store. The position in the file is stored in the job's row.
 
 If the service stops while a job runs, the job keeps the state RUNNING in the store, and continues after the next start.
 

@@ -105,7 +105,7 @@ class Answers:
         return self._answer.entries
 
     def request(self, octets: bytes | bytearray) -> None:
-        """Prepare to receive the answer to a request. What is still missing of an earlier answer is dropped. octets:
+        """Prepare to receive the answer to a request. An earlier answer that is still incomplete is dropped. octets:
         the encoded request."""
         message = memoryview(octets)
         _, start, end = _element(message, _element(message, 0)[1])

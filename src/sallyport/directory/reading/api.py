@@ -72,8 +72,8 @@ class Pages:
     async def get(
         self, url: str, params: Mapping[str, str] | None = None, headers: Mapping[str, str] | None = None
     ) -> httpx.Response:
-        """Return the answer to a GET request if its status is 404, 410 or below 400. Raises ReadError,
-        ProviderError."""
+        """Send a GET request and return the answer. Raises ReadError or ProviderError if the status is 400 or more,
+        except for 404 and 410."""
         renew = False
         self._asked += 1
         if self._asked > MOST_PAGES:

@@ -61,7 +61,7 @@ class GraphSource:
 
 
 class GraphReader:
-    """A reader of tenants. Several readings may run at the same time."""
+    """A reader of Entra ID tenants. Several readings may run at the same time."""
 
     def __init__(self, http: HttpFactory) -> None:
         self._http = http

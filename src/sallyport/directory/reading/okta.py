@@ -6,7 +6,7 @@ The reader authenticates with an API token (SSWS), or as a service application w
 private_key_jwt, RFC 7523). Okta requires a key for scopes of its management API.
 
 A reading of changes requests all updates from shortly before the last known change. The updates include deactivated
-users. A deleted group is found only by the next complete reading.
+users. A deleted group is found only by the next full reading.
 """
 
 from __future__ import annotations
@@ -74,7 +74,7 @@ class OktaSource:
 
 
 class OktaReader:
-    """A reader of organizations. Several readings may run at the same time."""
+    """A reader of Okta organizations. Several readings may run at the same time."""
 
     def __init__(self, http: HttpFactory, clock: Clock) -> None:
         self._http = http
