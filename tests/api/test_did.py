@@ -141,7 +141,7 @@ def test_spellings_of_a_method(tenant: Tenant) -> None:
         ),
         ({"publicKeyJwk": {"kty": "oct"}}, (400, "the curve of the key is not supported")),
         ({"publicKeyJwk": "hunter2"}, (400, "invalid publicKeyJwk")),
-        ({}, (400, "walletUserId is needed, or publicKeyJwk")),
+        ({}, (400, "walletUserId or publicKeyJwk is needed")),
         ({"walletUserId": 10**9}, (404, "wallet not found")),
         ({"publicKeyJwk": JWK, "issuerId": 10**9}, (404, "issuer not found")),
         ({"publicKeyJwk": JWK, "issuerDid": "did:key:z"}, (404, "issuer not found")),

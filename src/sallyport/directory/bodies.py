@@ -85,7 +85,7 @@ class DirectoryGroup(Model):
 
     groupId: int = Field(description="Id of the group.")
     groupName: str = Field(description="Name of the group.")
-    dn: str = Field(description="Distinguished name; `id:` and an identifier in a cloud directory.")
+    dn: str = Field(description="Distinguished name; in a cloud directory, `id:` and the identifier.")
     memberCount: int = Field(description="Direct members: people and groups.")
     directoryName: str = Field(default="", description="Name of the group's directory.")
 
@@ -120,7 +120,7 @@ class DirectoryUser(Model):
     displayName: str = Field(description="Name for display; may be empty.")
     email: str = Field(description="Mail address; may be empty.")
     upn: str = Field(description="userPrincipalName of Active Directory or Entra ID; empty elsewhere.")
-    dn: str = Field(description="Distinguished name; `id:` and an identifier in a cloud directory.")
+    dn: str = Field(description="Distinguished name; in a cloud directory, `id:` and the identifier.")
     status: str = Field(description="State of the account in its directory: active, disabled, locked or expired.")
     source: str = Field(description="Kind of the directory: ldap, graph, okta, agent or ldif.")
     groups: list[str] = Field(description="Names of the groups that the person is a direct member of.")
@@ -204,7 +204,7 @@ class DirectoryEntry(Model):
     directoryId: int = Field(description="Id of the directory.")
     directoryName: str = Field(description="Name of the directory.")
     kind: DirectoryKind = Field(description="Kind of the directory.")
-    appUrl: str = Field(description="URL of the directory; LDAP may have several. Empty: none.")
+    appUrl: str = Field(description="URL of the directory, or several URLs for LDAP; may be empty.")
     accountName: str = Field(description="Account that reads the directory, unless bindDN or clientId is set.")
     settings: dict[str, str] = Field(
         description="Other settings, with the names of saveDirectoryConfig. Empty settings are left out."
@@ -313,7 +313,7 @@ class ImportStatus(ScopedIfGiven):
 class JobCounts(Model):
     """The numbers of entries in an import, by result."""
 
-    total: int = Field(description="Entries of the source; 0 until known.")
+    total: int = Field(description="Number of entries in the source; 0 until the number is known.")
     added: int = Field(description="Entries added.")
     updated: int = Field(description="Entries changed.")
     removed: int = Field(description="Entries removed.")
@@ -345,8 +345,8 @@ class JobEntry(Model):
         "continues the import."
     )
     createdAt: str = Field(description="Time of the request, ISO 8601.")
-    startedAt: str = Field(description="Time of the start, ISO 8601; empty before.")
-    endedAt: str = Field(description="Time of the end, ISO 8601; empty before.")
+    startedAt: str = Field(description="Time of the start, ISO 8601; empty before the start.")
+    endedAt: str = Field(description="Time of the end, ISO 8601; empty before the end.")
 
 
 class JobList(Model):

@@ -136,7 +136,7 @@ def sync(line: CommandLine, *, name: str, domain: str, full: bool, wait: bool) -
 @click.option("--every", type=int, default=0, help="Minutes from one reading to the next.")
 @click.option("--at", "times", multiple=True, metavar="HH:MM", help="Time of the day, HH:MM; repeatable.")
 @click.option("--zone", default="UTC", show_default=True, help="The time zone of --at.")
-@click.option("--full-every", type=int, default=24, show_default=True, help="Every n-th reading is complete.")
+@click.option("--full-every", type=int, default=24, show_default=True, help="Make every n-th reading a full reading.")
 @click.option("--off", is_flag=True, help="Read the directory on request only.")
 @json_form
 @click.pass_obj
@@ -206,7 +206,7 @@ def confirm(line: CommandLine, *, job: int, wait: bool) -> None:
 @domain
 @click.argument("fields", nargs=-1, metavar="[FIELD=ATTRIBUTE]...")
 @click.option("--group", default="", help="Only for the people of this group.")
-@click.option("--apply", is_flag=True, help="Apply the mapping to the known people now.")
+@click.option("--apply", is_flag=True, help="Apply the mapping to the stored people now.")
 @click.pass_obj
 def mapping(line: CommandLine, *, name: str, domain: str, fields: tuple[str, ...], group: str, apply: bool) -> None:
     """Map attributes to fields, such as email=mail; without FIELD=ATTRIBUTE, show the mapping."""

@@ -32,7 +32,7 @@ _TYPE: Final = re.compile(r" *(?:[oO][iI][dD]\.)?([A-Za-z][A-Za-z0-9-]*|[0-9]+(?
 _HEX: Final = re.compile(r"#((?:[0-9A-Fa-f]{2})+)")
 _QUOTED: Final = re.compile(r'"((?:[^"\\]|\\.)*)"', re.DOTALL)
 _PLAIN: Final = re.compile(r'((?:[^,;+"\\<>\0]|\\.)*)', re.DOTALL)
-# Most names have this form: ASCII without escapes and with single spaces. For these names, parsing is ten times as fast.
+# Most names have this form: ASCII without escapes and with single spaces. For them, parsing is ten times as fast.
 _WORD: Final = (
     r"[!$-*.-:?-\[\]-~-]+"  # printable ASCII except space and the characters that may need an escape: "#+,;<=>\
 )

@@ -165,7 +165,7 @@ class LdifParser:
     def _name(self, place: int, name: bytes) -> str:
         found = _NAME.fullmatch(name)
         if found is None:
-            _fail(place, "no name of an attribute")
+            _fail(place, "the name of the attribute is missing or not valid")
         if len(self._names) >= _MOST_NAMES:
             self._names.clear()
         known = self._names[name] = attribute_key(name.decode("ascii"))
@@ -268,7 +268,7 @@ def _steps(lines: Sequence[_Line]) -> Iterator[tuple[Step, str, tuple[bytes, ...
             _fail(place, "expected add, delete or replace")
         name = _NAME.fullmatch(attribute.strip())
         if name is None:
-            _fail(place, "no name of an attribute")
+            _fail(place, "the name of the attribute is missing or not valid")
         wanted, values = attribute_key(name[0].decode("ascii")), list[bytes]()
         at += 1
         while at < len(lines) and lines[at][1] != "-":

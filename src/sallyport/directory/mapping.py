@@ -32,7 +32,7 @@ MOST_TAKEN: Final = 10
 """Maximum number of attributes of one field."""
 MOST_MAPPED: Final = 200
 """Maximum number of attributes in all mappings of a directory and its groups. With the attributes that are always read,
-an entry then stays below 256 attributes, the limit in `reading/answers.py`."""
+an entry then has at most 256 attributes, the limit in `reading/answers.py`."""
 LONGEST: Final = 255
 """Maximum length of a username, an address and a display name, in characters. Other fields may be ten times as long."""
 _SHOWN: Final = ("displayname", "cn", "gecos", "name")

@@ -99,7 +99,7 @@ class CredentialEntry(Model):
     issuerDid: str = Field(description="DID of the issuer.")
     holderDid: str = Field(description="DID of the holder.")
     epmUsername: str = Field(
-        description="Name of the user whom the credential admits, from the claim epmUsername; may be empty."
+        description="Name of the user who may log in with the credential (claim epmUsername); may be empty."
     )
 
 

@@ -35,7 +35,7 @@ BITS: Final = 131_072
 MOST: Final = BITS // 2
 FRESH: Final = 3600 * SECOND
 LIFETIME: Final = 86_400 * SECOND
-"""Validity of a signed list. It is short, so that nobody can present an old list for long."""
+"""Validity of a signed list. It is short, so that an old list is not accepted for long."""
 MAX_CACHED: Final = 64
 
 

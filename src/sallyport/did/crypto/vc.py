@@ -70,7 +70,7 @@ def verify(token: Token, issuer: Document, now: int) -> Credential:
         raise CredentialError("a credential must have one subject")
     for claim, said in (("sub", subject.get("id")), ("jti", document.get("id"))):
         if said is not None and payload.get(claim) != said:
-            raise CredentialError(f"{claim} is not what the credential says", "claims")
+            raise CredentialError(f"{claim} differs from the credential", "claims")
     valid_from = _moment(payload, "nbf", document.get("issuanceDate"))
     expires_at = _moment(payload, "exp", document.get("expirationDate"))
     if valid_from is None:
@@ -148,7 +148,7 @@ def _moment(payload: dict[str, JSON], claim: str, stated: JSON) -> int | None:
     if not isinstance(value, int | float) or isinstance(value, bool) or abs(value) > 1 << 40:
         raise CredentialError(f"{claim} is not a time", "claims")
     if stated is not None and _seconds(stated) != value:
-        raise CredentialError(f"{claim} is not what the credential says", "claims")
+        raise CredentialError(f"{claim} differs from the credential", "claims")
     return int(value * SECOND)
 
 

@@ -63,7 +63,9 @@ class CreateIssuerDid(OfDomain):
 
     method: MethodName = Field(description="DID method. This service publishes the document of a did:web.")
     name: Text = Field(default="", description="Name of the DID in lists and searches.")
-    description: Annotated[PlainText, Field(max_length=4096)] = Field(default="", description="Remark for the reader.")
+    description: Annotated[PlainText, Field(max_length=4096)] = Field(
+        default="", description="Text that describes the DID."
+    )
     keyType: CurveName = Field(default=ED25519.name, description="Curve of the key.")
 
 
@@ -157,7 +159,7 @@ class _Described(Model):
     name: str = Field(description="Name of the DID.")
     issuerName: str = Field(description="Name of the issuer, or of the holder's issuer; may be empty.")
     credentialIssued: int = Field(description="Number of credentials that the issuer has issued.")
-    desc: str = Field(description="Remark for the reader.")
+    desc: str = Field(description="Text that describes the DID.")
     method: str = Field(description="DID method: key, jwk or web.")
     issuerId: int = Field(description="Id of the issuer, or of the holder's issuer; 0: none.")
     walletUserId: int = Field(description="Id of the wallet user that has the DID; 0: none.")

@@ -70,7 +70,7 @@ class Dids:
         private = PrivateKey.new(CURVES[new.curve]) if jwk is None else None
         key = _key(jwk) if private is None else private.public
         if private is not None and not wallet_id:
-            raise Invalid.about("walletUserId is needed, or publicKeyJwk", "walletUserId")
+            raise Invalid.about("walletUserId or publicKeyJwk is needed", "walletUserId")
         did, method_id = self._named(new.method, key)
 
         def work(tx: Tx) -> Record:

@@ -33,7 +33,7 @@ class IssuePR(ScopedIfGiven):
     walletUrl: LongText = Field(
         default="", description="URL of the wallet, as information. The service does not connect to it."
     )
-    endpoint: Name = Field(description="Name or id of the instance or group that access is asked for.")
+    endpoint: Name = Field(description="Name or id of the instance or group to which the user wants access.")
     groupop: Annotated[Text, BeforeValidator(_operation)] = Field(
         default="",
         validation_alias=AliasChoices("groupop", "grouop"),
@@ -48,7 +48,7 @@ class IssuePR(ScopedIfGiven):
     @model_validator(mode="after")
     def _has_a_holder(self) -> "IssuePR":
         if not self.of_group and not self.holderDid:
-            raise unfit_because("holderDid is needed, or groupop", "holderDid")
+            raise unfit_because("holderDid or groupop is needed", "holderDid")
         return self
 
 
@@ -86,7 +86,9 @@ class PolledPR(Model):
     nonce: str = Field(description="Value for nonce in a VP-JWT, or for challenge in a proof.")
     verifierDid: str = Field(description="Value for aud in a VP-JWT, or for domain in a proof.")
     purpose: str = Field(description="Reason of the request, shown to the wallet's user.")
-    endpoint: str = Field(description="Name of the instance or group that access is asked for; empty for a login.")
+    endpoint: str = Field(
+        description="Name of the instance or group to which the user wants access; empty for a login."
+    )
     expiresAt: str = Field(description="End of the request, ISO 8601.")
     pending: int = Field(description="Number of open requests of the wallet, including this request.")
 
@@ -109,7 +111,7 @@ class SubmitPresentation(ScopedIfGiven):
     @model_validator(mode="after")
     def _has_an_answer(self) -> "SubmitPresentation":
         if not self.decline and not self.presentation:
-            raise unfit_because("presentation is needed, or decline", "presentation")
+            raise unfit_because("presentation or decline is needed", "presentation")
         return self
 
 

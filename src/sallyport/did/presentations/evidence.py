@@ -82,7 +82,7 @@ def _of_token(text: str, binding: Binding, now: int) -> ShownCredential:
         jws.parse(text), binding.holder, audience=binding.audience, nonce=binding.nonce, now=now
     )
     if len(shown) > 1:
-        raise CredentialError("one credential is asked for")
+        raise CredentialError("a presentation must contain exactly one credential")
     return ShownCredential(shown[0])
 
 
@@ -109,7 +109,7 @@ def _credential_in(document: dict[str, JSON], binding: Binding) -> ShownCredenti
         raise CredentialError("the presentation belongs to another holder", "holder")
     listed = as_list(document.get("verifiableCredential"))
     if len(listed) != 1:
-        raise CredentialError("one credential is asked for")
+        raise CredentialError("a presentation must contain exactly one credential")
     (credential,) = listed
     if isinstance(credential, str):
         return ShownCredential(credential)

@@ -84,7 +84,7 @@ class WalletEntry(Model):
 
     walletId: int = Field(description="Id of the wallet.")
     userId: int = Field(description="Id of the wallet user: the same as walletId.")
-    walletUrl: str = Field(description="URL of the wallet, for the reader.")
+    walletUrl: str = Field(description="URL of the wallet, as information.")
     status: str = Field(description="Always Registered.")
     username: str = Field(description="Name of the wallet's user.")
     emailAddress: str = Field(description="E-mail address of the wallet's user.")

@@ -26,7 +26,7 @@ REMAPPED_AT_ONCE: Final = 32
 GROUPS_AT_ONCE: Final = 50
 REVOKED_AT_ONCE: Final = 50
 Names = Mapping[str, list[str]]
-"""The folded names of people, by person id."""
+"""The case-folded names of people, by person id."""
 
 _PersonMapping = tuple[int, FieldMapping]
 
