@@ -363,8 +363,8 @@ class Jobs:
             found = await self._store.search(partial(entries.missing, run=run, table=table))
             if found.missing >= FEW_REMOVALS and 2 * found.missing > found.known:
                 return (
-                    f"nothing was removed: {found.missing:,} of the {found.known:,} {kind} in the store are missing in the "
-                    "directory. Check the base DN, the filter and the rights of the account. If the entries are really "
+                    f"nothing was removed: {found.missing:,} of the {found.known:,} {kind} in the store are missing in "
+                    "the directory. Check the base DN, the filter and the rights of the account. If the entries are really "
                     f"gone, confirm import {job.id}"
                 )
         return ""
