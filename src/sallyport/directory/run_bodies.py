@@ -109,7 +109,7 @@ class PersonEntry(Body):
 
 
 class GroupEntry(Body):
-    """A group. With `continued`, the entry has further members of the group in the entry before it."""
+    """A group. With `continued`, the entry has further members of the preceding group."""
 
     kind: Literal["group"] = Field(description=_KIND)
     externalId: ExternalId

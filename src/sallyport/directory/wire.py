@@ -67,8 +67,8 @@ def to_wire(entry: Entry) -> Iterator[Wire]:
 
 
 def from_wire(wire: Wire) -> tuple[Entry, bool]:
-    """Return the entry in a JSON object. Return also whether the entry has further members of the group in the
-    object before it."""
+    """Return (entry, continued) for a JSON object. continued: whether the entry has further members of the preceding
+    group."""
     kind = _KINDS[str(wire["kind"])]
     fields = {name: wire[_FIELDS.get(name, name)] for name in kind.__dataclass_fields__}
     for name in ("aliases", "member_of", "members"):

@@ -129,7 +129,7 @@ def _check_bounds(schema: dict[str, JSON]) -> None:
 
 
 def _check_part(schema: JSON, *, root: bool = False) -> None:
-    """Raise Invalid if the cost of a part of the schema has no bound. Everything that looks like a keyword is
+    """Raise Invalid if the cost of a part of the schema cannot be limited. Everything that looks like a keyword is
     treated as a keyword, even in plain data."""
     for each in _inner(schema):
         _check_part(each)

@@ -75,7 +75,7 @@ class Budget:
         self._steps = MAX_STEPS
 
     def validator(self, dialect: type[Validator]) -> type[Validator]:
-        """Return the validator class of a dialect whose keywords are charged to this budget."""
+        """Return a validator class for a dialect. Its keywords are charged to this budget."""
         ours: dict[str, _Keyword] = {
             "anyOf": _any_of,
             "oneOf": _one_of,

@@ -243,7 +243,7 @@ def take(tx: Tx, list_id: int) -> None:
 
 
 def bits(tx: Tx, list_id: int) -> bytes:
-    """Return the bits of a list, eight in an octet."""
+    """Return the bits of a list, eight bits in each octet."""
     return tx.value(bytes, "select bits from status_lists where id = :id", id=list_id) or b""
 
 

@@ -110,8 +110,8 @@ class UserCredentials:
         return tx.value(int, sql, d=domain_id, uuid=credential_id)
 
     def unlink(self, tx: Tx, user_ids: Sequence[int]) -> int:
-        """Remove up to SLICE wallets or credentials from endpoint users, before the users are deleted. Return the
-        number of removed assignments."""
+        """Remove up to SLICE wallets or credentials from endpoint users that will be deleted. Return the number of
+        removed assignments."""
         condition, ids = f"user_id in {LISTED}", listed(user_ids)
         return delete_slice(tx, "endpoint_user_wallets", "user_id, wallet_id", condition, ids=ids) or delete_slice(
             tx, "endpoint_user_credentials", "user_id, credential_id", condition, ids=ids

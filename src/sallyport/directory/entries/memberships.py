@@ -1,11 +1,11 @@
 """The SQL of memberships. Entries are identified by the keys of their names (`imports.lines`).
 
-A row belongs to the entry that states the membership: a group that names a member (told = 0), or a member that names
-its group (told = 1). Only that entry can withdraw it.
+A row belongs to the entry that states the membership: a group that lists a member (told = 0), or a member that lists
+its group (told = 1). Only this entry can withdraw the membership.
 
-When an entry is renamed, the rows that other entries state about it are renamed too, because most directories rename
-their own links. Some directories do not rename their links. So the digests of the groups that name the entry are
-cleared, and the next reading compares the members of these groups again.
+When an entry is renamed, its name is also changed in the rows of other entries, because most directories change such
+links themselves. Some directories do not. So the digests of the groups that list the entry are cleared, and the next
+reading compares the members of these groups again.
 """
 
 from collections.abc import Iterable, Sequence
@@ -24,7 +24,7 @@ _DELETE: Final = (
 
 
 def set_groups(tx: Tx, directory_id: int, member_key: bytes, group_keys: Iterable[bytes]) -> None:
-    """Replace the groups that a member's own entry names."""
+    """Replace the groups that a member's entry lists."""
     before = set(stated_by(tx, directory_id, member_key))
     after = set(group_keys)
     for key in before - after:
@@ -38,7 +38,7 @@ def set_groups(tx: Tx, directory_id: int, member_key: bytes, group_keys: Iterabl
 
 
 def stated_by(tx: Tx, directory_id: int, member_key: bytes) -> list[bytes]:
-    """Return the groups that a member's own entry names, sorted by key."""
+    """Return the keys of the groups that a member's entry lists, in ascending order."""
     sql = (
         "select group_key from directory_members where directory_id = :dir and member_key = :m and told = 1 "
         "order by group_key"
@@ -47,13 +47,13 @@ def stated_by(tx: Tx, directory_id: int, member_key: bytes) -> list[bytes]:
 
 
 def stated_members(tx: Tx, directory_id: int, group_key: bytes) -> set[bytes]:
-    """Return the members that a group's own entry names."""
+    """Return the keys of the members that a group's entry lists."""
     sql = "select member_key from directory_members where directory_id = :dir and group_key = :g and told = 0"
     return {_key(row) for row in tx.rows(sql, dir=directory_id, g=group_key)}
 
 
 def are_many(tx: Tx, directory_id: int, group_key: bytes, most: int) -> bool:
-    """Return whether a group's own entry names more than `most` members."""
+    """Return whether a group's entry lists more than `most` members."""
     sql = (
         "select count(*) from (select 1 from directory_members where directory_id = :dir and group_key = :g "
         "and told = 0 limit :some) as found"
@@ -62,25 +62,26 @@ def are_many(tx: Tx, directory_id: int, group_key: bytes, most: int) -> bool:
 
 
 def add_members(tx: Tx, directory_id: int, group_key: bytes, member_keys: Sequence[bytes]) -> None:
-    """Add members that a group's own entry names."""
+    """Add members to the members that a group's entry lists."""
     rows = [(directory_id, key, group_key, BY_GROUP) for key in member_keys]
     tx.insert("directory_members", _COLUMNS, rows, on_conflict="on conflict do nothing")
 
 
 def take_members(tx: Tx, directory_id: int, group_key: bytes, member_keys: Iterable[bytes]) -> None:
-    """Delete members that a group's own entry no longer names."""
+    """Delete members that a group's entry no longer lists."""
     for key in member_keys:
         tx.execute(_DELETE, dir=directory_id, m=key, g=group_key, told=BY_GROUP)
 
 
 def forget_member(tx: Tx, directory_id: int, member_key: bytes) -> None:
-    """Delete the memberships that a removed member's own entry named."""
+    """Delete the memberships that a removed member's entry has listed."""
     sql = "delete from directory_members where directory_id = :dir and member_key = :m and told = 1"
     tx.execute(sql, dir=directory_id, m=member_key)
 
 
 def forget_group(tx: Tx, directory_id: int, group_key: bytes, most: int) -> bool:
-    """Delete at most `most` members that a removed group's own entry named. Return False if some members may remain."""
+    """Delete at most `most` members that a removed group's entry has listed. Return False if some members may
+    remain."""
     sql = (
         "select member_key from directory_members where directory_id = :dir and group_key = :g and told = 0 limit :most"
     )
@@ -125,7 +126,8 @@ def restore_key(tx: Tx, table: str, directory_id: int, own: bytes, key: bytes) -
 
 
 def members_by_login(tx: Tx, directory_id: int, group_key: bytes) -> set[bytes]:
-    """Return the members that a group's own entry names by login name. Login names without a person are left out."""
+    """Return the keys of the members that a group's entry lists by login name. Login names without a person are left
+    out."""
     sql = (
         "select m.member_key from directory_members m join directory_users u on u.directory_id = m.directory_id and "
         "u.uid_key = m.member_key where m.directory_id = :dir and m.group_key = :g and m.told = 0"

@@ -219,7 +219,7 @@ def inhabited(tx: Tx) -> frozenset[int]:
 
 @dataclass(frozen=True, slots=True)
 class Counted:
-    """A group with the stored number of its members, and the number that it has now."""
+    """A group with its stored number of members and its current number of members."""
 
     id: int
     members: int

@@ -158,8 +158,8 @@ class Jobs:
             await self._clean_up(job.id)
 
     async def confirm(self, job: Job) -> None:
-        """Continue a job that stopped before its removals. Raises Conflict if the job does not wait for a confirmation,
-        or if too many jobs are waiting."""
+        """Continue a job that has stopped because it would remove most of a directory. Raises Conflict if the job
+        does not wait for a confirmation, or if too many jobs are waiting."""
 
         def work(tx: Tx) -> None:
             if repo.open_jobs(tx, job.domain_id) >= MOST_WAITING:
@@ -364,8 +364,8 @@ class Jobs:
             if found.missing >= FEW_REMOVALS and 2 * found.missing > found.known:
                 return (
                     f"nothing was removed: {found.missing:,} of the {found.known:,} {kind} in the store are missing in "
-                    "the directory. Check the base DN, the filter and the rights of the account. If the entries are really "
-                    f"gone, confirm import {job.id}"
+                    "the directory. Check the base DN, the filter and the rights of the account. If the entries are "
+                    f"really gone, confirm import {job.id}"
                 )
         return ""
 

@@ -341,8 +341,8 @@ class _Reading:
         return known
 
     def _noted_place(self, raw: Raw, kind: Kind) -> int:
-        """Return the place of an entry's last change. Also remember the highest place of all entries as the next
-        cursor."""
+        """Return the place (`search.Kind`) of an entry's last change. Also remember the highest place of all entries
+        as the next cursor."""
         place = kind.place_of(next(iter(raw.attributes.get(kind.stamp.lower(), ())), b""))
         self._place = max(self._place, place)
         return place
