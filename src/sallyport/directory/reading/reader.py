@@ -324,7 +324,8 @@ class _Reading:
         return then(entry) if isinstance(entry, Person) else entry
 
     def _with_own_groups(self, person: Person) -> Person:
-        """Return a person with the primary group. Memberships in groups whose own entries are read are left out."""
+        """Return a person with the primary group. Memberships in groups of this reading are left out, because the
+        entries of these groups give them."""
         own = tuple(dn for dn in person.member_of if not self._has_been_read(dn))
         return with_primary_group(replace(person, member_of=own), self._groups)
 
