@@ -135,10 +135,13 @@ def test_spellings_of_a_method(tenant: Tenant) -> None:
 @pytest.mark.parametrize(
     ("fields", "refusal"),
     [
-        ({"publicKeyJwk": {**JWK, "d": "hunter2"}}, (400, "a private key was sent: use another one from now on")),
-        ({"publicKeyJwk": {"kty": "oct"}}, (400, "the key is of no curve that is known here")),
+        (
+            {"publicKeyJwk": {**JWK, "d": "hunter2"}},
+            (400, "a private key was sent: replace this key, and send only the public key"),
+        ),
+        ({"publicKeyJwk": {"kty": "oct"}}, (400, "the curve of the key is not supported")),
         ({"publicKeyJwk": "hunter2"}, (400, "invalid publicKeyJwk")),
-        ({}, (400, "walletUserId is needed, or publicKeyJwk")),
+        ({}, (400, "walletUserId or publicKeyJwk is needed")),
         ({"walletUserId": 10**9}, (404, "wallet not found")),
         ({"publicKeyJwk": JWK, "issuerId": 10**9}, (404, "issuer not found")),
         ({"publicKeyJwk": JWK, "issuerDid": "did:key:z"}, (404, "issuer not found")),

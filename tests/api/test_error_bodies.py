@@ -147,7 +147,7 @@ def test_a_broken_schema(holder: Holder) -> None:
     schema = {"type": "object", "properties": {"zq7marker": {"type": "zq7marker"}}}
     body = {"author": holder.issuer, "name": "n", "schema": schema}
     found = errors(holder.tenant, "/api/v1/schema/createSchema", json=body)
-    assert found == {"schema": "it breaks the rules of its draft at /properties/*/type"}
+    assert found == {"schema": "the schema breaks the rules of its draft at /properties/*/type"}
 
 
 @pytest.mark.parametrize("fields", [{"domainName": "ZQ7marker"}, {"domainName": "new", "realms": ["zq7marker"]}])

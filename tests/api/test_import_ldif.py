@@ -105,13 +105,13 @@ def test_a_file_is_imported_and_deleted(tenant: Tenant) -> None:
         (LDIF + "\ndn: uid=x\nno colon\n", "line 19: no `name: value`"),
         (LDIF + "\ndn: uid=x\nmail:: !!!\n", "line 19: wrong base64"),
         (LDIF + "\ndn: uid=x\nmail:< file:///etc/passwd\n", "line 19: the value is in a file or at a URL"),
-        (LDIF + "\ndn: uid=x\nmail: a\0b\n", "line 19: a NUL"),
-        (LDIF + "\ndn: uid=x\ncn: " + "x" * 10 * MIB + "\n", "line 19: longer than 4 MiB"),
+        (LDIF + "\ndn: uid=x\nmail: a\0b\n", "line 19: a value with a NUL"),
+        (LDIF + "\ndn: uid=x\ncn: " + "x" * 10 * MIB + "\n", "line 19: the line is longer than 4 MiB"),
         (LDIF + "\ndn: uid=x\ncn: " + "x\n y" * 6 * MIB, "line 18: the entry that begins here is larger"),
-        (LDIF + "\nuid: x\n", "line 18: a record begins with `dn:`"),
-        (LDIF + "\ndn: uid=x\nchangetype: hunter2\n", "line 19: changetype is"),
+        (LDIF + "\nuid: x\n", "line 18: a record must begin with `dn:`"),
+        (LDIF + "\ndn: uid=x\nchangetype: hunter2\n", "line 19: changetype must be"),
         (LDIF.encode() + b"\ndn: uid=\xff\ncn: x\n", "line 18: not UTF-8"),
-        ("version: 2\n", "line 1: the version is 1"),
+        ("version: 2\n", "line 1: the version must be 1"),
         (b"PK\x03\x04" + bytes(1000), "line 1: "),
     ],
     ids=range(11),
@@ -134,7 +134,7 @@ def test_a_directory_of_its_own(tenant: Tenant) -> None:
     bad = "dn: ou=x,dc=x\nobjectClass: person\n"
     kept = imported(tenant, bad, directoryName="hq", complete="yes")
     assert (kept["counts"]["failed"], kept["counts"]["removed"]) == (1, 0)
-    assert kept["errors"] == [{"where": "line 1: ou=x,dc=x", "message": "it has no name"}]
+    assert kept["errors"] == [{"where": "line 1: ou=x,dc=x", "message": "the entry has no name"}]
 
 
 def test_an_upload_needs_scope_and_role(tenant: Tenant) -> None:

@@ -142,7 +142,7 @@ def test_a_credential_document_with_proof(holder: Holder, server: str) -> None:
     replayed = {**document, "proof": issuers}
     assert tenant.refused(SUBMIT, token=holder.token, **body, presentation=replayed) == (
         400,
-        "a presentation has one proof of its holder",
+        "a presentation must have one proof of its holder",
     )
     both = {**document, "proof": [issuers, secured["proof"]]}
     assert tenant.ask(SUBMIT, token=holder.token, **body, presentation=both)["message"] == "presentation accepted"

@@ -21,7 +21,7 @@ def test_the_answer_of_a_registration(tenant: Tenant) -> None:
     assert named <= set(first) and (first["code"], first["status"]) == (200, "Success")
     assert tenant.refused(REGISTER, **{**body, "emailAddress": "ANN@corp.example"}) == (
         409,
-        "the domain has a wallet of that e-mail address: resetWallet replaces a lost walletKey",
+        "the domain already has a wallet with this e-mail address; to replace a lost walletKey, use resetWallet",
     )
     assert tenant.refused(LIST, token=first["token"], domainId=tenant.domain) == (403, "role not allowed")
 

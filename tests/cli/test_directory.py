@@ -130,7 +130,7 @@ def test_directories_of_agents_and_files_are_added_without_a_check(service: Serv
         refused = service.cli("directory", "check", f"the {kind}", "--domain", "unread")
         assert (
             refused.returncode == 1
-            and "the service reads directories of the kinds ldap, graph and okta" in refused.stderr
+            and "the service reads only directories of the kinds ldap, graph and okta" in refused.stderr
         )
     service.ok("directory", "set", "the ldif", "--domain", "unread", "--account", "x")
     kinds = [each["kind"] for each in json.loads(service.ok("directory", "list", "--domain", "unread", "--json"))]
@@ -141,8 +141,8 @@ def test_directories_of_agents_and_files_are_added_without_a_check(service: Serv
     ("words", "status", "message"),
     [
         (("add", "x"), 2, "--url is missing: give it, or --kind agent, or --kind ldif"),
-        (("add", "x", "--url", "ldap://h", "--bind-password", "hunter2"), 2, "--api-token take - only"),
-        (("add", "x", "--url", "ldap://h", "--api-token", "-", "--secret-file", "f"), 2, "--secret-file excludes"),
+        (("add", "x", "--url", "ldap://h", "--bind-password", "hunter2"), 2, "give - for --bind-password"),
+        (("add", "x", "--url", "ldap://h", "--api-token", "-", "--secret-file", "f"), 2, "give either --secret-file"),
         (("add", "x", "--url", "ldap://h", "--client-secret", "-"), 2, "the secret is empty"),
         (("add", "x", "--url", "ldap://h", "--secret-file", "/nowhere"), 1, "/nowhere: No such file"),
         (("add", "x", "--url", "ldap://h", "--ca-certificate", "/proc/self/mem"), 1, "/proc/self/mem"),

@@ -85,7 +85,7 @@ async def test_a_renaming_to_a_taken_name_is_an_error(areas: Areas) -> None:
     taken += renamed("cn=ops,dc=x", "ou=rest") + renamed(DN.format("ann"), "cn=vpn")
     for _ in range(2):
         job = await imported(areas, everybody + taken + renamed(DN.format("ben"), "UID=Ben", "ou=People,dc=x"))
-        assert job.failed == 4 and job.errors.count("an entry of that name exists") == 4
+        assert job.failed == 4 and job.errors.count("another entry has the new name") == 4
         assert [name.lower() for name in await names(areas)] == ["ann", "ben"] and set(await members(areas)) == {
             "ops",
             "vpn",
@@ -133,7 +133,7 @@ async def test_an_impossible_renaming_of_a_unit_is_refused(areas: Areas) -> None
     ways = change.format("staff", "dc=x") + change.format("a", "OU=People,dc=x") + change.format("People", "x")
     job = await imported(areas, ways + person("ben", ou="Team") + change.format("Team", "dc=x"))
     assert counts(job) == (5, 1, 2, 0, 0, 4)
-    for what in ("an entry of that name exists", "a unit cannot be moved into itself", "not a distinguished name"):
+    for what in ("another entry has the new name", "a unit cannot be moved into itself", "not a distinguished name"):
         assert what in job.errors
     assert [*await ids_by_dn(areas, "directory_users")] == [
         "uid=ann,ou=Team,dc=x",

@@ -227,7 +227,7 @@ async def test_a_reading_without_people_removes_no_people(areas: Areas, reader: 
     await synced(areas)
     reader.people = []
     job = await synced(areas, full=True)
-    assert (job.state, job.removed, job.message) == ("DONE", 0, "nothing was removed, since the source has no people")
+    assert (job.state, job.removed, job.message) == ("DONE", 0, "nothing was removed, because the source has no people")
     assert await names(areas) == ["ann"]
 
 

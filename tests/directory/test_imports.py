@@ -221,7 +221,7 @@ async def test_a_file_without_people_removes_no_people(areas: Areas) -> None:
     await imported(areas, person("ann") + group("ops"))
     for without_people in ("", group("vpn")):
         job = await imported(areas, without_people, complete=True)
-        assert (job.removed, job.message) == (0, "nothing was removed, since the source has no people")
+        assert (job.removed, job.message) == (0, "nothing was removed, because the source has no people")
     assert await names(areas) == ["ann"]
 
 

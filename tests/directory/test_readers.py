@@ -60,7 +60,7 @@ def test_ldap_settings_are_read() -> None:
         (source("ldaps://dc1", baseDN="dc=x", filter="(&(uid=*)"), "filter"),
         (source("ldaps://dc1", baseDN="dc=x", caCertificate="hunter2"), "caCertificate"),
         (source("ldaps://dc1", "ann", None, baseDN="dc=x"), "no bindPassword"),
-        (source("ldap://dc1", "ann", baseDN="dc=x"), "in clear"),
+        (source("ldap://dc1", "ann", baseDN="dc=x"), "unencrypted"),
     ],
 )
 def test_wrong_ldap_settings_are_reported(given: Source, why: str) -> None:
@@ -155,7 +155,7 @@ async def test_a_cloud_directory_is_read_into_users(areas: Areas) -> None:
         job = await over(areas, await directories.sync(areas.domain, "entra"))
         assert (job.state, job.message) == (
             "FAILED",
-            "the login of the application is refused: check tenant, clientId and clientSecret",
+            "Entra ID refuses the application: check tenant, clientId and clientSecret",
         )
         assert (await directories.users(stretch, "", cloud=True))[1] == 2
         domain, counted = str(areas.domain), areas.registry.get_sample_value

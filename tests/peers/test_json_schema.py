@@ -23,13 +23,11 @@ pytestmark = [
     pytest.mark.skipif(not SUITE.is_dir(), reason="the JSON Schema Test Suite is not installed"),
 ]
 
-NO_OBJECT = "it is no object"
+NO_OBJECT = "the schema must be an object"
 ELSEWHERE = "a reference must be `#` or a JSON pointer `#/...`"
 OWN_ID = "$id is allowed only at the top level of the schema"
-UNEVALUATED = (
-    "it has unevaluatedItems or unevaluatedProperties beside references, dependentSchemas or patternProperties"
-)
-OTHER_DRAFT = "its $schema is draft-07 or 2020-12"
+UNEVALUATED = "unevaluatedItems and unevaluatedProperties exclude references, dependentSchemas and patternProperties"
+OTHER_DRAFT = "$schema must be draft-07 or 2020-12"
 
 
 def standing(schema: JSON, value: JSON) -> str:

@@ -255,7 +255,7 @@ async def test_a_server_with_small_pages_is_read(tmp_path: Path, authority: Auth
         ({"base": f"ou=nowhere,{BASE}"}, "has no entry of the base's name"),
         ({"accounts": "(uid=nobody)"}, "shows no account"),
         ({"servers": (Server("ldap://127.0.0.1:1", start_tls=False),)}, "no connection"),
-        ({"servers": ()}, "no server is set"),
+        ({"servers": ()}, "the directory has no server"),
     ],
 )
 async def test_each_mistake_has_its_error(directory: Slapd, change: dict[str, object], why: str) -> None:

@@ -2,7 +2,7 @@
 
 crypto         the formats of keys, DIDs, tokens and proofs, without input and output
 dids           issuers and holders, and the keys that the service stores
-credentials    credentials, their schemas and status lists
+credentials    credentials, their schemas and their status lists
 wallets        the wallets of holders, and the credentials of endpoint users
 presentations  requests for a credential and the answers to them; the wallet as second factor
 holder         `sallyport wallet`: a wallet that uses only the HTTP API of the service

@@ -1,4 +1,4 @@
-"""Create all services of decentralized identity over a store."""
+"""Create all services of decentralized identity."""
 
 from collections.abc import Callable, Collection
 
@@ -22,11 +22,11 @@ from sallyport.store.vault import Vault
 
 
 class DidArea:
-    """The services of decentralized identity. users: the credentials of endpoint users. prompts: the wallet as second
-    factor of a login.
+    """The services of decentralized identity. users: the credentials of endpoint users. prompts: the wallet as
+    second factor of a login.
 
-    base: returns the base URL of the service's own DIDs, schemas and lists. hosts: the hosts from which the service may
-    request foreign did:web documents.
+    base: a function that returns the base URL of the service's own DIDs, schemas and status lists. hosts: the hosts
+    from which the service may request foreign did:web documents.
     """
 
     def __init__(

@@ -41,10 +41,10 @@ def did() -> None:
     show_default=True,
     help="Kind of the signing key.",
 )
-@click.option("--description", default="", help="Remark for the reader, such as the purpose of the issuer.")
+@click.option("--description", default="", help="Description, such as the purpose of the issuer.")
 @click.pass_obj
 def create(line: CommandLine, *, name: str, domain: str, method: str, key_type: str, description: str) -> None:
-    """Create an issuer, whose key never leaves the service; print its DID."""
+    """Create an issuer and print its DID. The private key never leaves the service."""
     if not name.strip():
         raise click.BadParameter(
             f'"{name}" is not understood; give a name of at least one character', param_hint="NAME"
@@ -68,7 +68,7 @@ def list_dids(line: CommandLine, *, domain: str, form: Form | None) -> None:
 @_domain
 @click.pass_obj
 def rotate(line: CommandLine, *, identifier: str, domain: str) -> None:
-    """Give an issuer's did:web a new key; print its verification method. Older signatures stay valid."""
+    """Give an issuer's did:web a new key, and print the verification method of the key. Older signatures stay valid."""
     line.print(str(line.run("/api/v1/did/rotateKey", {"did": identifier}, domain=domain)["verificationMethod"]))
 
 
@@ -78,7 +78,8 @@ def rotate(line: CommandLine, *, identifier: str, domain: str) -> None:
 @click.option("--holder", is_flag=True, help="The DID is a holder's, not an issuer's.")
 @click.pass_obj
 def delete(line: CommandLine, *, identifier: str, domain: str, holder: bool) -> None:
-    """Delete a DID; a deleted issuer issues no more. Its credentials can still be verified and revoked."""
+    """Delete a DID. A deleted issuer can issue no credentials. Its existing credentials can still be verified and
+    revoked."""
     wanted: Row = {"type": "User" if holder else "Issuer", "did": identifier}
     line.run("/api/v1/did/deleteDid", {"dids": [wanted]}, domain=domain)
     line.note(f"{identifier} is deleted from {domain}")
@@ -97,7 +98,7 @@ def schema() -> None:
 @click.option("--unsigned", is_flag=True, help="Store the schema without the author's proof.")
 @click.pass_obj
 def add_schema(line: CommandLine, *, name: str, file: Path, domain: str, issuer: str, unsigned: bool) -> None:
-    """Add a JSON Schema, draft-07 or 2020-12, from a file; print its schemaId."""
+    """Add a JSON Schema (draft-07 or 2020-12) from a file, and print its schemaId."""
     try:
         content: JSON = json.loads(file.read_bytes())
     except OSError as error:
@@ -148,12 +149,12 @@ def issue(
     expires: str | None,
     password: str | None,
 ) -> None:
-    """Issue a credential; print its number."""
+    """Issue a credential and print its number."""
     if password not in (None, "-"):
-        raise click.UsageError("--password takes - only: all users of a machine see its command lines")
+        raise click.UsageError("give --password -: all users of the machine see command lines")
     metadata: Row = {name: value for name, mark, value in (each.partition("=") for each in claims) if mark and name}
     if len(metadata) != len(claims) or PASSWORD in metadata:
-        raise click.UsageError("--claim is NAME=VALUE, without duplicate names; a password comes with --password -")
+        raise click.UsageError("--claim must be NAME=VALUE, each name once; give a password with --password -")
     if password is not None:
         metadata[PASSWORD] = line.read_secret("Password").decode("utf-8", "strict")
     body: Row = {
@@ -182,7 +183,7 @@ def list_credentials(line: CommandLine, *, domain: str, form: Form | None) -> No
 @_domain
 @click.pass_obj
 def show(line: CommandLine, *, number: str, domain: str) -> None:
-    """Show a credential as a document, with its issuer's proof."""
+    """Show a credential as a document with the issuer's proof."""
     _, document = _credential(line, number, domain)
     line.print_json(document)
 
@@ -192,7 +193,7 @@ def show(line: CommandLine, *, number: str, domain: str) -> None:
 @_domain
 @click.pass_obj
 def revoke(line: CommandLine, *, number: str, domain: str) -> None:
-    """Revoke a credential permanently; its holder's sessions end if the domain disconnects on revocation."""
+    """Revoke a credential permanently. If the domain disconnects on revocation, the holder's sessions end."""
     vcid, document = _credential(line, number, domain)
     subject = document["credentialSubject"]
     assert isinstance(subject, dict)  # noqa: S101  the service made it

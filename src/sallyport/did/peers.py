@@ -1,4 +1,4 @@
-"""The protocols of other areas that this package uses: sessions, tokens, and the endpoints of requests."""
+"""Protocols (typing.Protocol) for the other areas that this package uses: sessions, tokens, and endpoints."""
 
 from collections.abc import Sequence
 from typing import Protocol
@@ -7,8 +7,8 @@ from sallyport.store.model import Tx
 
 
 class Sessions(Protocol):
-    """The sessions of users. `revoke` ends them when the transaction is committed, if their domain disconnects on
-    revocation."""
+    """The sessions of users. `revoke` ends sessions when the transaction is committed, if their domain disconnects
+    on revocation."""
 
     def revoke(self, tx: Tx, domain_id: int, names: Sequence[str], reason: str) -> None:
         """End the sessions of users of a domain. reason: text for an admin."""
@@ -28,10 +28,10 @@ class Tokens(Protocol):
 
 
 class Guesses(Protocol):
-    """The number of failed attempts of each source. Failures expire with time."""
+    """The number of failed attempts of each source. Failures expire after some time."""
 
     def too_many(self, source: str, now: int) -> bool:
-        """Return whether this source must wait before its next attempt. now: the time in microseconds."""
+        """Return whether a source must wait before the next attempt. now: the time in microseconds."""
 
     def fail(self, source: str, now: int) -> None:
         """Count one more failed attempt of a source. now: the time in microseconds."""
@@ -54,7 +54,7 @@ class Person(Protocol):
 
 
 class AccessTarget(Protocol):
-    """An instance or a group; see `endpoints.targets`."""
+    """An instance or a group to which users get access (see `endpoints.targets`)."""
 
     @property
     def id(self) -> int:
@@ -66,22 +66,22 @@ class AccessTarget(Protocol):
 
     @property
     def is_active(self) -> bool:
-        """Return whether the target grants access at all."""
+        """Return whether the target grants access to any user."""
 
     @property
     def session_s(self) -> int | None:
-        """Return the maximum length of a session of its users in seconds, or None."""
+        """Return the maximum length of a session at the target in seconds, or None."""
 
     def admits(self, tx: Tx, method: str, names: Sequence[str]) -> bool:
-        """Return whether one of the named users may authenticate at the target by the method. Without names, return
-        whether any user may."""
+        """Return whether one of the named users may authenticate at the target with a method. Without names, return
+        whether any user may do so."""
 
 
 class AccessTargets(Protocol):
     """The instances and groups of tenants."""
 
     def find(self, tx: Tx, tenant_id: int, domain_id: int, name: str, *, group: bool = False) -> AccessTarget | None:
-        """Return the tenant's instance or group with that name or id, or None. A target in the given domain takes
+        """Return a tenant's instance or group, or None. name: its name or id. A target in the given domain takes
         precedence."""
 
     def members(self, tx: Tx, group_id: int) -> Sequence[Person]:

@@ -79,9 +79,12 @@ def _with_error_responses(
 
 
 def _did(request: Request) -> str:
-    """Return the DID that a client has sent. In a did:web, the colon before a port is written `%3A`. Some clients send
-    this `%3A` as it is, and others percent-encode it again (`%253A`). In the decoded path, `%3A` cannot be
-    distinguished from a plain colon."""
+    """Return the DID that a client has sent.
+
+    In a did:web, the colon before a port is written `%3A`. Some clients send `%3A` unchanged, and others
+    percent-encode it again (`%253A`). The decoded path would not show the difference between `%3A` and a plain
+    colon.
+    """
     raw = request.scope.get("raw_path", b"").decode("ascii", "replace").partition("?")[0]
     written = raw.partition(RESOLVE)[2]
     return written if written.startswith("did:") and "%25" not in written else unquote(written)

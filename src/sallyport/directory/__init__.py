@@ -1,4 +1,7 @@
-"""Directories. Other systems keep people, groups and units, which this package imports into the store.
+"""Directories: people, groups and units that other systems keep. This package imports them into the store.
+
+A reading is one pass over a directory, of all its entries or of the changes since the last reading. A reading that
+ends early changes nothing in the store.
 
     reading, ldif, runs --Batch of Entry--> imports --> entries --> /ad/ lists, principals --> logins
 
@@ -8,12 +11,12 @@
     wire        entries as JSON: between an agent and the service, and on disk
     reading     readers of LDAP (which the directory agent uses too), Entra ID and Okta, without store and web
     readers     the reader for a directory's settings
-    runs        readings that directory agents send
+    runs        the entries that directory agents send
     schedules   times at which the service reads a directory
-    imports     background jobs that write a reading to the store
+    imports     background jobs that write the entries to the store
     entries     people, groups and memberships in the store
-    mappings    say which attributes become which fields; those of `secret_attributes` never do
+    mappings    the attribute that fills each field; an attribute of `secret_attributes` never fills a field
     principals  groups and units of a principal, cached for logins
 
-dn, entry, ldif and wire use neither store nor web nor trio. A reading that stops before its end changes nothing.
+dn, entry, ldif and wire use neither store nor web nor trio.
 """

@@ -22,8 +22,11 @@ from sallyport.store.vault import Vault
 
 
 class DirectoryArea:
-    """The services of directories. readers, checks: the reader and the check of each kind of directory. advice: see
-    `Trials`."""
+    """The services of directories.
+
+    readers: the function that reads each kind of directory. checks: the function that tests each kind of directory.
+    advice: see `trial.Trials`.
+    """
 
     def __init__(
         self,
@@ -50,6 +53,7 @@ class DirectoryArea:
         self.runs = Runs(store, files, cluster, self.directories, clock)
 
     async def restored(self) -> None:
-        """Cancel the running jobs and load the principals again, because the store was replaced. Raises StoreError."""
+        """Cancel the running jobs and load the principals again. Call this method after a backup has replaced the
+        store. Raises StoreError if the store cannot be read."""
         self.jobs.forget()
         await self.principals.load()

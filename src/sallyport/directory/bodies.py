@@ -85,7 +85,7 @@ class DirectoryGroup(Model):
 
     groupId: int = Field(description="Id of the group.")
     groupName: str = Field(description="Name of the group.")
-    dn: str = Field(description="Distinguished name; `id:` and an identifier in a cloud directory.")
+    dn: str = Field(description="Distinguished name; in a cloud directory, `id:` and the identifier.")
     memberCount: int = Field(description="Direct members: people and groups.")
     directoryName: str = Field(default="", description="Name of the group's directory.")
 
@@ -120,7 +120,7 @@ class DirectoryUser(Model):
     displayName: str = Field(description="Name for display; may be empty.")
     email: str = Field(description="Mail address; may be empty.")
     upn: str = Field(description="userPrincipalName of Active Directory or Entra ID; empty elsewhere.")
-    dn: str = Field(description="Distinguished name; `id:` and an identifier in a cloud directory.")
+    dn: str = Field(description="Distinguished name; in a cloud directory, `id:` and the identifier.")
     status: str = Field(description="State of the account in its directory: active, disabled, locked or expired.")
     source: str = Field(description="Kind of the directory: ldap, graph, okta, agent or ldif.")
     groups: list[str] = Field(description="Names of the groups that the person is a direct member of.")
@@ -140,8 +140,8 @@ class DirectoryUserList(Model):
 
 
 class SaveDirectory(OfDomain):
-    """A directory in the body of saveDirectoryConfig. If a field is absent, the stored value is kept. If it is empty,
-    the stored value is cleared, except that an empty secret keeps the stored secret."""
+    """A directory in the body of saveDirectoryConfig. An absent field keeps the stored value. An empty field clears the
+    stored value. An empty secret keeps the stored secret."""
 
     directoryName: DirectoryName
     accountName: Text | None = Field(
@@ -160,17 +160,18 @@ class SaveDirectory(OfDomain):
     caCertificate: Authorities | None = Field(default=None, description=_AUTHORITIES)
     tenant: Text | None = Field(default=None, description="Graph: id or name of the Entra ID tenant.")
     clientId: Text | None = Field(
-        default=None, description="Graph and Okta: client id of the application; Okta with an API token has none."
+        default=None,
+        description="Graph and Okta: client id of the application. Leave it empty for Okta with an API token.",
     )
     secret: Secret | None = Field(
         default=None,
         validation_alias=AliasChoices("bindPassword", "bindSecret", "clientSecret", "apiToken"),
-        description="Password of bindDN, client secret or private key of the application, or API token. Needed again "
-        "if a changed setting would send it elsewhere.",
+        description="Password of bindDN, client secret or private key of the application, or API token. Required "
+        "if a changed setting would send the secret to another server.",
     )
 
     def settings(self) -> dict[str, str | None]:
-        """Return the settings of the reader. A setting that the body does not have is None."""
+        """Return the settings of the reader. A setting is None if the body does not have the field."""
         return {
             "baseDN": self.baseDN,
             "filter": self.filter,
@@ -183,13 +184,14 @@ class SaveDirectory(OfDomain):
 
 
 class CheckDirectory(SaveDirectory):
-    """Body of directory/check: the fields of saveDirectoryConfig, which replace the stored values in the trial."""
+    """Body of directory/check. Its fields are those of saveDirectoryConfig. A given field replaces the stored value for
+    this check."""
 
 
 class DirectoryChecked(Done):
     """Answer of directory/check."""
 
-    usable: bool = Field(description="true: the directory answers, and shows accounts; false: message has the reason.")
+    usable: bool = Field(description="true: the directory answers and has accounts. false: message gives the reason.")
 
 
 class ListDirectories(OfDomain, Paged):
@@ -202,13 +204,15 @@ class DirectoryEntry(Model):
     directoryId: int = Field(description="Id of the directory.")
     directoryName: str = Field(description="Name of the directory.")
     kind: DirectoryKind = Field(description="Kind of the directory.")
-    appUrl: str = Field(description="URL of the directory; LDAP may have several. Empty: none.")
+    appUrl: str = Field(description="URL of the directory, or several URLs for LDAP; may be empty.")
     accountName: str = Field(description="Account that reads the directory, unless bindDN or clientId is set.")
     settings: dict[str, str] = Field(
-        description="Other settings by the names of saveDirectoryConfig; an empty one is absent."
+        description="Other settings, with the names of saveDirectoryConfig. Empty settings are left out."
     )
     hasSecret: bool = Field(description="A password, a token or a key is stored.")
-    fieldMappings: dict[str, str] = Field(description="Attributes by field, separated by commas.")
+    fieldMappings: dict[str, str] = Field(
+        description="For each field, the attributes that fill the field, separated by commas."
+    )
     createdAt: str = Field(description="Time when the directory was added, ISO 8601.")
     updatedAt: str = Field(description="Time of the last change, ISO 8601.")
 
@@ -234,13 +238,18 @@ Complete = Annotated[
 class ImportLdif(OfDomain):
     """The form fields of importLdif, in addition to `file`."""
 
-    fileName: Text = Field(default="", description="Name of the file in lists; default: the name of the uploaded file.")
-    directoryName: NameOrNone = Field(default="", description="Directory of the entries; default: LDIF.")
+    fileName: Text = Field(
+        default="", description="Name of the file, as lists show it; default: the name of the upload."
+    )
+    directoryName: NameOrNone = Field(
+        default="", description="Name of the directory that gets the entries; default: LDIF."
+    )
     complete: Complete = False
 
 
 class ImportUsers(ScopedIfGiven):
-    """A reading in the body of importUsers. It does not use the stored settings of a directory."""
+    """An LDAP server in the body of importUsers. The import reads the server with these settings, and ignores the
+    stored settings of the directory."""
 
     ldapHost: HostName = Field(description="Host name or IP address of the LDAP server.")
     ldapPort: Annotated[Whole, Between(1, 65_535), BeforeValidator(_port)] = Field(
@@ -262,8 +271,8 @@ class ImportUsers(ScopedIfGiven):
     caCertificate: Authorities = Field(default="", description=_AUTHORITIES)
     directoryName: NameOrNone = Field(
         default="",
-        description="Directory of the entries. Default: the directory whose appUrl has this host and port, else a "
-        "directory that is named after the host.",
+        description="Name of the directory that gets the entries. Default: the directory whose appUrl has this host "
+        "and port. If there is no such directory: the host.",
     )
     complete: Complete = False
 
@@ -271,7 +280,7 @@ class ImportUsers(ScopedIfGiven):
         return (self.domainID,)
 
     def source(self) -> dict[str, str]:
-        """Return the appUrl and the settings of the reader, named as in `imports.job.Source.settings`."""
+        """Return the appUrl and the settings of the reader, with the names of `imports.job.Source.settings`."""
         tls = not is_loopback(self.ldapHost) if self.useTls is None else self.useTls
         secure = self.ldapPort in LDAPS_PORTS and (tls or self.useTls is None)
         host = f"[{self.ldapHost}]" if ":" in self.ldapHost else self.ldapHost
@@ -289,7 +298,7 @@ class ImportUsers(ScopedIfGiven):
 
 
 class ImportStatus(ScopedIfGiven):
-    """A query in the body of getImportStatus, which selects imports."""
+    """A filter in the body of getImportStatus. It selects the imports to list."""
 
     DirectoryName: Name = Field(
         validation_alias=AliasChoices("DirectoryName", "directoryName"),
@@ -304,7 +313,7 @@ class ImportStatus(ScopedIfGiven):
 class JobCounts(Model):
     """The numbers of entries in an import, by result."""
 
-    total: int = Field(description="Entries of the source; 0 until known.")
+    total: int = Field(description="Number of entries in the source; 0 until the number is known.")
     added: int = Field(description="Entries added.")
     updated: int = Field(description="Entries changed.")
     removed: int = Field(description="Entries removed.")
@@ -315,7 +324,7 @@ class JobCounts(Model):
 class JobError(Model):
     """An entry that could not be used, and the reason."""
 
-    where: str = Field(description="Line of the file, distinguished name, or both.")
+    where: str = Field(description="The entry: its line in the file, its distinguished name, or both.")
     message: str = Field(description="Reason.")
 
 
@@ -332,11 +341,12 @@ class JobEntry(Model):
     errors: list[JobError] = Field(description="First entries that could not be used, at most 20.")
     message: str = Field(description="Reason why the import ended; may be empty.")
     needsConfirmation: bool = Field(
-        description="true: the import stopped before removing most of the directory; confirmImport continues it."
+        description="true: the import has stopped because it would remove most of the directory. confirmImport "
+        "continues the import."
     )
     createdAt: str = Field(description="Time of the request, ISO 8601.")
-    startedAt: str = Field(description="Time of the start, ISO 8601; empty before.")
-    endedAt: str = Field(description="Time of the end, ISO 8601; empty before.")
+    startedAt: str = Field(description="Time of the start, ISO 8601; empty before the start.")
+    endedAt: str = Field(description="Time of the end, ISO 8601; empty before the end.")
 
 
 class JobList(Model):

@@ -107,7 +107,7 @@ def remove(line: CommandLine, *, name: str, domain: str) -> None:
 @directory.command("import-ldif")
 @click.argument("file", type=InputFile())
 @domain
-@click.option("--directory", default="", help="Directory of the entries; default: LDIF.")
+@click.option("--directory", default="", help="Name of the directory that gets the entries; default: LDIF.")
 @click.option("--complete", is_flag=True, help="Remove people and groups that are not in the file.")
 @wait
 @click.pass_obj
@@ -136,7 +136,7 @@ def sync(line: CommandLine, *, name: str, domain: str, full: bool, wait: bool) -
 @click.option("--every", type=int, default=0, help="Minutes from one reading to the next.")
 @click.option("--at", "times", multiple=True, metavar="HH:MM", help="Time of the day, HH:MM; repeatable.")
 @click.option("--zone", default="UTC", show_default=True, help="The time zone of --at.")
-@click.option("--full-every", type=int, default=24, show_default=True, help="Every n-th reading is complete.")
+@click.option("--full-every", type=int, default=24, show_default=True, help="Make every n-th reading a full reading.")
 @click.option("--off", is_flag=True, help="Read the directory on request only.")
 @json_form
 @click.pass_obj
@@ -159,7 +159,7 @@ def schedule(
         return
     if name is None or (off and (every or times)):
         raise click.UsageError(
-            "NAME is missing, or --off is combined with --every or --at: give a directory with --every, --at or --off"
+            "NAME is missing, or --off is combined with --every or --at: give NAME, and either --off or a time"
         )
     body: Row = {
         "directoryName": name,
@@ -186,7 +186,7 @@ def jobs(line: CommandLine, *, domain: str, form: Form | None) -> None:
 @click.argument("job", type=int)
 @click.pass_obj
 def cancel(line: CommandLine, *, job: int) -> None:
-    """Cancel an import; entries that it has written stay."""
+    """Cancel an import. Entries that the import has already written are kept."""
     line.run("/api/v1/cancelImport", {"jobId": job}, domain=_domain_of(line, job))
     line.note(f"import {job} is cancelled")
 
@@ -196,7 +196,7 @@ def cancel(line: CommandLine, *, job: int) -> None:
 @wait
 @click.pass_obj
 def confirm(line: CommandLine, *, job: int, wait: bool) -> None:
-    """Continue an import that stopped before it removed most of a directory."""
+    """Continue an import that has stopped because it would remove most of a directory."""
     line.run("/api/v1/confirmImport", {"jobId": job}, domain=_domain_of(line, job))
     _queued(line, job, wait=wait)
 
@@ -206,7 +206,7 @@ def confirm(line: CommandLine, *, job: int, wait: bool) -> None:
 @domain
 @click.argument("fields", nargs=-1, metavar="[FIELD=ATTRIBUTE]...")
 @click.option("--group", default="", help="Only for the people of this group.")
-@click.option("--apply", is_flag=True, help="Apply the mapping to the known people now.")
+@click.option("--apply", is_flag=True, help="Apply the mapping to the stored people now.")
 @click.pass_obj
 def mapping(line: CommandLine, *, name: str, domain: str, fields: tuple[str, ...], group: str, apply: bool) -> None:
     """Map attributes to fields, such as email=mail; without FIELD=ATTRIBUTE, show the mapping."""
@@ -215,7 +215,7 @@ def mapping(line: CommandLine, *, name: str, domain: str, fields: tuple[str, ...
         return
     pairs = [field.partition("=") for field in fields]
     if not all(mark for _, mark, _ in pairs):
-        raise click.UsageError("FIELD=ATTRIBUTE is not understood; give a field and its attribute, such as email=mail")
+        raise click.UsageError("an argument has no '='; give a field and its attribute, such as email=mail")
     of: Row = {"groupID": group_id(line, domain, group, name)} if group else {"directoryName": name}
     taken: Row = {field: attribute for field, _, attribute in pairs}
     line.run("/api/v1/reConfigure", {**of, "fieldMappings": taken, "apply": apply}, domain=domain)
@@ -232,7 +232,6 @@ def _settings(directory: Row) -> Row:
 
 
 def _mappings(line: CommandLine, domain: str) -> Iterator[Row]:
-    """Yield each mapped field of a domain's directories and groups."""
     for each in line.listed("/api/v1/mapping/list", "mappings", domain=domain):
         taken = each["fieldMappings"]
         for field, attribute in sorted(taken.items()) if isinstance(taken, dict) else ():

@@ -24,8 +24,7 @@ class OfDomain(Arguments):
 
 
 class ImportLdif(OfDomain):
-    """An LDIF file on this machine. directory: the name of the directory that the entries belong to; if empty, it is
-    `LDIF`."""
+    """An LDIF file on this machine. directory: the name of the directory that gets the entries (default: LDIF)."""
 
     path: str
     directory: Text = ""

@@ -25,7 +25,7 @@ LDIF_NAME: Final = "LDIF"
 
 @dataclass(frozen=True, slots=True)
 class Directory:
-    """A stored directory. settings, mapping: JSON. secret: sealed."""
+    """A stored directory. settings, mapping: JSON objects. secret: the encrypted secret."""
 
     id: int
     domain_id: int
@@ -85,8 +85,7 @@ class Group:
 
 @dataclass(frozen=True, slots=True)
 class Configuration:
-    """New values of a directory. If a value is None, the stored value is kept; an empty secret also keeps the stored
-    secret."""
+    """New values of a directory. None keeps the stored value. An empty secret keeps the stored secret."""
 
     name: str
     kind: DirectoryKind | None = None
@@ -98,9 +97,12 @@ class Configuration:
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """A request for one reading. name: the name of the directory; if empty, the directory is found by the host and port
-    of the appUrl. source: the settings of `Source.settings`, and appUrl. complete: whether to remove the entries that
-    the reading does not find."""
+    """A request to read a directory once.
+
+    name: the name of the directory. If the name is empty, the host and port of the appUrl select the directory. source:
+    the appUrl, and the settings of `Source.settings`. complete: whether to remove the entries that the reading does not
+    find.
+    """
 
     domain_id: int
     name: str

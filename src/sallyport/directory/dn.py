@@ -32,7 +32,7 @@ _TYPE: Final = re.compile(r" *(?:[oO][iI][dD]\.)?([A-Za-z][A-Za-z0-9-]*|[0-9]+(?
 _HEX: Final = re.compile(r"#((?:[0-9A-Fa-f]{2})+)")
 _QUOTED: Final = re.compile(r'"((?:[^"\\]|\\.)*)"', re.DOTALL)
 _PLAIN: Final = re.compile(r'((?:[^,;+"\\<>\0]|\\.)*)', re.DOTALL)
-# Most names have this form: ASCII without escapes and with single spaces. Parsing it is ten times as fast.
+# Most names have this form: ASCII without escapes and with single spaces. For them, parsing is ten times as fast.
 _WORD: Final = (
     r"[!$-*.-:?-\[\]-~-]+"  # printable ASCII except space and the characters that may need an escape: "#+,;<=>\
 )
@@ -51,7 +51,7 @@ def parsed(dn: str) -> list[list[Pair]]:
     """Return the relative distinguished names (RDNs) of a name, starting with the entry's own RDN. The empty name of
     the root has no RDN.
 
-    Each RDN is a list of pairs, usually one. Invalid: the text is not a distinguished name.
+    Each RDN is a list of pairs, usually one. Raises Invalid if the text is not a distinguished name.
     """
     if len(dn.encode(errors="surrogatepass")) > LONGEST or any("\ud800" <= each <= "\udfff" for each in dn):
         raise Invalid("not a distinguished name: too long, or not Unicode")
@@ -70,9 +70,12 @@ def parsed(dn: str) -> list[list[Pair]]:
 
 
 def normalized(dn: str) -> str:
-    """Return the normalized form of a name, which is the same for all spellings of the name. It has types in lower
-    case, case-folded values, no insignificant spaces (RFC 4518 section 2.6), sorted pairs in an RDN, and one form of
-    escapes. Invalid: the text is not a distinguished name."""
+    """Return the normalized form of a name, which is the same for all spellings of the name. Raises Invalid if the text
+    is not a distinguished name.
+
+    The normalized form has types in lower case, case-folded values, no insignificant spaces (RFC 4518 section 2.6),
+    sorted pairs in an RDN, and one form of escapes.
+    """
     if len(dn) <= LONGEST and _SIMPLE.fullmatch(dn):
         parts = (part.partition("=") for part in dn.lower().replace(", ", ",").split(","))
         return ",".join([f"{_SHORT.get(kind, kind)}={value}" for kind, _, value in parts])
@@ -111,7 +114,7 @@ def pairs_of(dn: str) -> Iterator[Pair]:
 
 
 def _pull_pair(dn: str, at: int) -> tuple[Pair, int]:
-    """Return the pair that starts at `at`, and the position of the separator or the end after it. Raises Invalid."""
+    """Return the pair that starts at `at`, and the position after the pair. Raises Invalid."""
     name = _TYPE.match(dn, at)
     if name is None:
         raise Invalid(f"not a distinguished name: no attribute type at character {at + 1}")
@@ -120,7 +123,7 @@ def _pull_pair(dn: str, at: int) -> tuple[Pair, int]:
     found = form.match(dn, at)
     behind = _BLANK.match(dn, found.end() if found is not None else at)
     if found is None or behind is None or dn[behind.end() : behind.end() + 1] not in _SEPARATORS:
-        raise Invalid(f"not a distinguished name: the value at character {at + 1}")
+        raise Invalid(f"not a distinguished name: invalid value at character {at + 1}")
     kind = name[1].lower()
     return (_SHORT.get(kind, kind), _value(found)), behind.end()
 
@@ -141,7 +144,7 @@ def _octets(digits: str) -> str:
     octets. Raises Invalid."""
     octets = bytes.fromhex(digits)
     if len(octets) < 2 or octets[0] not in _STRINGS or octets[1] != len(octets) - 2 or octets[1] > 0x7F:
-        raise Invalid("not a distinguished name: a value in hexadecimal that is no text")
+        raise Invalid("not a distinguished name: a hexadecimal value is not text")
     return _utf8(octets[2:])
 
 

@@ -2,8 +2,9 @@
 
     Raw  --understand-->  Person | Group | Unit
 
-A reading is a sequence of batches. For each entry, a batch has the present content (Person, Group, Unit), or the fact
-that the entry has not changed (Unchanged), was removed (Gone), or cannot be used (Problem).
+A reading is a sequence of batches. For each entry, a batch contains one of these values: the content of the entry
+(Person, Group, Unit), or the fact that the entry is unchanged (Unchanged), was removed (Gone), or cannot be used
+(Problem).
 
 Schemas: RFC 4519, RFC 2307 and its successors, and Active Directory (MS-ADTS, MS-ADSC).
 """
@@ -34,7 +35,7 @@ _GROUPS: Final = frozenset(
 _UNITS: Final = frozenset({"organizationalunit"})
 _NAMES: Final = ("samaccountname", "uid", "userprincipalname", "krbprincipalname", "cn")
 ALIASES: Final = ("samaccountname", "uid", "userprincipalname", "krbprincipalname")
-"""Attributes of further login names."""
+"""Attributes that contain further login names."""
 _MEMBERS: Final = ("member", "uniquemember")
 _UNIQUE_ID: Final = re.compile(r"#'[01]*'B$")  # RFC 4517 section 3.3.21: the bit string after a name
 _NUMBER: Final = re.compile(r"-?[0-9]{1,20}")
@@ -63,7 +64,8 @@ STATUS_ATTRIBUTES: Final = frozenset(
         "pwdaccountlockedtime", "nsaccountlock", "shadowexpire",
     }
 )  # fmt: skip
-"""Attributes of an account's status. They are always stored, because a later change of the entry needs them."""
+"""Attributes that determine an account's status. They are always stored, because the status is computed again when an
+LDIF file changes the entry."""
 # Attributes for names, for display and for default field mappings.
 _SHOWN: Final = frozenset(
     {
@@ -76,8 +78,7 @@ _NOT_STORED: Final = frozenset({"member", "uniquemember", "memberuid", "memberof
 
 @dataclass(frozen=True, slots=True)
 class Raw:
-    """An entry of a directory or an LDIF file that is not interpreted yet. attributes: the values by
-    `attribute_key`."""
+    """An entry of a directory or an LDIF file, before its interpretation. attributes: the values by `attribute_key`."""
 
     dn: str
     attributes: Mapping[str, tuple[bytes, ...]]
@@ -96,11 +97,16 @@ class Status(StrEnum):
 class Person:
     """An account.
 
-    external_id: an identifier that survives renaming: entryUUID or objectGUID (both as canonical text), or the id in a
-    cloud directory; otherwise "dn:" and the normalized name. name: the login name. aliases: other login names, but no
-    mail addresses, because in many directories people can set their own mail address. member_of: names of groups.
-    attributes: text values by attribute name in lower case; never a password. primary_group: the `key` of a group, if
-    neither the account nor the group names the membership; empty if the group is in member_of.
+    external_id: an identifier that survives renaming: the entryUUID or objectGUID as canonical text, or the id in a
+    cloud directory. An entry without such an identifier has "dn:" and the normalized name.
+
+    name: the login name. aliases: further login names. Mail addresses are left out, because in many directories
+    people can set their own mail address.
+
+    member_of: names of groups. primary_group: the `key` of the primary group, or empty if member_of contains the
+    primary group.
+
+    attributes: text values by attribute name in lower case, without passwords.
     """
 
     external_id: str
@@ -115,8 +121,8 @@ class Person:
 
 @dataclass(frozen=True, slots=True)
 class Group:
-    """A group. members: names of entries, or "uid:" followed by a login name (memberUid). key: the value that
-    `Person.primary_group` has in accounts with this primary group."""
+    """A group. members: names of entries, or "uid:" followed by a login name (memberUid). key: the value by which
+    accounts refer to this group as their primary group (`Person.primary_group`)."""
 
     external_id: str
     dn: str
@@ -138,8 +144,8 @@ class Unit:
 class Unchanged:
     """An entry that exists and has not changed since the last reading.
 
-    dn, status: the present values, if known; only a Person has a status. Both can change while the entry does not:
-    renaming a unit renames all entries below it, and an account may expire.
+    dn, status: the name and status now, or empty if not known. Only a Person has a status. The name changes if a unit
+    above the entry was renamed. The status changes if an account expires.
     """
 
     external_id: str
@@ -149,8 +155,7 @@ class Unchanged:
 
 @dataclass(frozen=True, slots=True)
 class Gone:
-    """An entry that was removed. external_id identifies the entry; if only the name of the entry is known, dn
-    identifies it."""
+    """An entry that was removed. external_id identifies the entry. If external_id is empty, dn identifies the entry."""
 
     external_id: str = ""
     dn: str = ""
@@ -158,7 +163,7 @@ class Gone:
 
 @dataclass(frozen=True, slots=True)
 class Problem:
-    """An entry that exists and cannot be used. message: a text for an admin, which has no values of the entry."""
+    """An entry that exists and cannot be used. message: a text for an admin, without values of the entry."""
 
     dn: str
     message: str
@@ -172,9 +177,10 @@ Entry = Person | Group | Unit | Unchanged | Gone | Problem
 class Batch:
     """A part of a reading, at most 500 entries.
 
-    complete: set on the last batch if the reading had every entry; the stored entries that it did not have are then
-    removed. A reading of changes reports removed entries as Gone. cursor: set on the last batch; the next reading of
-    changes starts at this position.
+    complete: whether the reading has returned every entry of the directory, changed or not. If true, the import
+    removes all stored entries that the reading has not returned. If false, only entries that are reported as Gone
+    are removed. cursor: the position at which the next reading of changes starts. Both fields are set on the last
+    batch.
     """
 
     entries: Sequence[Entry]
@@ -186,8 +192,11 @@ class Batch:
 
 
 def understand(raw: Raw, *, now: int, mapped: Collection[str] = ()) -> Person | Group | Unit | None:
-    """Return the person, group or unit that an entry describes. Return None for any other kind of entry. now: the time
-    in microseconds. mapped: the attributes of mappings, by `attribute_key`. Invalid: the entry cannot be used."""
+    """Return the person, group or unit that an entry describes. Return None for any other kind of entry. Raises Invalid
+    if the entry cannot be used.
+
+    now: the time in microseconds. mapped: the attributes that mappings use, by `attribute_key`.
+    """
     kinds = {value.lower() for value in _texts(raw, "objectclass")}
     if kinds & _PEOPLE and not kinds & _NOT_PEOPLE and not _number(raw, "useraccountcontrol") & _NOT_USERS:
         return _person(raw, now, mapped)
@@ -229,10 +238,10 @@ def _group(raw: Raw) -> Group:
 
 
 def identity(raw: Raw) -> str:
-    """Return the `Person.external_id` of an entry. Invalid: it has no distinguished name."""
+    """Return the `Person.external_id` of an entry. Raises Invalid if the entry has no distinguished name."""
     name = normalized(raw.dn)  # memberships refer to entries by name
     if not name:
-        raise Invalid("it has no distinguished name")
+        raise Invalid("the entry has no distinguished name")
     for octets in raw.attributes.get("objectguid", ()):
         if len(octets) == 16:
             return str(UUID(bytes_le=octets))
@@ -246,8 +255,12 @@ def identity(raw: Raw) -> str:
 
 
 def _named(raw: Raw, attributes: Iterable[str]) -> str:
-    """Return the value of the first attribute that has a valid name as its value. If this attribute has several values,
-    return the value that is in the distinguished name, or else the first one. Invalid: there is no valid name."""
+    """Return the value of the first attribute that has a valid name as its value. Raises Invalid if no attribute has
+    one.
+
+    If the attribute has several values, return the value that is part of the distinguished name, or else the first
+    value.
+    """
     for attribute in attributes:
         values = [value for value in _texts(raw, attribute) if is_name(value)]
         if len(values) > 1:
@@ -255,7 +268,7 @@ def _named(raw: Raw, attributes: Iterable[str]) -> str:
             return next((value for value in values if value.casefold() in own), values[0])
         if values:
             return values[0]
-    raise Invalid("it has no name")
+    raise Invalid("the entry has no name")
 
 
 def is_name(value: str) -> bool:
@@ -277,8 +290,8 @@ def _primary_group(raw: Raw) -> str:
 
 
 def _sid(raw: Raw) -> str:
-    """Return the security identifier as text (MS-DTYP section 2.4.2). Return an empty text if it is missing or
-    malformed."""
+    """Return the security identifier (SID) as text (MS-DTYP section 2.4.2). Return an empty text if the SID is missing
+    or malformed."""
     octets = next(iter(raw.attributes.get("objectsid", ())), b"")
     if len(octets) < 8 or octets[0] != 1 or len(octets) != 8 + 4 * octets[1]:
         return ""
@@ -308,8 +321,8 @@ def _has_expired(raw: Raw, now: int) -> bool:
 
 
 def _is_locked_out(raw: Raw) -> bool:
-    """Return whether an account is locked. lockoutTime is not cleared when the lock ends, so the computed flag takes
-    precedence."""
+    """Return whether an account is locked. The computed flag takes precedence, because lockoutTime stays set after the
+    lock has ended."""
     computed = "msds-user-account-control-computed"
     if computed in raw.attributes:
         return bool(_number(raw, computed) & _LOCKOUT)
@@ -333,16 +346,18 @@ def _number(raw: Raw, attribute: str) -> int:
 
 
 def attribute_key(description: str) -> str:
-    """Return the normalized form of an attribute description: its name in lower case, and its options sorted (RFC 4512
-    section 2.5)."""
+    """Return the normalized form of an attribute description (RFC 4512 section 2.5). The name is in lower case, and the
+    options are sorted."""
     name, *options = description.lower().split(";")
     return ";".join((name, *sorted(options)))
 
 
 def mappable(values: Iterable[tuple[str, Iterable[str]]], mapped: Collection[str] = ()) -> dict[str, tuple[str, ...]]:
-    """Return the text values to store for field mappings, without secrets and within the limits of one person. If there
-    are too many, attributes for mappings, names, display and status take precedence. values: the values by
-    `attribute_key`."""
+    """Return the text values to store for field mappings, without secrets and within the limits of one person.
+
+    values: the values by `attribute_key`. mapped: the attributes that mappings use. If there are too many attributes,
+    those for mappings, names, display and status take precedence.
+    """
 
     def place(value: tuple[str, Iterable[str]]) -> tuple[bool, str]:
         name = value[0]
@@ -362,8 +377,8 @@ def mappable(values: Iterable[tuple[str, Iterable[str]]], mapped: Collection[str
 
 @lru_cache(4096)
 def _is_kept_unmapped(name: str) -> bool:
-    """Return whether an unmapped attribute is stored. It must have no options and must not state a membership, and its
-    name must not suggest a secret."""
+    """Return whether to store an attribute that no mapping uses. An attribute is not stored if it has options, states a
+    membership, or has a name that suggests a secret."""
     if name in STATUS_ATTRIBUTES:
         return True
     return ";" not in name and name not in _NOT_STORED and len(name) <= LONGEST_NAME and not _LIKE_SECRET.search(name)
@@ -374,8 +389,8 @@ def _is_text(value: str) -> bool:
 
 
 def with_primary_group(person: Person, groups: Mapping[str, str]) -> Person:
-    """Return a person with the primary group added to member_of, if this group is known. groups: the names of groups by
-    `key`."""
+    """Return a person with the primary group added to member_of. If the group is not known, return the person
+    unchanged. groups: the names of groups by `Group.key`."""
     name = groups.get(person.primary_group)
     if name is None:
         return person

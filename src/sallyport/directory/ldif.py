@@ -1,8 +1,11 @@
-"""A parser of LDIF (RFC 2849) without input and output: it takes octets and yields records. A file is split at its
-empty lines into records. A record is unfolded and split as a whole, so that little work is done for each line. Line
-numbers are computed only for errors. The parser is lenient in three points: any record may have a `changetype`, a
-record in a file of changes may have no `changetype`, and text may be UTF-8 without base64. Everything else is parsed
-strictly. A URL in a value is never fetched."""
+"""A parser of LDIF (RFC 2849). It takes octets and yields records, and does no input or output.
+
+A file is split into records at its empty lines. A record is unfolded and split as a whole, which is faster than line by
+line. Line numbers are computed only for errors.
+
+The parser is lenient in three points. Any record may have a `changetype`. A record in a file of changes may have no
+`changetype`. Text may be UTF-8 without base64. Everything else is parsed strictly. A URL in a value is never fetched.
+"""
 
 import re
 from base64 import b64decode
@@ -19,18 +22,18 @@ from sallyport.directory.entry import Raw, attribute_key
 LONGEST_LINE: Final = 4 << 20
 """Maximum size of one unfolded line, in octets."""
 LARGEST_RECORD: Final = 16 << 20
-"""Maximum size of a record, in octets. It is enough for a group with every account of a large company."""
+"""Maximum size of a record, in octets. A group with every account of a large company is smaller."""
 MOST_LINES: Final = 500_000
-"""Maximum number of lines in a record. Each line takes some hundred octets of memory."""
+"""Maximum number of lines in a record. The parser needs some hundred octets of memory for each line."""
 MOST_STEPS: Final = 1000
-"""Maximum number of parts in one modification. Each part compares all values of an attribute."""
+"""Maximum number of parts in one modification. For each part, all values of an attribute are compared."""
 _NAME: Final = re.compile(rb"(?:[A-Za-z][A-Za-z0-9-]*|[0-9]+(?:\.[0-9]+)+)(?:;[A-Za-z0-9=*_-]+)*")
 _EMPTY_LINES: Final = re.compile(rb"\n+")
 _MOST_NAMES: Final = 4096
 
 
 class LdifError(Invalid):
-    """The error for a file that is not LDIF. line: the number of the faulty line, counted from 1."""
+    """The error for a file that is not valid LDIF. line: the number of the faulty line, counted from 1."""
 
     def __init__(self, line: int, what: str) -> None:
         super().__init__(f"line {line}: {what}")
@@ -47,7 +50,7 @@ class Step(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Content:
-    """The content of an entry, or the addition of an entry. line: the number of the line that has the entry's name."""
+    """The content of an entry, or the addition of an entry. line: the number of the line with the entry's name."""
 
     line: int
     raw: Raw
@@ -63,7 +66,8 @@ class Deletion:
 
 @dataclass(frozen=True, slots=True)
 class Modification:
-    """A change of an entry's attributes. steps: triples of an operation, an attribute in lower case, and values."""
+    """A change of an entry's attributes. line: see `Content`. steps: triples of an operation, an attribute in lower
+    case, and values."""
 
     line: int
     dn: str
@@ -87,7 +91,7 @@ _Line = tuple[int, str, bytes]
 
 
 class LdifParser:
-    """An incremental parser of an LDIF file. After an LdifError it cannot continue."""
+    """An incremental parser of an LDIF file. It cannot be used any more after an LdifError."""
 
     def __init__(self) -> None:
         self._pending = bytearray()
@@ -116,7 +120,7 @@ class LdifParser:
         yield from self._take(len(self._pending))
 
     def _take(self, end: int) -> Iterator[Record]:
-        """Yield the record in the first `end` pending octets. Yield nothing if they are only empty lines."""
+        """Yield the record in the first `end` pending octets. Yield nothing if these octets are only empty lines."""
         octets = bytes(self._pending[:end])
         if self._line == 1:
             octets = octets.removeprefix(BOM_UTF8)
@@ -132,7 +136,7 @@ class LdifParser:
         try:
             lines = list(self._lines(octets))
             if not self._begun and lines and lines[0][1] == "version" and lines.pop(0)[2].strip() != b"1":
-                _fail(0, "the version is 1")
+                _fail(0, "the version must be 1")
             if not lines:
                 return
             self._begun = True
@@ -142,7 +146,7 @@ class LdifParser:
 
     def _lines(self, octets: bytes) -> Iterator[_Line]:
         if octets[:1] == b" ":
-            _fail(0, "the continuation of no line")
+            _fail(0, "a space at the start continues a line, but no line precedes")
         if octets.count(b"\n") >= MOST_LINES:
             _fail(0, f"the entry that begins here has more than {MOST_LINES:,} lines")
         for place, line in enumerate(octets.replace(b"\n ", b"").split(b"\n")):
@@ -155,13 +159,13 @@ class LdifParser:
             if not mark:
                 _fail(place, "no `name: value`")
             if len(rest) > LONGEST_LINE:
-                _fail(place, f"longer than {LONGEST_LINE >> 20} MiB")
+                _fail(place, f"the line is longer than {LONGEST_LINE >> 20} MiB")
             yield place, self._names.get(name) or self._name(place, name), _value(place, rest)
 
     def _name(self, place: int, name: bytes) -> str:
         found = _NAME.fullmatch(name)
         if found is None:
-            _fail(place, "no name of an attribute")
+            _fail(place, "the name of the attribute is missing or not valid")
         if len(self._names) >= _MOST_NAMES:
             self._names.clear()
         known = self._names[name] = attribute_key(name.decode("ascii"))
@@ -169,7 +173,7 @@ class LdifParser:
 
 
 class _Flaw(Exception):
-    """An error in a line of a record. place: the index of the unfolded line in the record."""
+    """An error in a line of a record. place: the index of the line among the unfolded lines of the record."""
 
     def __init__(self, place: int, what: str) -> None:
         super().__init__(what)
@@ -182,7 +186,7 @@ def _fail(place: int, what: str) -> NoReturn:
 
 
 def _physical(octets: bytes, place: int) -> int:
-    """Return the number of physical lines in a record before an unfolded line."""
+    """Return the number of physical lines in a record before the unfolded line with index `place`."""
     unfolded = -1
     if place == 0:
         return 0
@@ -201,9 +205,9 @@ def _value(place: int, rest: bytes) -> bytes:
         except Base64Error:
             _fail(place, "wrong base64")
     if kind == b"<":
-        _fail(place, "the value is in a file or at a URL, which is not read")
+        _fail(place, "the value is in a file or at a URL; give the value itself")
     if b"\0" in rest or b"\r" in rest:
-        _fail(place, "a NUL or a carriage return, which base64 is for")
+        _fail(place, "a value with a NUL or a carriage return must be in base64")
     return rest.lstrip(b" ")
 
 
@@ -215,13 +219,13 @@ def _text(line: _Line) -> str:
 
 
 def _understood(lines: Sequence[_Line], at: int) -> Record:
-    """Return the record that the lines form. at: the number of the line that has the record's name."""
+    """Return the record that the lines form. at: the number of the line with the record's name."""
     if lines[0][1] != "dn":
-        _fail(lines[0][0], "a record begins with `dn:`")
+        _fail(lines[0][0], "a record must begin with `dn:`")
     dn, rest = _text(lines[0]), lines[1:]
     while rest and rest[0][1] == "control":
         if b" true" in rest[0][2].lower():
-            _fail(rest[0][0], "a critical control, and none is known")
+            _fail(rest[0][0], "a critical control is not supported")
         rest = rest[1:]
     if not rest or rest[0][1] != "changetype":
         return _content(dn, rest, at)
@@ -230,20 +234,20 @@ def _understood(lines: Sequence[_Line], at: int) -> Record:
         return _content(dn, rest, at)
     if kind == b"delete":
         if rest:
-            _fail(rest[0][0], "a deletion has nothing more")
+            _fail(rest[0][0], "a deletion must have no further lines")
         return Deletion(at, dn)
     if kind == b"modify":
         return Modification(at, dn, tuple(_steps(rest)))
     if kind in (b"modrdn", b"moddn"):
         return _renaming(dn, rest, at, lines[-1][0])
-    _fail(lines[1][0], "changetype is add, delete, modify, modrdn or moddn")
+    _fail(lines[1][0], "changetype must be add, delete, modify, modrdn or moddn")
 
 
 def _content(dn: str, lines: Sequence[_Line], at: int) -> Content:
     attributes: dict[str, list[bytes]] = {}
     for place, name, value in lines:
         if name in ("-", "dn", "changetype", "control"):
-            _fail(place, f"`{name}` where an attribute is expected: an empty line ends an entry")
+            _fail(place, f"`{name}` instead of an attribute: put an empty line between entries")
         for key in _keys(name):
             known = attributes.get(key)
             if known is None:
@@ -261,15 +265,15 @@ def _steps(lines: Sequence[_Line]) -> Iterator[tuple[Step, str, tuple[bytes, ...
         if count > MOST_STEPS:
             _fail(place, f"a modification has at most {MOST_STEPS:,} parts")
         if kind not in (Step.ADD, Step.DELETE, Step.REPLACE):
-            _fail(place, "add, delete or replace is expected")
+            _fail(place, "expected add, delete or replace")
         name = _NAME.fullmatch(attribute.strip())
         if name is None:
-            _fail(place, "no name of an attribute")
+            _fail(place, "the name of the attribute is missing or not valid")
         wanted, values = attribute_key(name[0].decode("ascii")), list[bytes]()
         at += 1
         while at < len(lines) and lines[at][1] != "-":
             if lines[at][1] != wanted:
-                _fail(lines[at][0], f"a value of `{wanted}` or `-` is expected")
+                _fail(lines[at][0], f"expected a value of `{wanted}`, or `-`")
             values.append(lines[at][2])
             at += 1
         if kind == Step.ADD and not values:
@@ -288,11 +292,11 @@ def _keys(attribute: str) -> tuple[str, ...]:
 def _renaming(dn: str, lines: Sequence[_Line], at: int, end: int) -> Renaming:
     named = {name: line for line in lines if (name := line[1]) in ("newrdn", "deleteoldrdn", "newsuperior")}
     if len(named) < len(lines):
-        _fail(end, "newrdn, deleteoldrdn and newsuperior are all that a renaming has, each once")
+        _fail(end, "a renaming may have only newrdn, deleteoldrdn and newsuperior, each once")
     if "newrdn" not in named or "deleteoldrdn" not in named:
-        _fail(end, "a renaming has newrdn and deleteoldrdn")
+        _fail(end, "a renaming must have newrdn and deleteoldrdn")
     if named["deleteoldrdn"][2].strip() not in (b"0", b"1"):
-        _fail(named["deleteoldrdn"][0], "deleteoldrdn is 0 or 1")
+        _fail(named["deleteoldrdn"][0], "deleteoldrdn must be 0 or 1")
     superior = named.get("newsuperior")
     return Renaming(
         at,

@@ -1,8 +1,8 @@
-"""Field mappings. They define which attributes of a directory become which field of a person.
+"""Field mappings. A mapping gives, for each field of a person, the attributes of the directory that fill the field.
 
-A directory has one mapping. A group may have its own mapping for its people, which takes precedence. For a person in
-several such groups, the group with the lowest id takes precedence. Fields without a mapping have defaults: DEFAULTS,
-the directory's mail address, and the login name as username.
+A directory has one mapping. A group may have its own mapping for its people, which takes precedence. If several groups
+of a person have a mapping, the group with the lowest id takes precedence. Fields without a mapping have defaults:
+DEFAULTS, the directory's mail address, and the login name as username.
 """
 
 import re
@@ -27,12 +27,12 @@ DEFAULTS: Final[Mapping[str, str]] = {
 ATTRIBUTE: Final = re.compile(
     r"(?=.{1,255}$)(?:[A-Za-z][A-Za-z0-9_-]*|[0-9]+(?:\.[0-9]+){1,40})(?:;[A-Za-z0-9-]+){0,8}", re.ASCII
 )
-"""An attribute's name or OID, with options (RFC 4512 section 2.5)."""
+"""Matches an attribute's name or OID, with options (RFC 4512 section 2.5)."""
 MOST_TAKEN: Final = 10
 """Maximum number of attributes of one field."""
 MOST_MAPPED: Final = 200
-"""Maximum number of attributes in all mappings of a directory and its groups. Together with the attributes that the
-service always reads, an entry has at most 256 attributes, which is the limit in `reading/answers.py`."""
+"""Maximum number of attributes in all mappings of a directory and its groups. With the attributes that are always read,
+an entry then has at most 256 attributes, the limit in `reading/answers.py`."""
 LONGEST: Final = 255
 """Maximum length of a username, an address and a display name, in characters. Other fields may be ten times as long."""
 _SHOWN: Final = ("displayname", "cn", "gecos", "name")
@@ -46,8 +46,8 @@ Attributes = Mapping[str, Sequence[str]]
 
 @dataclass(frozen=True, slots=True)
 class FieldMapping:
-    """A mapping. attributes: the attributes of each field, as `entry.attribute_key`, separated by commas. digest: the
-    digest of all attributes."""
+    """A field mapping. attributes: for each field, the attributes in the form of `entry.attribute_key`, separated by
+    commas. digest: the digest of all attributes."""
 
     attributes: Mapping[str, str]
     digest: bytes = field(init=False)
@@ -62,7 +62,7 @@ class FieldMapping:
 
 @dataclass(frozen=True, slots=True)
 class Fields:
-    """The fields of a person. username: empty if no mapping sets it, or if the person has no value for it."""
+    """The fields of a person. username: empty if no mapping sets the username, or if the person has no value for it."""
 
     username: str
     display_name: str
@@ -72,13 +72,16 @@ class Fields:
 
 
 def attributes_in(attributes: str) -> list[str]:
-    """Split the attributes of one field at the commas."""
+    """Return the attributes of one field, which are separated by commas."""
     return [each for each in attributes.split(",") if each]
 
 
 def fields_of(attributes: Attributes, mapping: FieldMapping) -> Fields:
-    """Return the fields of a person. The username, the address and the display name get only the first value of their
-    attributes; the other fields get all values. attributes: the values by `entry.attribute_key`."""
+    """Return the fields of a person. attributes: the values by `entry.attribute_key`.
+
+    The username, the address and the display name get the first value of their attributes. All other fields get all
+    values.
+    """
     chosen = {field: attributes_in(taken) for field, taken in {**DEFAULTS, **mapping.attributes}.items()}
     username = _first(attributes, chosen.get("username", ())).strip()
     others = {
@@ -100,7 +103,7 @@ def _first(attributes: Attributes, names: Iterable[str]) -> str:
 
 
 def _values(attributes: Attributes, names: Iterable[str]) -> Iterator[str]:
-    """Yield the values of attributes. For a membership, yield the name of the group."""
+    """Yield the values of attributes. A value that names a group is shortened to the group's name."""
     for name in names:
         for value in attributes.get(name, ()):
             yield next(pairs_of(value), ("", value))[1] if name == _MEMBERSHIP else value

@@ -20,7 +20,7 @@ _ATTRIBUTES: Final = "the names of attributes for each field, such as mail or de
 
 def _field_mappings(value: object) -> object:
     if not isinstance(value, dict):
-        raise unfit("an object of fields and the attributes that they are taken from")
+        raise unfit("an object with the attributes of each field, such as email: mail")
     found = dict[str, str]()
     for name, taken in value.items():
         field = _NAMES.get(str(name).lower())
@@ -31,7 +31,7 @@ def _field_mappings(value: object) -> object:
 
 
 def _listed(taken: object) -> list[str]:
-    """Return the attributes of one field, which are given as a list or as text with commas."""
+    """Return the attributes of one field. taken: a list, or a text with commas."""
     texts = taken if isinstance(taken, list) else ["" if taken is None else taken]
     if not all(isinstance(each, str | int) and not isinstance(each, bool) for each in texts):
         raise unfit(_ATTRIBUTES)
@@ -54,12 +54,12 @@ FieldMappings = Annotated[
     dict[str, str],
     BeforeValidator(_field_mappings),
     Field(
-        description="Attributes by field: one name, or several, separated by commas or in an array. Empty: the default "
+        description="For each field, one or several attributes, separated by commas or as an array. Empty: the default "
         "of the field.",
         json_schema_extra={"propertyNames": {"enum": [*FIELDS, *ALIASES]}},
     ),
 ]
-"""Attributes by field, in the form of `FieldMapping.attributes`."""
+"""The attributes of each field, in the form of `FieldMapping.attributes`."""
 Values = dict[str, str]
 
 
@@ -91,7 +91,7 @@ class ReConfigure(OfMapping):
 
     fieldMappings: FieldMappings
     apply: Flag = Field(
-        default=False, description="true: apply the mapping to the known people now; false: with the next import."
+        default=False, description="true: apply the mapping to the stored people now; false: with the next import."
     )
 
 
@@ -106,8 +106,8 @@ class PreviewEntry(Model):
 
     userId: int = Field(description="Id of the person.")
     dn: str = Field(description="Distinguished name of the person.")
-    before: Values = Field(description="Present values, by field.")
-    after: Values = Field(description="Values with the mapping, by field.")
+    before: Values = Field(description="Values with the stored mapping, by field.")
+    after: Values = Field(description="Values with the given mapping, by field.")
 
 
 class MappingPreview(Done):
@@ -126,7 +126,7 @@ class MappingEntry(Model):
     directoryName: str = Field(description="Name of the directory.")
     groupId: int = Field(description="Id of the group; 0: the mapping of the directory.")
     groupName: str = Field(description="Name of the group; empty: the mapping of the directory.")
-    fieldMappings: Values = Field(description="Attributes by field, separated by commas.")
+    fieldMappings: Values = Field(description="For each field, the attributes that fill it, separated by commas.")
 
 
 class MappingList(Done):

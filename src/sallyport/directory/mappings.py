@@ -40,8 +40,11 @@ class Mappings:
         return await self._store.search(lambda tx: entries.groups_named(tx, directory.id, name))
 
     async def set(self, of: Directory | Group, fields: Mapping[str, str], *, apply: bool) -> None:
-        """Set the given fields in the mapping of a directory or a group. Conflict: the mapping has too many attributes
-        or, with `apply`, too many imports wait."""
+        """Set the given fields in the mapping of a directory or a group. apply: whether to queue a job that applies
+        the mapping to the stored people.
+
+        Raises Conflict if the mapping has too many attributes, or if `apply` is set and too many imports wait.
+        """
 
         def work(tx: Tx) -> None:
             current = entries.group(tx, of.id) if isinstance(of, Group) else repo.get(tx, of.id)
@@ -55,7 +58,7 @@ class Mappings:
             else:
                 repo.update(tx, current.id, {"mapping": json.dumps(after)}, self._clock())
             if not set(after.values()) <= set(before.values()) and directory.kind in READ_BY_SERVICE:
-                # A reading of changes would not read the new attributes of unchanged people.
+                # The next reading must be a full one, to read the new attributes of unchanged people.
                 repo.update(tx, directory.id, {"cursor": ""}, self._clock())
             if differences := changed(before, after):
                 part = f", group {of.id} {of.name}" if isinstance(of, Group) else ""
@@ -69,7 +72,7 @@ class Mappings:
         self._directories.jobs.wake()
 
     async def of_domain(self, stretch: Stretch) -> tuple[list[Mapped], int]:
-        """Return one page of the mappings of a domain's directories and groups, and the total."""
+        """Return one page of the mappings of a domain's directories and groups, and the total number of mappings."""
 
         def work(tx: Tx) -> list[Mapped]:
             found = list[Mapped]()
@@ -83,7 +86,7 @@ class Mappings:
         return found[stretch.offset : stretch.offset + stretch.limit], len(found)
 
     async def preview(self, of: Directory | Group, fields: Mapping[str, str]) -> list[Preview]:
-        """Return the fields of ten people before and after a change of the mapping."""
+        """Return the fields of at most ten people before and after a change of the mapping."""
 
         def work(tx: Tx) -> list[Preview]:
             directory_id = of.directory_id if isinstance(of, Group) else of.id

@@ -86,22 +86,23 @@ def agent_operations(service: Runs, gate: Gate) -> Operations:
 
     @runs.post("/api/v1/agent/directory/begin", roles=SENDERS)
     async def begin(body: BeginRun, caller: Caller) -> RunBegun:
-        """Begin a run: one reading of a directory by its agent, sent in batches. The runId of an open run continues
-        that run. Otherwise, an open run of the directory is discarded."""
+        """Begin a run, in which a directory agent sends the entries of one reading in batches. To continue an open
+        run, give its runId. Otherwise, an open run of the directory is discarded."""
         begun = await service.begin(body.domainId, body.directoryName, body.runId)
         return RunBegun(message="run begun", runId=begun.run_id, sequence=begun.sequence, cursor=begun.cursor)
 
     @runs.post("/api/v1/agent/directory/batch", roles=SENDERS)
     async def batch(body: SendBatch, caller: Caller) -> BatchTaken:
-        """Send the next batch of a run, at most 500 entries. Sending a stored batch again is a success. 409: the batch
-        is not the next one; `sequence` is the expected number. Nothing is applied before the run is finished."""
+        """Send the next batch of a run, at most 500 entries. A batch that was already stored may be sent again. 409:
+        the batch is not the next one; `sequence` is the number of the next one. The entries are imported only after
+        the run is finished."""
         following = await service.take(body.domainId, body.runId, body.sequence, body.entries)
         return BatchTaken(message="batch taken", runId=body.runId, sequence=following)
 
     @runs.post("/api/v1/agent/directory/finish", roles=SENDERS)
     async def finish(body: FinishRun, caller: Caller) -> RunFinished:
-        """Finish a run and queue the import that applies it. With `complete`, the import removes entries that the run
-        has not mentioned."""
+        """Finish a run and queue the import of its entries. With `complete`, the import removes the stored entries
+        that are not in the run."""
         job_id = await service.finish(body.domainId, body.runId, body.sequence, body.cursor, complete=body.complete)
         return RunFinished(message="import queued", jobId=job_id)
 
@@ -142,8 +143,8 @@ def _declare_configuration(declared: Operations, service: Directories, trials: T
 
     @declared.post("/api/v1/directory/check", roles=OPERATORS)
     async def check(body: CheckDirectory, caller: Caller) -> DirectoryChecked:
-        """Try a directory with its stored settings and the given ones: connect, log in, read the first accounts.
-        Nothing is stored. 429: more than five trials a minute in a domain."""
+        """Test a directory with its stored settings and the given ones: connect, log in, read the first accounts.
+        Nothing is stored. 429: more than five tests a minute in a domain."""
         if not caller.is_installation:
             trials.admit(body.domainId)
         tried = await trials.run(body.domainId, _configuration(body))
@@ -161,8 +162,8 @@ def _declare_configuration(declared: Operations, service: Directories, trials: T
     @declared.post("/api/v1/deleteDirectoryConfig", roles=OPERATORS)
     async def delete(body: list[DeleteDirectory], caller: Caller) -> str:
         """Queue the removal of directories with their people, groups and settings. If an entry fails, nothing is
-        changed. People who are in no other directory lose their access. The removal has ended when the directory no
-        longer exists."""
+        changed. People who are in no other directory lose their access. A directory is listed until its removal has
+        ended."""
         _check_size(body)
         jobs = await service.remove([(each.domainId, each.directoryName) for each in body])
         return f"Removal queued: {', '.join(map(str, jobs))}"
@@ -193,8 +194,8 @@ def _declare_imports(declared: Operations, service: Directories, domains_of: Dom
 
     @declared.post("/api/v1/getImportStatus", roles=READERS)
     async def import_status(body: list[ImportStatus], caller: Caller) -> Plain[JobList]:
-        """List the last 20 imports of each directory, newest first. A domain's directoryName selects all its
-        directories."""
+        """List the last 20 imports of each directory, newest first. The directoryName of a domain selects all
+        directories of the domain."""
         _check_size(body)
         found = dict[int, Job]()
         for each in body:
@@ -208,14 +209,15 @@ def _declare_imports(declared: Operations, service: Directories, domains_of: Dom
 
     @declared.post("/api/v1/cancelImport", roles=OPERATORS)
     async def cancel_import(body: OneImport, caller: Caller) -> Done:
-        """Cancel an import that is queued or running. Entries that it has written stay. 409: the import has ended."""
+        """Cancel an import that is queued or running. Entries that the import has already written are kept. 409: the
+        import has ended."""
         await service.jobs.cancel(await _import(service, body))
         return Done(message="import cancelled")
 
     @declared.post("/api/v1/confirmImport", roles=OPERATORS)
     async def confirm_import(body: OneImport, caller: Caller) -> Done:
-        """Continue an import that stopped before it removed most of the directory (`needsConfirmation`). 409: the
-        import does not wait for a confirmation."""
+        """Continue an import that has stopped because it would remove most of the directory (`needsConfirmation`).
+        409: the import does not wait for a confirmation."""
         await service.jobs.confirm(await _import(service, body))
         return Done(message="import confirmed")
 
@@ -223,17 +225,17 @@ def _declare_imports(declared: Operations, service: Directories, domains_of: Dom
 def _declare_mappings(declared: Operations, mappings: Mappings, service: Directories, domains_of: DomainsOf) -> None:
     @declared.post("/api/v1/reConfigure", roles=OPERATORS)
     async def reconfigure(body: ReConfigure, caller: Caller) -> str:
-        """Set which attributes become which fields, for a directory or for the people of a group. A field takes one
-        attribute, or several as a list or separated by commas; attribute names may have options. The mapping takes
-        effect with the next import; with `apply`, it is also applied now to the known people. Attributes that hold
-        secrets are refused."""
+        """Set the attributes that fill the fields of people, for a directory or for the people of a group. A field
+        takes one attribute, or several as a list or separated by commas. Attribute names may have options. The
+        mapping takes effect with the next import. With `apply`, it is also applied to the stored people now.
+        Attributes that hold secrets are refused."""
         of = await _of(mappings, service, domains_of, body, caller)
         await mappings.set(of, body.fieldMappings, apply=body.apply)
         return "Field mappings saved, and applied in the background" if body.apply else "Field mappings saved"
 
     @declared.post("/api/v1/mapping/list", roles=READERS)
     async def list_mappings(body: ListMappings, caller: Caller) -> Plain[MappingList]:
-        """List the mappings of a domain: of each directory, and of the groups that have one."""
+        """List the mappings of a domain: the mapping of each directory, and the mappings of groups."""
         found, total = await mappings.of_domain(_stretch(body))
         entries = [
             {
@@ -248,7 +250,7 @@ def _declare_mappings(declared: Operations, mappings: Mappings, service: Directo
 
     @declared.post("/api/v1/mapping/preview", roles=READERS)
     async def preview_mapping(body: PreviewMapping, caller: Caller) -> Plain[MappingPreview]:
-        """Show the fields of ten people before and after a change of the mapping. Nothing is stored."""
+        """Show the fields of at most ten people before and after a change of the mapping. Nothing is stored."""
         of = await _of(mappings, service, domains_of, body, caller)
         found = await mappings.preview(of, body.fieldMappings)
         users = [{"userId": each.user_id, "dn": each.dn, "before": each.before, "after": each.after} for each in found]
@@ -258,7 +260,8 @@ def _declare_mappings(declared: Operations, mappings: Mappings, service: Directo
 def _declare_schedules(declared: Operations, schedules: Schedules, service: Directories) -> None:
     @declared.post("/api/v1/directory/setSchedule", roles=OPERATORS)
     async def set_schedule(body: SetSchedule, caller: Caller) -> ScheduleSet:
-        """Set the schedule of a directory. Without minutes and times, the directory is read on request only."""
+        """Set the schedule of a directory. Without minutes and times, the directory is read only when a reading is
+        requested."""
         next_at = await schedules.set(body.domainId, body.directoryName, body.timing())
         message = "schedule set" if next_at else "schedule deleted"
         return ScheduleSet(message=message, nextRun=iso(next_at) if next_at else "")
@@ -271,7 +274,8 @@ def _declare_schedules(declared: Operations, schedules: Schedules, service: Dire
 
     @declared.post("/api/v1/directory/sync", roles=OPERATORS)
     async def sync(body: SyncNow, caller: Caller) -> SyncQueued:
-        """Queue a reading of a directory, unless one is queued already. getImportStatus shows its result."""
+        """Queue a reading of a directory, unless a reading is already queued. getImportStatus shows the result of
+        the reading."""
         job_id = await service.sync(body.domainId, body.directoryName, full=body.full)
         return SyncQueued(message="import queued", jobId=job_id)
 

@@ -63,25 +63,28 @@ def groups(
 
 
 def group_id(line: CommandLine, domain: str, name: str, directory: str | None) -> JSON:
-    """Return the id of a group. directory: the name of the group's directory; if None, the group may be in any
-    directory of the domain. Raises NotFound. StartError: several groups have the name."""
+    """Return the id of a group. Raises NotFound if the group does not exist. Raises StartError if several groups
+    have the name.
+
+    directory: the name of the group's directory; None searches all directories of the domain.
+    """
     listed = line.listed("/ad/GetAllGroupsByDomain", "groups", {"search": name}, domain=domain)
     found = [each for each in _of(listed, directory) if fold(str(each["groupName"])) == fold(name)]
     if not found:
         raise NotFound(f"--group: no group {name}{f' in {directory}' if directory is not None else ''}")
     if len(found) > 1:
         names = ", ".join(sorted({str(each["directoryName"]) for each in found}))
-        raise StartError(f"--group: {len(found)} groups have that name, in {names}: name one with --directory")
+        raise StartError(
+            f"--group: {len(found)} groups have that name, in {names}: select a directory with --directory"
+        )
     return found[0]["groupId"]
 
 
 def _of(rows: Iterator[Row], directory: str | None) -> Iterator[Row]:
-    """Yield the rows of a directory. directory: the name of the directory; if None, yield the rows of all
-    directories."""
     return (each for each in rows if directory is None or fold(str(each["directoryName"])) == fold(directory))
 
 
 def _print(line: CommandLine, rows: Iterator[Row], columns: tuple[str, ...], limit: int, form: Form | None) -> None:
     line.print_rows(islice(rows, limit), columns, form)
     if next(rows, None) is not None:
-        line.note(f"there are more than {limit}: see --limit and --search")
+        line.note(f"there are more than {limit}: use --search, or a larger --limit")

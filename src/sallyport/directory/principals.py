@@ -1,8 +1,8 @@
 """The groups and units of a principal, for logins.
 
-Two sets are kept in memory. The first set has the domains that have people of directories. Logins of other domains need
-no lookup. The second set has the principals of these domains that have logged in lately. An import that changes a
-domain invalidates the domain's entries.
+Two sets are kept in memory. The first set contains the domains that have people from directories. Logins of other
+domains need no lookup. The second set is a cache of the principals that have logged in lately. An import that changes a
+domain invalidates the cached principals of the domain.
 """
 
 from collections import Counter
@@ -28,9 +28,11 @@ INVALIDATE_S: Final = 1.0
 class Membership:
     """The memberships of a principal.
 
-    groups, ous: folded names, including nested groups; None if they are unknown, because several people have the name
-    or there are too many groups. name: the login name of the principal; empty if it is unknown. names: all names by
-    which a login finds the principal, folded and without realm.
+    groups, ous: the case-folded names of groups and units, including nested groups. They are None if several people
+    have the name, or if there are too many groups.
+
+    name: the login name of the principal, or empty if the name is unknown. names: all names by which a login finds
+    the principal, case-folded and without realm.
     """
 
     groups: frozenset[str] | None
@@ -40,12 +42,12 @@ class Membership:
 
 
 NOBODY: Final = Membership(frozenset(), frozenset())
-"""The memberships of a name that no directory has."""
+"""The memberships of a name that is in no directory."""
 UNCLEAR: Final = Membership(None, None)
 
 
 class Principals:
-    """The principals of all directories. `load` must run first."""
+    """The principals of all directories. Call `load` first."""
 
     def __init__(self, store: Store, *, max_cached: int = MAX_CACHED) -> None:
         self._store = store
@@ -55,19 +57,21 @@ class Principals:
         self._changes = 0
 
     def cached(self, domain_id: int, name: str) -> Membership | None:
-        """Return the cached membership of a name without realm, without waiting. Return None if `find` must be
-        called."""
+        """Return the cached membership of a name without realm. Return None if the name is not in the cache; then
+        call `find`."""
         if domain_id not in self._inhabited:
             return NOBODY
         return self._known.get((domain_id, self._versions[domain_id], fold(name)))
 
     def has_people(self, domain_id: int) -> bool:
-        """Return whether a domain has people of directories."""
+        """Return whether a domain has people from directories."""
         return domain_id in self._inhabited
 
     async def find(self, domain_id: int, name: str, realms: tuple[str, ...]) -> Membership:
-        """Return the membership of a name from the store, and cache it. realms: the realms of the domain, because a
-        directory may have the name with a realm. Raises StoreError."""
+        """Return the membership of a name from the store, and cache it. Raises StoreError.
+
+        realms: the realms of the domain. They are needed because a directory may store the name with a realm.
+        """
         changes = self._changes
 
         def work(tx: Tx) -> tuple[Membership, int]:
@@ -85,28 +89,30 @@ class Principals:
         self._inhabited |= {domain_id}
 
     def changed_elsewhere(self, domain_id: int) -> None:
-        """Invalidate the cached entries of a domain that another node has changed. For the id 0, invalidate those of
-        all domains."""
+        """Invalidate the cached entries of a domain that another node has changed. The id 0 means all domains."""
         if domain_id:
             self.changed(domain_id)
         else:
             self.forget()
 
     async def load(self) -> None:
-        """Load the domains that have people of directories, and clear the cache. Raises StoreError."""
+        """Load the domains that have people from directories, and clear the cache. Raises StoreError."""
         self.forget()
         self._inhabited = await self._store.read(repo.inhabited)
 
     def forget(self) -> None:
-        """Clear the cache, because another process has changed the store."""
+        """Clear the cache. Call this method after another process has changed the store."""
         self._changes += 1
         self._known.clear()
 
 
 class Invalidations:
-    """A rate limit for the invalidations of an import, because logins of the domain read the store again after each
-    invalidation. The first change is passed on at once, the following changes once a second, and the last change by
-    `flush`."""
+    """Limits how often an import invalidates the cache of a domain, because logins of the domain must read the store
+    again after each invalidation.
+
+    The first change invalidates the cache at once. Later changes do so at most once a second. `flush` does so for
+    the last change.
+    """
 
     def __init__(self, invalidate: Callable[[int], None]) -> None:
         self._invalidate = invalidate
@@ -114,7 +120,7 @@ class Invalidations:
         self._pending: set[int] = set()
 
     def changed(self, domain_id: int) -> None:
-        """Note a change in a domain. Call `flush` after the last change."""
+        """Report a change of a domain. Call `flush` after the last change."""
         self._pending.add(domain_id)
         now = trio.current_time()
         if now >= self._due.get(domain_id, now):
@@ -122,8 +128,8 @@ class Invalidations:
             self._pass_on(domain_id)
 
     def flush(self, domain_id: int) -> None:
-        """Pass on a pending change. Call this method when the import of the domain has ended or is waiting for the
-        store."""
+        """Invalidate the cache of a domain if a change is pending. Call this method when the import of the domain
+        has ended or is waiting for the store."""
         self._due.pop(domain_id, None)
         self._pass_on(domain_id)
 

@@ -1,4 +1,4 @@
-"""Create the reader of a directory from the directory's settings. ReadError: the settings are not valid."""
+"""Create the reader of a directory from the directory's settings. Raises ReadError if the settings are not valid."""
 
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import AbstractAsyncContextManager
@@ -40,8 +40,8 @@ _LOGINS: Final = {
 
 
 def readers(http: Callable[[int], HttpFactory], clock: Clock) -> Mapping[str, Read]:
-    """Return the reader of each kind of directory that the service reads. http: returns the HTTP factory of a domain's
-    tenant."""
+    """Return the reader of each kind of directory that the service reads. http: a function that returns the HTTP
+    factory of a domain's tenant."""
 
     def read_ldap(source: Source, cursor: str, full: bool) -> Batches:
         return LdapReader(http(source.domain_id).egress, clock).read(ldap_source(source), cursor, full=full)
@@ -56,7 +56,8 @@ def readers(http: Callable[[int], HttpFactory], clock: Clock) -> Mapping[str, Re
 
 
 def checks(http: Callable[[int], HttpFactory], clock: Clock) -> Mapping[str, Check]:
-    """Return the check of each kind of directory that the service reads. http: see `readers`."""
+    """Return the function that tests a directory, for each kind of directory that the service reads. http: see
+    `readers`."""
     read = readers(http, clock)
 
     async def check_ldap(source: Source) -> int:
@@ -73,8 +74,8 @@ def checks(http: Callable[[int], HttpFactory], clock: Clock) -> Mapping[str, Che
 
 
 def ldap_source(source: Source) -> LdapSource:
-    """Return the settings of an LDAP directory. appUrl: one URL or several. bindDN: if it is not set, the accountName
-    is used. Raises ReadError."""
+    """Return the settings of an LDAP directory. The appUrl may have several URLs. If bindDN is not set, the
+    accountName is used. Raises ReadError if a setting is missing or not valid."""
     settings = source.settings
     start_tls = settings.get("startTls") == "true"
     urls = [_fit(_URL, url, "appUrl") for url in source.app_url.replace(",", " ").split()]
@@ -82,9 +83,9 @@ def ldap_source(source: Source) -> LdapSource:
         raise ReadError("the directory has no appUrl")
     account = settings.get("bindDN") or source.account_name
     if account and source.secret is None:
-        raise ReadError("the directory has a bindDN and no bindPassword")
+        raise ReadError("the directory has a bindDN but no bindPassword")
     if account and not start_tls and any(in_clear(url) for url in urls):
-        raise ReadError("ldap:// sends the password in clear: use ldaps:// or startTls; without it, loopback only")
+        raise ReadError("ldap:// would send the password unencrypted: use ldaps:// or startTls")
     authorities = settings.get("caCertificate")
     return LdapSource(
         servers=tuple(Server(url, start_tls) for url in urls),
@@ -97,22 +98,23 @@ def ldap_source(source: Source) -> LdapSource:
 
 
 def graph_source(source: Source) -> GraphSource:
-    """Return the settings of an Entra ID tenant. clientId: if it is not set, the accountName is used. appUrl: set only
-    for a national cloud. Raises ReadError."""
+    """Return the settings of an Entra ID tenant. If clientId is not set, the accountName is used. The appUrl is
+    needed only for a national cloud. Raises ReadError if a setting is missing or not valid."""
     origin = _origin(source.app_url or GRAPH)
     host = origin.removeprefix("http://").rpartition(":")[0]
     login = origin if is_loopback(host) else _LOGINS.get(origin)
     tenant, client_id = source.settings.get("tenant"), source.settings.get("clientId") or source.account_name
     if login is None:
-        raise ReadError("the directory's appUrl is none of Microsoft Graph's")
+        raise ReadError("the directory's appUrl is not a URL of Microsoft Graph")
     if not tenant or not client_id or source.secret is None:
         raise ReadError("the directory needs tenant, clientId and clientSecret")
     return GraphSource(tenant, client_id, source.secret, origin, login)
 
 
 def okta_source(source: Source) -> OktaSource:
-    """Return the settings of an Okta organization. The secret is the private key of the application with the clientId.
-    Without a clientId, the secret is an API token. Raises ReadError."""
+    """Return the settings of an Okta organization. With a clientId, the secret is the private key of the
+    application. Without a clientId, the secret is an API token. Raises ReadError if a setting is missing or not
+    valid."""
     if source.secret is None:
         raise ReadError("the directory needs an apiToken, or clientId and clientSecret")
     return OktaSource(_origin(source.app_url), source.settings.get("clientId", ""), source.secret, _mapped(source))

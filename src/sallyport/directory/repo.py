@@ -1,6 +1,6 @@
 """The SQL of directories, of their schedules, and of agents' runs.
 
-A directory's secret is sealed as `directories/ID/secret`.
+A directory's secret is encrypted with `directories/ID/secret` as associated data.
 """
 
 from collections.abc import Mapping
@@ -25,7 +25,7 @@ _SELECT: Final = (
 
 
 def identity(directory_id: int) -> str:
-    """Return the associated data with which a directory's secret is sealed."""
+    """Return the associated data with which a directory's secret is encrypted."""
     return f"directories/{directory_id}/secret"
 
 
@@ -35,13 +35,16 @@ def get(tx: Tx, directory_id: int) -> Directory | None:
 
 
 def named(tx: Tx, domain_id: int, name: str) -> Directory | None:
-    """Return the domain's directory of that name, or None. Names are case-insensitive."""
+    """Return the domain's directory with a name, or None. Names are case-insensitive."""
     return tx.one(Directory, f"{_SELECT} where domain_id = :d and name_key = :key", d=domain_id, key=fold(name))
 
 
 def called(tx: Tx, domain_id: int, name: str) -> list[Directory] | None:
-    """Return the domain's directory of that name. If there is none, and the name is the domain's directoryName, return
-    all directories of the domain; otherwise return None. Names are case-insensitive."""
+    """Return the directories that a name means, or None. Names are case-insensitive.
+
+    The name of a directory means this directory. Otherwise, the domain's directoryName means all directories of the
+    domain.
+    """
     directory = named(tx, domain_id, name)
     if directory is not None:
         return [directory]
@@ -52,7 +55,7 @@ def called(tx: Tx, domain_id: int, name: str) -> list[Directory] | None:
 
 
 def named_for_use(tx: Tx, domain_id: int, name: str) -> Directory | None:
-    """Return the domain's directory of that name, or None. Conflict: the directory is being removed."""
+    """Return the domain's directory with a name, or None. Raises Conflict if the directory is being removed."""
     found = named(tx, domain_id, name)
     if found is not None and jobs.open_removal(tx, found.id) is not None:
         raise Conflict("the directory is being removed")
@@ -100,13 +103,14 @@ def delete(tx: Tx, directory_id: int) -> list[str]:
 def note(
     tx: Tx, action: str, directory: Directory, at: int, changes: Mapping[str, JSON] | None = None, *, part: str = ""
 ) -> None:
-    """Record an action on a directory in the audit trail. part: a text that follows the directory's name."""
+    """Record an action on a directory in the audit trail. part: a text to append to the directory's name."""
     target = f"directory {directory.id} {directory.name}{part}"
     audit.record_in(tx, action, directory.domain_id, target, changes, at=at)
 
 
 def check_key(tx: Tx, vault: Vault) -> None:
-    """Decrypt a stored secret, if there is one, to check that the vault has the right key. Raises SecretError."""
+    """Check that the vault has the right key, by decrypting a stored secret. Do nothing if no secret is stored.
+    Raises SecretError if the key is wrong."""
     found = tx.one(Directory, f"{_SELECT} where secret is not null limit 1")
     if found is not None and found.secret is not None:
         vault.open(found.secret, identity(found.id))
@@ -154,19 +158,19 @@ def delete_schedule(tx: Tx, directory_id: int) -> None:
 
 
 def due_schedules(tx: Tx, now: int, limit: int) -> list[Schedule]:
-    """Return the schedules that are due, the earliest first."""
+    """Return at most `limit` schedules that are due, the earliest first."""
     return tx.all(
         Schedule, f"{_SCHEDULES} where s.next_at <= :now order by s.next_at limit :limit", now=now, limit=limit
     )
 
 
 def next_due(tx: Tx) -> int | None:
-    """Return the time of the next reading of any schedule, in microseconds, or None."""
+    """Return the earliest time at which a schedule is due, in microseconds. Return None if there are no schedules."""
     return tx.value(int, "select min(next_at) from directory_schedules")
 
 
 def advance_schedule(tx: Tx, schedule: Schedule, next_at: int, runs: int) -> bool:
-    """Set the next time of a schedule. Return False if another node has already set it."""
+    """Set the next time of a schedule. Return False if another node has already set the next time."""
     sql = "update directory_schedules set next_at = :next, runs = :runs where directory_id = :id and next_at = :seen"
     return tx.execute(sql, id=schedule.directory_id, next=next_at, runs=runs, seen=schedule.next_at) > 0
 
@@ -178,8 +182,8 @@ _RUNS: Final = "select id, domain_id, directory_id, file, sequence, octets, node
 
 @dataclass(frozen=True, slots=True)
 class RunRow:
-    """An open run. sequence: the number of the last batch that was stored. octets: the size of the file. node_id: the
-    node that has the file."""
+    """A run: one reading that an agent sends in batches. sequence: the number of the last batch that was stored.
+    octets: the size of the file. node_id: the node that has the file."""
 
     id: int
     domain_id: int
@@ -201,7 +205,7 @@ def run_of_directory(tx: Tx, directory_id: int) -> RunRow | None:
 
 
 def add_run(tx: Tx, domain_id: int, directory_id: int, file: str, node_id: int, at: int) -> int:
-    """Add a run of a node; return its id."""
+    """Add a run and return its id. node_id: the node that has the file."""
     run_id = tx.value(
         int,
         "insert into directory_runs (domain_id, directory_id, file, complete, created_at, updated_at, node_id) "
@@ -217,8 +221,8 @@ def add_run(tx: Tx, domain_id: int, directory_id: int, file: str, node_id: int, 
 
 
 def batch_taken(tx: Tx, run: RunRow, octets: int, at: int) -> bool:
-    """Count a batch that was stored. Return False if another request has already counted it, or if the domain was
-    removed."""
+    """Count a batch that was stored. Return False if another request has already counted the batch, or if the domain
+    was removed."""
     sql = (
         "update directory_runs set sequence = sequence + 1, octets = :octets, updated_at = :at "
         f"where id = :id and sequence = :sequence and {PRESENT}"
@@ -232,11 +236,11 @@ def delete_run(tx: Tx, run_id: int) -> None:
 
 
 def job_of_run(tx: Tx, domain_id: int, run_id: int) -> int | None:
-    """Return the id of the import of a finished run, or None."""
+    """Return the id of the import that applies a finished run, or None."""
     sql = "select max(id) from directory_jobs where domain_id = :d and kind = 'agent' and file_name = :name"
     return tx.value(int, sql, d=domain_id, name=run_name(run_id))
 
 
 def run_name(run_id: int) -> str:
-    """Return the file name of a run's import in lists."""
+    """Return the name that lists show as the file name of a run's import."""
     return f"run {run_id}"

@@ -1,6 +1,6 @@
 """Request and answer bodies of directory agents: runs, and the entries of their batches.
 
-An entry has the fields of `wire`, so that a validated entry is stored as it is.
+An entry has the fields of `wire`, so that a validated entry is stored unchanged.
 """
 
 from typing import Annotated, Final, Literal
@@ -55,7 +55,7 @@ def _dn_or_none(value: str) -> str:
 
 
 def _attributes(values: dict[str, list[str]]) -> dict[str, list[str]]:
-    """Return the attributes by `attribute_key`, without those that hold secrets."""
+    """Return the attributes with names by `attribute_key`. Attributes that hold secrets are left out."""
     named = ((attribute_key(name), texts) for name, texts in values.items())
     return {name: texts for name, texts in named if not holds_secret(name)}
 
@@ -65,7 +65,7 @@ AnyDn = Annotated[
     str, Field(max_length=LONGEST_DN, description="Distinguished name; empty: not known."), AfterValidator(_dn_or_none)
 ]
 Reference = Annotated[str, Field(max_length=LONGEST_DN)]
-"""A member or a group, by the name that the directory has for it. Text that is not a name is ignored."""
+"""A reference to a member or a group, by its name in the directory. Text that is not a name is ignored."""
 ExternalId = Annotated[
     PlainText,
     Field(
@@ -97,28 +97,33 @@ class PersonEntry(Body):
     )
     status: Status = Field(default=Status.ACTIVE, description="State of the account in its directory.")
     memberOf: Annotated[list[Reference], FailFast(), Field(max_length=MOST_MEMBERS)] = Field(
-        default_factory=list, description="Distinguished names of the groups that do not list this member."
+        default_factory=list,
+        description="Distinguished names of groups. Leave out groups that list this account in `members`.",
     )
     attributes: Annotated[
         dict[AttributeName, Annotated[list[Value], FailFast(), Field(max_length=MOST_VALUES)]],
         Field(max_length=MOST_ATTRIBUTES),
         AfterValidator(_attributes),
-    ] = Field(default_factory=dict, description="Values for field mappings, by attribute.")
+    ] = Field(default_factory=dict, description="Values for the field mappings, by attribute.")
     primaryGroup: GroupKey = Field(default="", description="The `key` of the primary group.")
 
 
 class GroupEntry(Body):
-    """A group. If `continued` is set, the entry has more members of the preceding group."""
+    """A group. With `continued`, the entry has further members of the preceding group."""
 
     kind: Literal["group"] = Field(description=_KIND)
     externalId: ExternalId
     dn: Dn
     name: Login = Field(description="Name of the group.")
     members: Annotated[list[Reference], FailFast(), Field(max_length=MOST_MEMBERS)] = Field(
-        default_factory=list, description="Members by distinguished name, or `uid:` and a login name."
+        default_factory=list, description="Members: distinguished names, or `uid:` followed by a login name."
     )
-    key: GroupKey = Field(default="", description="Name by which a primaryGroup refers to the group.")
-    continued: Flag = Field(default=False, description="true: more members of the preceding group.")
+    key: GroupKey = Field(
+        default="", description="Text by which accounts refer to the group in `primaryGroup`; empty: none."
+    )
+    continued: Flag = Field(
+        default=False, description="true: these are further members of the group in the preceding entry."
+    )
 
 
 class UnitEntry(Body):
@@ -136,7 +141,9 @@ class UnchangedEntry(Body):
     kind: Literal["unchanged"] = Field(description=_KIND)
     externalId: ExternalId
     dn: AnyDn = ""
-    status: Status | None = Field(default=None, description="State of the account, which may change with time.")
+    status: Status | None = Field(
+        default=None, description="State of the account. It may change without a change of the entry."
+    )
 
 
 class GoneEntry(Body):
@@ -152,7 +159,7 @@ class ProblemEntry(Body):
 
     kind: Literal["problem"] = Field(description=_KIND)
     externalId: AnyExternalId = ""
-    dn: Reference = Field(default="", description="Name of the entry, in any form.")
+    dn: Reference = Field(default="", description="Distinguished name of the entry, or any text that identifies it.")
     message: Annotated[PlainText, Field(max_length=500)] = Field(description="Reason, without values of the entry.")
 
 
@@ -165,20 +172,20 @@ class BeginRun(OfDomain):
     """Body of agent/directory/begin."""
 
     directoryName: DirectoryName
-    runId: Id | None = Field(default=None, description="Id of an open run to continue; a new run unless given.")
+    runId: Id | None = Field(default=None, description="Id of an open run to continue; absent: start a new run.")
 
 
 class BatchTaken(Done):
     """Answer of agent/directory/batch."""
 
     runId: int = Field(description="Id of the run.")
-    sequence: int = Field(description="Number of the batch that is expected next.")
+    sequence: int = Field(description="Number of the next batch.")
 
 
 class RunBegun(BatchTaken):
     """Answer of agent/directory/begin."""
 
-    cursor: str = Field(description="Cursor of the last run that was applied; empty: none.")
+    cursor: str = Field(description="Cursor of the last applied run; empty: no run was applied.")
 
 
 class SendBatch(OfDomain):
@@ -196,8 +203,8 @@ class FinishRun(OfDomain):
 
     runId: RunId
     sequence: Annotated[Whole, Between(1, 10**9)] = Field(description="Number of the last batch plus 1.")
-    complete: Flag = Field(default=False, description="true: remove the entries that the run has not mentioned.")
-    cursor: LongText = Field(default="", description="Start of the agent's next run of changes.")
+    complete: Flag = Field(default=False, description="true: remove the stored entries that are not in the run.")
+    cursor: LongText = Field(default="", description="Position in the directory's changes. The next begin returns it.")
 
 
 class RunFinished(Done):

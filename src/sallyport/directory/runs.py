@@ -1,5 +1,7 @@
-"""The runs of directory agents. Batches are collected in a file until the run is finished; then an import applies them.
-A run belongs to the node that has its file. Another node does not find the run, so the agent begins a new one there."""
+"""The runs of directory agents. In a run, an agent sends the entries of one reading in batches. The batches are
+collected in a file until the run is finished. Then an import applies them.
+
+A run belongs to the node that has its file. Another node does not find the run, so the agent begins a new run there."""
 
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
@@ -27,16 +29,16 @@ NO_RUN: Final = "run not found: start a new run"
 
 
 class OutOfOrder(Conflict):
-    """The error for a batch that is not the next one. details: the number of the next batch."""
+    """The error for a batch whose number is not the next one. details: the number of the next batch."""
 
     def __init__(self, sequence: int) -> None:
-        super().__init__("another batch is expected")
+        super().__init__("the batch is not the next one: send the batch with the number in `sequence`")
         self.details = {"sequence": sequence}
 
 
 @dataclass(frozen=True, slots=True)
 class Begun:
-    """A run, the number of its next batch, and the cursor of the last run that was applied."""
+    """A run, the number of its next batch, and the cursor of the last applied run."""
 
     run_id: int
     sequence: int
@@ -57,15 +59,15 @@ class Runs:
         self._busy: set[tuple[int, int]] = set()
 
     async def begin(self, domain_id: int, name: str, run_id: int | None) -> Begun:
-        """Begin or continue a run of a directory. Create the directory if it does not exist. NotFound: the domain is
-        removed. Raises Conflict, StoreFull."""
+        """Begin or continue a run of a directory. Create the directory if it does not exist. Raises NotFound if the
+        domain was removed. Raises Conflict if the directory is of a kind that no agent reads. Raises StoreFull."""
         file = await trio.to_thread.run_sync(self._files.new, "spool", 0)
 
         def work(tx: Tx) -> tuple[Begun, str]:
             audit.tenant_of(tx, domain_id)
             directory = self._directories.make(tx, domain_id, name, DirectoryKind.AGENT)
             if directory.kind != DirectoryKind.AGENT:
-                raise Conflict("the directory of that name is of another kind: choose another name")
+                raise Conflict("the directory of that name is not read by an agent: choose another name")
             known = repo.run_of_directory(tx, directory.id)
             if known is not None and known.id == run_id and known.node_id == self._cluster.id:
                 return Begun(known.id, known.sequence + 1, directory.cursor), file
@@ -83,8 +85,8 @@ class Runs:
         return begun
 
     async def take(self, domain_id: int, run_id: int, sequence: int, entries: Sequence[AnyEntry]) -> int:
-        """Store a batch. Return the number of the next batch. Conflict: the run is too large. Raises NotFound,
-        OutOfOrder, StoreFull."""
+        """Store a batch. Return the number of the next batch. Raises Conflict if the run is too large. Raises
+        NotFound, OutOfOrder, StoreFull."""
         async with self._reserved(domain_id, run_id):
             run = await self._run(domain_id, run_id)
             if sequence <= run.sequence:
@@ -103,8 +105,8 @@ class Runs:
             return sequence + 1
 
     async def finish(self, domain_id: int, run_id: int, sequence: int, cursor: str, *, complete: bool) -> int:
-        """Queue the import of a run. Return the job's id; a repeated call returns the same id. Raises NotFound,
-        OutOfOrder, Conflict."""
+        """Queue the import of a run. Return the id of the import. A repeated call returns the same id. Raises
+        NotFound, OutOfOrder, Conflict."""
         async with self._reserved(domain_id, run_id):
             done = await self._store.read(lambda tx: repo.job_of_run(tx, domain_id, run_id))
             if done is not None:
@@ -137,11 +139,11 @@ class Runs:
 
     @asynccontextmanager
     async def _reserved(self, domain_id: int, run_id: int) -> AsyncIterator[None]:
-        """Reserve a run within the block, before it is known whether the run belongs to the domain. Conflict: another
-        request for the run is not answered yet."""
+        """Reserve a run within the block. The check that the run belongs to the domain comes later. Raises Conflict
+        if another request for the run is not answered yet."""
         run = domain_id, run_id
         if run in self._busy:
-            raise Conflict("another request of this run is not answered yet")
+            raise Conflict("another request of this run is not answered yet: try again later")
         self._busy.add(run)
         try:
             yield

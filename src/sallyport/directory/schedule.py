@@ -1,7 +1,7 @@
-"""Compute the time of a directory's next reading, which is after a number of minutes or at a time of the day.
+"""Compute the time of a directory's next reading. A schedule gives the minutes between two readings, or times of the
+day.
 
-A random delay is added, so that many directories with one schedule, or many services with one directory, do not start
-at once.
+A random delay is added, so that many directories with the same schedule are not read at once.
 """
 
 from __future__ import annotations
@@ -17,13 +17,17 @@ from sallyport.base.clock import SECOND
 MINUTE: Final = 60 * SECOND
 MOST_JITTER: Final = 5 * MINUTE
 _DAYS: Final = 3
-"""Number of days to search for the next time. A change to daylight saving time may skip a time on one of these days."""
+"""Number of days to search for the next time. The time may be over today, and the change to
+daylight saving time may skip it tomorrow."""
 
 
 @dataclass(frozen=True, slots=True)
 class Timing:
-    """The times of readings. every_minutes: 0 if `times` are set. times: minutes after midnight in `zone`. full_every:
-    if it is n, every n-th reading is complete; if it is 0, only the first reading is complete."""
+    """The times of readings. every_minutes: the minutes between readings; 0 if `times` are set. times: minutes after
+    midnight in `zone`.
+
+    full_every: if n, every n-th reading is a full reading; if 0, only the first reading.
+    """
 
     every_minutes: int = 0
     times: Sequence[int] = ()
@@ -31,7 +35,7 @@ class Timing:
     full_every: int = 0
 
     def following(self, now: int, chance: float) -> int:
-        """Return the time of the next reading after `now`, in microseconds. chance: a random number from 0 to 1, which
+        """Return the time of the next reading after `now`, in microseconds. chance: a random number from 0 to 1 that
         determines the delay."""
         if self.every_minutes:
             wait = self.every_minutes * MINUTE
@@ -50,8 +54,8 @@ class Timing:
         return min(moment for moment in moments if moment > now)
 
     def is_full(self, runs: int) -> bool:
-        """Return whether the next reading must be complete. runs: the number of readings after the last complete
-        one."""
+        """Return whether the next reading must be a full reading. runs: the number of readings since the last full
+        reading."""
         return self.full_every > 0 and runs + 1 >= self.full_every
 
 

@@ -49,12 +49,13 @@ Every = Annotated[
     Whole,
     Between(0, LONGEST_MINUTES),
     AfterValidator(_every),
-    Field(description=f"Minutes between two readings, at least {LEAST_MINUTES}; 0: no schedule, or timesOfDay."),
+    Field(description=f"Minutes between two readings, at least {LEAST_MINUTES}. 0: see timesOfDay."),
 ]
 Times = Annotated[
     list[str],
     Field(
-        max_length=MOST_TIMES, description="Times of the day (HH:MM) in timeZone; empty: no schedule, or everyMinutes."
+        max_length=MOST_TIMES,
+        description="Times of the day (HH:MM) in timeZone. Empty: see everyMinutes.",
     ),
     AfterValidator(_times),
 ]
@@ -64,12 +65,13 @@ Zone = Annotated[
 FullEvery = Annotated[
     Whole,
     Between(0, 1000),
-    Field(description="Every n-th reading is complete, the others read changes; 0: only the first is complete."),
+    Field(description="Every n-th reading is a full reading, and all others read changes. 0: only the first is full."),
 ]
 
 
 class SetSchedule(OfDomain):
-    """Body of directory/setSchedule. Without everyMinutes (or 0) and timesOfDay (or empty), the schedule is deleted."""
+    """Body of directory/setSchedule. If everyMinutes is absent or 0, and timesOfDay is absent or empty, the schedule
+    is deleted."""
 
     directoryName: DirectoryName
     everyMinutes: Every = 0
@@ -84,13 +86,13 @@ class SetSchedule(OfDomain):
         return self
 
     def timing(self) -> Timing | None:
-        """Return the schedule, or None if the schedule must be deleted. Invalid: both everyMinutes and timesOfDay are
-        given."""
+        """Return the schedule, or None if the schedule must be deleted. Raises Invalid if both everyMinutes and
+        timesOfDay are given."""
         return timing(self.everyMinutes, self.timesOfDay, self.timeZone, self.fullEvery)
 
 
 def timing(every: int, times: Sequence[str], zone: str, full_every: int) -> Timing | None:
-    """Return a schedule, or None if neither minutes nor times are given. Invalid: both are given."""
+    """Return a schedule, or None if neither minutes nor times are given. Raises Invalid if both are given."""
     if every and times:
         raise Invalid.about("give everyMinutes or timesOfDay, not both", "everyMinutes", "timesOfDay")
     if not every and not times:
@@ -114,10 +116,10 @@ class ScheduleEntry(Model):
     """A schedule, and the last import of its directory."""
 
     directoryName: str = Field(description="Name of the directory.")
-    everyMinutes: int = Field(description="Minutes between two readings; 0: timesOfDay.")
+    everyMinutes: int = Field(description="Minutes between two readings; 0: read at timesOfDay.")
     timesOfDay: list[str] = Field(description="Times of the day (HH:MM) in timeZone.")
     timeZone: str = Field(description="IANA time zone of timesOfDay.")
-    fullEvery: int = Field(description="Every n-th reading is complete; 0: only the first.")
+    fullEvery: int = Field(description="Every n-th reading is a full reading; 0: only the first reading.")
     nextRun: str = Field(description="Time of the next reading, ISO 8601.")
     lastJobId: int = Field(description="Id of the last import; 0: none.")
     lastState: str = Field(description="State of the last import, as in getImportStatus; empty: none.")

@@ -1,7 +1,7 @@
 """Set schedules, and queue the readings that are due.
 
-A due reading is skipped while the previous one is still running. If readings were missed while the service did not run,
-one reading follows soon after the start.
+A due reading is skipped while the previous reading is still running. If readings were missed while the service was
+stopped, one reading starts soon after the next start of the service.
 """
 
 from collections.abc import Callable, Mapping
@@ -26,7 +26,7 @@ from sallyport.store import audit
 from sallyport.store.model import Store, Tx
 
 LOOK_S: Final = 30.0
-"""Maximum time between two checks, in seconds. Another node may set a schedule between two checks."""
+"""Maximum time between two checks, in seconds. Checks are needed because another node may set a schedule."""
 AT_ONCE: Final = 20
 
 log = structlog.get_logger()
@@ -41,7 +41,8 @@ class Shown:
 
 
 class Schedules:
-    """All schedules; `run` queues the readings that are due. chance: returns a random number from 0 to 1."""
+    """All schedules. `run` queues the readings that are due. chance: a function that returns a random number from 0
+    to 1."""
 
     def __init__(self, store: Store, service: Directories, clock: Clock, chance: Callable[[], float] = random) -> None:
         self._store = store
@@ -51,8 +52,9 @@ class Schedules:
         self._set = trio.Event()
 
     async def set(self, domain_id: int, name: str, timing: Timing | None) -> int:
-        """Set the schedule of a directory; if `timing` is None, delete it. Return the time of the next reading in
-        microseconds, or 0 if there is none. Invalid: the service does not read the directory. Raises NotFound."""
+        """Set the schedule of a directory, or delete it if `timing` is None. Return the time of the next reading in
+        microseconds, or 0 if there is none. Raises Invalid if the service cannot read the directory. Raises
+        NotFound."""
 
         def work(tx: Tx) -> int:
             directory = repo.named(tx, domain_id, name)
@@ -60,7 +62,7 @@ class Schedules:
                 raise NotFound(NO_DIRECTORY)
             if directory.kind not in READ_BY_SERVICE:
                 raise Invalid.about(
-                    "the service reads directories of the kinds ldap, graph and okta only", "directoryName"
+                    "the service reads only directories of the kinds ldap, graph and okta", "directoryName"
                 )
             before, now = repo.schedule_of(tx, directory.id), self._clock()
             if timing is None:
@@ -85,7 +87,7 @@ class Schedules:
         return await self._store.read(work)
 
     async def run(self) -> None:
-        """Queue the readings that are due, until cancelled."""
+        """Queue the readings that are due, again and again until cancelled."""
         while True:
             self._set = trio.Event()
             wait_s = LOOK_S

@@ -1,6 +1,7 @@
-"""Attributes of directories that hold secrets: passwords, their hashes, keys and seeds. None of them may become a
-field. They are listed by name and by OID: RFC 4519, MS-ADSC and MS-ADTS, the schemas of Samba, MIT and Heimdal
-Kerberos, FreeIPA and OATH."""
+"""Attributes of directories that hold secrets: passwords, their hashes, keys and seeds. No field mapping may use them.
+
+The attributes are listed by name and by OID. They are from RFC 4519, MS-ADSC and MS-ADTS, and the schemas of Samba,
+MIT and Heimdal Kerberos, FreeIPA and OATH."""
 
 import re
 from functools import lru_cache
@@ -66,6 +67,7 @@ _ENDS: Final = re.compile(
 
 @lru_cache(4096)
 def holds_secret(name: str) -> bool:
-    """Return whether an attribute holds a secret. name: in lower case, with or without options."""
+    """Return whether an attribute holds a secret. name: the name of the attribute in lower case, with or without
+    options."""
     base = name.partition(";")[0]
     return base in _HOLDERS or _ENDS.search(base) is not None

@@ -1,5 +1,4 @@
-"""The rules for the configuration of directories, for lists of their people and groups, and for requests of imports and
-removals."""
+"""The service for directories: save their settings, list their people and groups, and queue imports and removals."""
 
 import json
 from collections.abc import Mapping, Sequence
@@ -46,7 +45,7 @@ NO_DIRECTORY: Final = "directory not found"
 NO_GROUP: Final = "group not found"
 _DESTINATION: Final = ("bindDN", "startTls", "caCertificate", "clientId")
 _NEEDED_AGAIN: Final = (
-    "is needed again with each change of kind, accountName, appUrl, bindDN, startTls, caCertificate, clientId"
+    "is needed again if kind, accountName, appUrl, bindDN, startTls, caCertificate or clientId changes"
 )
 
 
@@ -71,7 +70,8 @@ class Directories:
         return await self._store.search(lambda tx: entries.users(tx, stretch, search, cloud=cloud))
 
     async def users_of_group(self, group_id: int, stretch: Stretch, search: str) -> tuple[list[User], int]:
-        """Return one page of the people in a group and in its nested groups, and the total. Raises NotFound."""
+        """Return one page of the people in a group and in its nested groups, and the number of matches. Raises
+        NotFound."""
 
         def work(tx: Tx) -> tuple[list[User], int]:
             group = entries.group(tx, group_id)
@@ -96,8 +96,12 @@ class Directories:
         return await self._store.read(lambda tx: repo.of_domain(tx, domain_id))
 
     async def save(self, configuration: Sequence[tuple[int, Configuration]]) -> None:
-        """Set the given fields of directories. If an entry fails, nothing is changed. A directory that does not exist
-        is created. Invalid: for example, a stored secret would be sent elsewhere, or a private key is not usable."""
+        """Set the given fields of directories. A directory that does not exist is created. If an entry fails,
+        nothing is changed.
+
+        Raises Invalid, for example if a stored secret would be sent to another server, or if a private key is not
+        usable.
+        """
         flaws = [await trio.to_thread.run_sync(key_flaw, each.secret or b"") for _, each in configuration]
 
         def work(tx: Tx) -> None:
@@ -122,8 +126,8 @@ class Directories:
         return after
 
     async def source(self, domain_id: int, configuration: Configuration) -> Source:
-        """Return the source of a directory as it would be if the new values were saved. Invalid, Conflict: see `save`.
-        Raises SecretError."""
+        """Return the source of a directory with its stored values and the given new values. Nothing is saved. Raises
+        Invalid, Conflict in the same cases as `save`. Raises SecretError."""
         flaw = await trio.to_thread.run_sync(key_flaw, configuration.secret or b"")
 
         def work(tx: Tx) -> tuple[Directory | None, dict[str, Value]]:
@@ -140,8 +144,8 @@ class Directories:
         return Source(domain_id, str(columns["kind"]), str(app_url), str(account), settings, secret)
 
     def make(self, tx: Tx, domain_id: int, name: str, kind: DirectoryKind) -> Directory:
-        """Return the domain's directory of that name. Create it if it does not exist. Conflict: the domain has too many
-        directories, or the directory is being removed."""
+        """Return the domain's directory with a name. Create the directory if it does not exist. Raises Conflict if
+        the domain has too many directories, or if the directory is being removed."""
         known = repo.named_for_use(tx, domain_id, name)
         if known is not None:
             return known
@@ -154,7 +158,7 @@ class Directories:
     # --- imports ----------------------------------------------------------------------------------------------------
 
     async def import_ldif(self, domain_id: int, file: str, file_name: str, name: str, *, complete: bool) -> int:
-        """Queue the import of an uploaded file. Return the job's id. Conflict: too many jobs wait."""
+        """Queue the import of an uploaded file. Return the job's id. Raises Conflict if too many jobs are waiting."""
 
         def work(tx: Tx) -> int:
             directory = self.make(tx, domain_id, name or LDIF_NAME, DirectoryKind.LDIF)
@@ -164,7 +168,8 @@ class Directories:
         return await self._asked(work)
 
     async def import_users(self, wanted: Sequence[Reading]) -> list[int]:
-        """Queue readings. If one of them fails, nothing is changed. Return the ids of the jobs."""
+        """Queue readings of directories. Return the ids of the jobs. If a reading cannot be queued, nothing is
+        changed."""
 
         def work(tx: Tx) -> list[int]:
             found = list[int]()
@@ -178,8 +183,9 @@ class Directories:
         return await self._asked(work)
 
     async def sync(self, domain_id: int, name: str, *, full: bool = False) -> int:
-        """Queue a reading with the stored settings, unless one is queued already. Return the job's id. Invalid: the
-        service does not read the directory. Conflict: too many jobs wait. Raises NotFound."""
+        """Queue a reading with the stored settings, unless a reading is already queued. Return the job's id. Raises
+        Invalid if the service cannot read the directory. Raises Conflict if too many jobs are waiting. Raises
+        NotFound."""
 
         def work(tx: Tx) -> int:
             directory = repo.named_for_use(tx, domain_id, name)
@@ -187,7 +193,7 @@ class Directories:
                 raise NotFound(NO_DIRECTORY)
             if directory.kind not in READ_BY_SERVICE or not (directory.app_url or directory.settings != "{}"):
                 raise Invalid.about(
-                    "the directory has no settings to read it by: sallyport directory set", "directoryName"
+                    "the directory has no server settings: set them with `sallyport directory set`", "directoryName"
                 )
             waits = jobs_repo.open_reading(tx, directory.id)
             return waits or self.queue(tx, directory, NewJob(directory.id, Kind.READING, complete=full))
@@ -195,12 +201,12 @@ class Directories:
         return await self._asked(work)
 
     async def remove(self, wanted: Sequence[tuple[int, str]]) -> list[int]:
-        """Queue the removal of directories, and return the ids of the jobs. If an entry fails, nothing is changed.
-        wanted: domain ids and names.
+        """Queue the removal of directories. Return the ids of the jobs. If an entry fails, nothing is changed.
+        wanted: pairs of a domain id and a directory name.
 
-        The secret is deleted at once; people and groups are deleted later in the background. Until then, no other job
-        of the directory may be queued. If a removal is queued already, its id is returned. Conflict: too many jobs
-        wait. Raises NotFound.
+        The secret is deleted at once. People and groups are deleted later in the background. Until then, no other
+        job of the directory may be queued. If a removal is already queued, the id of this job is returned. Raises
+        Conflict if too many jobs are waiting. Raises NotFound.
         """
         return await self._asked(lambda tx: [self._remove(tx, domain_id, name) for domain_id, name in wanted])
 
@@ -221,8 +227,8 @@ class Directories:
         return result
 
     def queue(self, tx: Tx, directory: Directory, new: NewJob) -> int:
-        """Queue a job in the caller's transaction. Return the job's id. Call `jobs.wake` after the commit. Conflict:
-        too many jobs wait."""
+        """Queue a job in the caller's transaction. Return the job's id. Call `jobs.wake` after the commit. Raises
+        Conflict if too many jobs are waiting."""
         job_id = self.jobs.add(tx, directory.domain_id, new)
         file: dict[str, JSON] = {"file": new.file_name} if new.file_name else {}
         changes = changed({}, {"import": job_id, "kind": new.kind.value, **file})
@@ -230,9 +236,9 @@ class Directories:
         return job_id
 
     def _read_from(self, tx: Tx, domain_id: int, name: str, app_url: str) -> Directory:
-        """Return the LDAP directory of that name. Without a name, return the directory whose appUrl has the same host
-        and port. Create the directory if it does not exist. Conflict: for example, the directory is not read by
-        LDAP."""
+        """Return the LDAP directory with a name. Without a name, return the directory whose appUrl has the same host
+        and port as `app_url`. Create the directory if it does not exist. Raises Conflict, for example if the
+        directory is not read by LDAP."""
         ((host, port),) = hosts_of(app_url)
         if not name:
             for each in repo.of_domain(tx, domain_id):
@@ -242,12 +248,12 @@ class Directories:
             name = f"{host}:{port}" if same_name is not None and same_name.app_url else host
         directory = self.make(tx, domain_id, name, DirectoryKind.LDAP)
         if directory.kind != DirectoryKind.LDAP:
-            raise Conflict("the directory of that name is of another kind: choose another name")
+            raise Conflict("the directory of that name is not an LDAP directory: choose another name")
         return directory
 
     async def jobs_named(self, domain_ids: Sequence[int], name: str) -> list[Job]:
-        """Return the last imports of the directories of that name. A domain's directoryName selects all directories
-        of the domain. NotFound: no directory and no domain has the name."""
+        """Return the last imports of the directory with a name. The directoryName of a domain selects all
+        directories of the domain. Raises NotFound if no directory and no domain has the name."""
 
         def work(tx: Tx) -> list[Job]:
             called = [each for domain_id in domain_ids if (each := repo.called(tx, domain_id, name)) is not None]
@@ -259,25 +265,28 @@ class Directories:
         return await self._store.read(work)
 
     async def named(self, domain_id: int, name: str) -> Directory:
-        """Return the domain's directory of that name. Raises NotFound."""
+        """Return the domain's directory with a name. Raises NotFound."""
         directory = await self._store.read(lambda tx: repo.named(tx, domain_id, name))
         if directory is None:
             raise NotFound(NO_DIRECTORY)
         return directory
 
     def check_key(self, tx: Tx) -> None:
-        """Decrypt a sealed secret of a store that will replace this one, to check that the vault has the right master
-        key. Raises SecretError."""
+        """Check that the vault has the right master key for a store that will replace the current store. A stored
+        secret is decrypted for this check. Raises SecretError if the key is wrong."""
         repo.check_key(tx, self._vault)
 
 
 def _columns(tx: Tx, known: Directory | None, configuration: Configuration, flaw: str) -> dict[str, Value]:
-    """Return the columns that a configuration sets, without the secret. flaw: the result of `key_flaw` for the secret.
-    Conflict: the kind of a directory with people would change. Invalid: the secret must be given again, or is not
-    usable."""
+    """Return the columns that a configuration sets, without the secret. flaw: the result of `key_flaw` for the
+    secret.
+
+    Raises Conflict if the kind of a directory with people would change. Raises Invalid if the secret is not usable,
+    or if the caller must give the stored secret again.
+    """
     kind = configuration.kind or _kind_of(known, configuration.app_url or "")
     if known is not None and (known.kind in CLOUD) != (kind in CLOUD) and entries.has_people(tx, known.id):
-        raise Conflict("the directory has people: it cannot become another kind of directory; add another directory")
+        raise Conflict("the directory has people, so its kind cannot change: add another directory")
     before: dict[str, str] = json.loads(known.settings) if known is not None else {}
     settings = {**before, **{k: v for k, v in (configuration.settings or {}).items() if v is not None}}
     columns: dict[str, Value] = {"kind": kind.value, "settings": json.dumps({k: v for k, v in settings.items() if v})}
@@ -294,7 +303,7 @@ def _columns(tx: Tx, known: Directory | None, configuration: Configuration, flaw
 
 
 def _goes_elsewhere(directory: Directory, columns: Mapping[str, Value], settings: Mapping[str, str]) -> bool:
-    """Return whether the stored secret would be sent to another server, as another account, or to the holder of another
+    """Return whether the stored secret would be sent to another server, or would be used with another account or
     certificate. An operator must not obtain a secret that another operator has entered."""
     known = {"kind": directory.kind, "account_name": directory.account_name, "app_url": directory.app_url}
     before: dict[str, str] = json.loads(directory.settings)
@@ -311,8 +320,9 @@ def _audited(directory: Directory) -> dict[str, JSON]:
 
 
 def _kind_of(known: Directory | None, app_url: str) -> DirectoryKind:
-    """Return the kind of a directory that is saved without a kind. The appUrl determines the kind of a new directory,
-    and of a directory of LDIF files that gets an appUrl. Any other directory keeps its kind."""
+    """Return the kind of a directory that is saved without a kind. The appUrl determines the kind of a new
+    directory, and of a directory of LDIF files that now gets an appUrl. In all other cases, the directory keeps its
+    kind."""
     if known is None or (known.kind == DirectoryKind.LDIF and app_url):
         return kind_of(app_url)
     return DirectoryKind(known.kind)

@@ -1,4 +1,5 @@
-"""`sallyport directory add`, `set` and `check`: the settings of a directory. They are tried before they are saved."""
+"""`sallyport directory add`, `set` and `check`: the settings of a directory. `add` and `set` test the settings before
+they save them."""
 
 import re
 import shlex
@@ -39,19 +40,21 @@ _OPTIONS = (
     click.option(
         "--kind",
         type=click.Choice([kind.value for kind in DirectoryKind]),
-        help="Kind; derived from --url unless given.",
+        help="Kind of the directory; default: derived from --url.",
     ),
     click.option(
-        "--url", "urls", multiple=True, metavar="URL", help="URL such as ldaps://dc1.example.com; LDAP: several."
+        "--url", "urls", multiple=True, metavar="URL", help="URL such as ldaps://dc1.example.com; LDAP: repeatable."
     ),
     click.option("--base-dn", metavar="DN", help="LDAP: read the entries below this distinguished name."),
     click.option("--filter", "accounts", metavar="FILTER", help="LDAP: filter for accounts; empty: all."),
-    click.option("--bind-dn", metavar="DN", help="LDAP: account of the bind; empty: anonymous."),
+    click.option("--bind-dn", metavar="DN", help="LDAP: account that binds; empty: anonymous."),
     click.option("--start-tls/--no-start-tls", default=None, help="LDAP: encrypt ldap:// connections."),
-    click.option("--ca-certificate", metavar="FILE", help="Trust these authorities (PEM); empty: the system's."),
+    click.option("--ca-certificate", metavar="FILE", help="File with trusted authorities (PEM); empty: the system's."),
     click.option("--entra-tenant", metavar="TENANT", help="Graph: id or name of the Entra ID tenant."),
     click.option("--client-id", metavar="ID", help="Graph and Okta: client id of the application."),
-    click.option("--account", metavar="NAME", help="The account, in place of --bind-dn or --client-id."),
+    click.option(
+        "--account", metavar="NAME", help="Account that reads the directory, instead of --bind-dn or --client-id."
+    ),
     click.option(
         "--bind-password",
         "--client-secret",
@@ -61,12 +64,12 @@ _OPTIONS = (
         help="The secret; - reads it from standard input.",
     ),
     click.option("--secret-file", metavar="FILE", help="Read the password, the token or the private key from a file."),
-    click.option("--no-check", is_flag=True, help="Save the settings without a trial."),
+    click.option("--no-check", is_flag=True, help="Save the settings without a test."),
 )
 
 
 class _Options(TypedDict):
-    """The options of `add` and `set`. An option that was not given is None."""
+    """The options of `add` and `set`. A missing option is None."""
 
     kind: str | None
     urls: tuple[str, ...]
@@ -96,10 +99,10 @@ def _settings(command: FunctionT) -> FunctionT:
 @_settings
 @click.pass_obj
 def add(line: CommandLine, /, *, name: str, domain: str, no_check: bool, **options: Unpack[_Options]) -> None:
-    """Add a directory (LDAP, Entra ID, Okta, an agent's, or one for LDIF files), after a trial."""
+    """Add a directory: LDAP, Entra ID, Okta, entries from an agent, or LDIF files. The settings are tested first."""
     given = _given(line, options)
     if any(fold(str(each["directoryName"])) == fold(name) for each in line.listed(*LIST, domain=domain)):
-        raise StartError(f"the domain has a directory {name}: `sallyport directory set` changes it")
+        raise StartError(f"the domain already has a directory {name}: change it with `sallyport directory set`")
     if "kind" not in given and "appUrl" not in given:
         raise click.UsageError("--url is missing: give it, or --kind agent, or --kind ldif")
     kind = DirectoryKind(str(given.get("kind") or kind_of(str(given["appUrl"]))))
@@ -113,7 +116,8 @@ def add(line: CommandLine, /, *, name: str, domain: str, no_check: bool, **optio
 @_settings
 @click.pass_obj
 def set_(line: CommandLine, /, *, name: str, domain: str, no_check: bool, **options: Unpack[_Options]) -> None:
-    """Change settings of a directory, after a trial; other settings and the secret stay unchanged."""
+    """Change settings of a directory. The settings are tested first. All other settings, and the secret, keep their
+    values."""
     given = _given(line, options)
     if not given:
         raise click.UsageError("nothing to change: give an option, such as --filter")
@@ -124,7 +128,7 @@ def set_(line: CommandLine, /, *, name: str, domain: str, no_check: bool, **opti
     _save(
         line, domain, {"directoryName": known["directoryName"], **given}, check=not no_check and kind in READ_BY_SERVICE
     )
-    line.note(f"directory {known['directoryName']} is changed; the next reading has the change")
+    line.note(f"directory {known['directoryName']} is changed; the next reading uses the change")
 
 
 @click.command()
@@ -132,7 +136,7 @@ def set_(line: CommandLine, /, *, name: str, domain: str, no_check: bool, **opti
 @click.option("--domain", required=True, help="The domain's name or domainId.")
 @click.pass_obj
 def check(line: CommandLine, *, name: str, domain: str) -> None:
-    """Try a directory: connect, log in, read the first accounts."""
+    """Test a directory: connect, log in, read the first accounts."""
     found = named(line.listed(*LIST, domain=domain), "directoryName", name, "directory")
     tried = line.run("/api/v1/directory/check", {"directoryName": found["directoryName"]}, domain=domain)
     if not tried["usable"]:
@@ -141,26 +145,27 @@ def check(line: CommandLine, *, name: str, domain: str) -> None:
 
 
 def _save(line: CommandLine, domain: str, body: Row, *, check: bool) -> None:
-    """Save settings; if `check` is set, try them first. StartError: the directory is not usable; then nothing is
-    saved."""
+    """Save settings. If `check` is set, test them first. Raises StartError if the directory is not usable; in this
+    case nothing is saved."""
     try:
         if check:
             tried = line.run("/api/v1/directory/check", body, domain=domain)
             if not tried["usable"]:
-                raise StartError(f"nothing is saved: {_reason(tried)} (--no-check saves it all the same)")
+                raise StartError(f"nothing is saved: {_reason(tried)} (to save in spite of this: --no-check)")
             line.note(str(tried["message"]))
         line.run("/api/v1/saveDirectoryConfig", [body], domain=domain)
     except Invalid as error:
         if "needed again" not in str(error):
             raise
         raise StartError(
-            "nothing is saved: the stored secret is not sent to another server, or as another account, unless it is "
-            "given again: --bind-password - or --secret-file FILE"
+            "nothing is saved: the change would use the stored secret for another server or account; give the secret "
+            "again with --bind-password - or --secret-file FILE"
         ) from None
 
 
 def _reason(tried: Row) -> str:
-    """Return the reason why a directory is not usable, with the names of the options."""
+    """Return the reason why a directory is not usable. The reason names options of the command instead of fields of
+    the API."""
     return _FIELD.sub(lambda found: _OPTION_OF[found[0]], str(tried["message"]))
 
 
@@ -169,10 +174,10 @@ def _given(line: CommandLine, options: _Options) -> Row:
     secret, secret_file, ca_certificate = options["secret"], options["secret_file"], options["ca_certificate"]
     if secret not in (None, "-"):
         raise click.UsageError(
-            "--bind-password, --client-secret and --api-token take - only: all users of a machine see its command lines"
+            "give - for --bind-password, --client-secret or --api-token: all users of the machine see command lines"
         )
     if secret is not None and secret_file is not None:
-        raise click.UsageError("--secret-file excludes --bind-password, --client-secret and --api-token")
+        raise click.UsageError("give either --secret-file, or one of --bind-password, --client-secret and --api-token")
     values: Row = {
         "kind": options["kind"],
         "appUrl": " ".join(options["urls"]) if options["urls"] else None,

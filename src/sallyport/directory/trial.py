@@ -1,5 +1,5 @@
-"""Try a directory for an admin, before or after its settings are saved: connect, log in, and read the first accounts.
-Nothing is stored."""
+"""Test a directory for an admin: connect, log in, and read the first accounts. Nothing is stored. The settings need not
+be saved yet."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -20,16 +20,18 @@ PER_MINUTE: Final = 5
 
 @dataclass(frozen=True, slots=True)
 class TrialResult:
-    """The result of a trial. message: a text for an admin; if the directory is not usable, it is the reason."""
+    """The result of a test. message: a text for an admin. If the directory is not usable, the text is the reason."""
 
     usable: bool
     message: str
 
 
 class Trials:
-    """The trials of directories. checks: the check of each kind of directory. advice: returns a text for a domain's id
-    that says how to allow the hosts to which `egress` has lately denied connections of the domain's tenant. Only
-    callers of the installation get this text."""
+    """Tests directories. checks: the function that tests, for each kind of directory.
+
+    advice: a function that takes a domain's id. Its result says how to allow the hosts to which `egress` has lately
+    denied connections of the domain's tenant. Only admins of the installation get this text.
+    """
 
     def __init__(
         self, directories: Directories, checks: Mapping[str, Check], advice: Callable[[int], list[str]], clock: Clock
@@ -40,16 +42,17 @@ class Trials:
         self._admitted = PerMinute[int](PER_MINUTE, "trials", clock)
 
     def admit(self, domain_id: int) -> None:
-        """Count a trial. TooMany: the domain has reached the limit of trials in a minute."""
+        """Count a test of a directory in the domain. Raises TooMany if the domain has reached the limit of tests in
+        a minute."""
         self._admitted.admit(domain_id)
 
     async def run(self, domain_id: int, configuration: Configuration) -> TrialResult:
-        """Try a directory with its stored settings and the given ones. Invalid: the service does not read the
-        directory, or the settings cannot be saved. Raises Conflict, StoreError, SecretError."""
+        """Test a directory with its stored settings and the given settings. Raises Invalid if the service cannot
+        read the directory, or if the settings cannot be saved. Raises Conflict, StoreError, SecretError."""
         source = await self._directories.source(domain_id, configuration)
         check = self._checks.get(source.kind)
         if check is None:
-            raise Invalid.about("the service reads directories of the kinds ldap, graph and okta only", "kind")
+            raise Invalid.about("the service reads only directories of the kinds ldap, graph and okta", "kind")
         try:
             with trio.fail_after(TRIAL_S):
                 found = await check(source)
@@ -59,4 +62,4 @@ class Trials:
             raise
         except (SallyportError, OSError) as error:
             return TrialResult(usable=False, message=str(error))
-        return TrialResult(usable=True, message=f"the directory answers, and shows {found} or more accounts")
+        return TrialResult(usable=True, message=f"the directory answers, and has {found} or more accounts")

@@ -9,12 +9,12 @@
 
 Nothing is applied before `finish`. Then an import applies all batches, as it applies a file.
 
-If an answer is lost, the agent sends the batch again. Sending a batch that is already stored is a success, and the
-answer has the number of the next batch. A number that is too high is answered with 409 and the expected `sequence`. An
-unknown run is answered with 404, and the agent then begins another one. `begin` with the runId of an open run continues
-that run. Any other `begin` discards the directory's open run.
+If an answer is lost, the agent sends the batch again. If the batch is already stored, the answer is a success with the
+number of the next batch. If the number of a batch is too high, the answer is 409 with the expected `sequence`. If the
+run is unknown, the answer is 404, and the agent begins a new run. `begin` with the runId of an open run continues the
+run. Any other `begin` discards the directory's open run.
 
-This module needs neither the store nor the web server, because the agent has neither of them.
+This module does not import the store or the web server, because the agent has neither of them.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ Wire = Mapping[str, object]
 
 
 def batches(entries: Iterable[Entry]) -> Iterator[list[Wire]]:
-    """Yield the entries of a run, cut into batches."""
+    """Split entries into the batches of a run."""
     batch: list[Wire] = []
     octets = 0
     for entry in entries:
@@ -58,7 +58,7 @@ def batches(entries: Iterable[Entry]) -> Iterator[list[Wire]]:
 
 
 def to_wire(entry: Entry) -> Iterator[Wire]:
-    """Yield the JSON objects of an entry. A large group has several JSON objects."""
+    """Yield the JSON objects of an entry. A large group is split into several JSON objects."""
     if not isinstance(entry, Group):
         yield _object(entry)
         return
@@ -67,7 +67,8 @@ def to_wire(entry: Entry) -> Iterator[Wire]:
 
 
 def from_wire(wire: Wire) -> tuple[Entry, bool]:
-    """Return the entry in a JSON object, and whether it continues the preceding group."""
+    """Return (entry, continued) for a JSON object. continued: whether the entry has further members of the preceding
+    group."""
     kind = _KINDS[str(wire["kind"])]
     fields = {name: wire[_FIELDS.get(name, name)] for name in kind.__dataclass_fields__}
     for name in ("aliases", "member_of", "members"):

@@ -185,7 +185,7 @@ async def test_a_service_that_is_busy_with_the_same_batch(setup: Setup, autojump
 
 async def test_a_directory_that_breaks_off(setup: Setup) -> None:
     """If the directory fails during a read, the service applies nothing of the run."""
-    setup.reader.breaks = ReadError("it closed the connection")
+    setup.reader.breaks = ReadError("the server closed the connection")
     with pytest.raises(ReadError, match="closed"):
         await setup.agent.once()
     assert setup.service.applied == []

@@ -187,7 +187,7 @@ def test_an_endless_reference_is_stopped() -> None:
 )
 def test_a_broken_stored_schema_raises_invalid(broken: dict[str, JSON]) -> None:
     """A stored schema that cannot be evaluated raises Invalid and is not an internal error."""
-    with pytest.raises(Invalid, match="no schema"):
+    with pytest.raises(Invalid, match="does not lead to a schema"):
         check_subject({"$schema": DRAFT_2020, "type": "object", **broken}, {"a": 1})
 
 

@@ -206,7 +206,7 @@ async def test_only_the_assigned_credential_approves_the_login(world: World) -> 
     request_id = await opened(world, "robert")
     assert request_id is not None
     assigned, ann.jwt = ann.jwt, own
-    with pytest.raises(CredentialError, match="not the one that is asked for"):
+    with pytest.raises(CredentialError, match="does not meet the request"):
         await approve(world)
     ann.jwt = assigned
     await approve(world)

@@ -330,7 +330,7 @@ async def test_the_methods_of_a_users_groups_apply(world: World) -> None:
         await areas.groups.assign_users(areas.domain, group, [user], Action.ADD)
     await areas.instances.assign_groups(areas.domain, [instance], groups, Action.ADD)
     for name in ("", "ANN"):
-        with pytest.raises(Conflict, match="by DID"):
+        with pytest.raises(Conflict, match="accept DIDs"):
             await world.did.verifier.issue(
                 areas.tenant, AccessRequest(world.issuer, world.ann.did, name, "server", of_group=False)
             )

@@ -45,13 +45,13 @@ async def start_tls(answer: bytes) -> tuple[str, bytes]:
 @pytest.mark.parametrize(
     ("answer", "why"),
     [
-        (REFUSED, "it refuses StartTLS"),
-        (AGREED + b"\x30\x05\x02\x01\x02\x65\x00", "it refuses StartTLS"),  # followed by injected octets
-        (b"\x30\x02\x0a\x01", "it refuses StartTLS"),
-        (b"\x30\x80\x00\x00", "it refuses StartTLS"),
-        (AGREED[:-1], "it closed the connection"),
-        (b"", "it closed the connection"),
-        (b"\x30\x84\x7f\xff\xff\xff" + bytes(8192), "it closed the connection"),
+        (REFUSED, "the server refuses StartTLS"),
+        (AGREED + b"\x30\x05\x02\x01\x02\x65\x00", "the server refuses StartTLS"),  # followed by injected octets
+        (b"\x30\x02\x0a\x01", "the server refuses StartTLS"),
+        (b"\x30\x80\x00\x00", "the server refuses StartTLS"),
+        (AGREED[:-1], "the server closed the connection"),
+        (b"", "the server closed the connection"),
+        (b"\x30\x84\x7f\xff\xff\xff" + bytes(8192), "the server closed the connection"),
         (AGREED, "no TLS connection"),
     ],
 )

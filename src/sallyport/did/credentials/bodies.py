@@ -62,7 +62,7 @@ class CreateCredential(OfDomain):
     schemaId: Id = Field(description="Id of the schema, as createSchema gives it.")
     credentialName: Name = Field(description="Name of the credential.")
     metadata: dict[str, JsonValue] = Field(
-        description="Claims, at most 32 KiB. The member epmPassword is not a claim; the holder gets it separately."
+        description="Claims, at most 32 KiB. The member epmPassword is no claim; only the holder gets it."
     )
     expiry: Annotated[Moment | None, BeforeValidator(_or_none)] = Field(
         default=None, description="Time of the expiry, ISO 8601. Absent or empty: the credential does not expire."
@@ -98,7 +98,9 @@ class CredentialEntry(Model):
     expireDate: str = Field(description="Time of the expiry, ISO 8601; empty if the credential does not expire.")
     issuerDid: str = Field(description="DID of the issuer.")
     holderDid: str = Field(description="DID of the holder.")
-    epmUsername: str = Field(description="User that the credential admits; empty without the claim epmUsername.")
+    epmUsername: str = Field(
+        description="Name of the user who may log in with the credential (claim epmUsername); may be empty."
+    )
 
 
 class CredentialList(Done):

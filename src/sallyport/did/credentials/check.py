@@ -41,31 +41,31 @@ _REFERENCE_ERRORS: Final = (Unresolvable, UnknownType, ValueError, TypeError, At
 def check_schema(schema: JSON) -> dict[str, JSON]:
     """Check a schema, and return it in its stored form, which always has `$schema`.
 
-    Invalid: the schema is not a JSON Schema, uses another draft, is too large or nested too deep, refers to another
-    document, or has a pattern that may take too long.
+    Raises Invalid if the schema is not a JSON Schema, uses another draft, or is too large or nested too deep. Raises
+    Invalid if the schema refers to another document, or has a pattern that may take too long.
     """
     if not isinstance(schema, dict):
-        raise _unfit("it is no object")
+        raise _unfit("the schema must be an object")
     bound("schema", schema, octets=MAX_OCTETS, depth=MAX_DEPTH, values=MAX_VALUES, name=LONGEST)
     kept: dict[str, JSON] = {"$schema": DEFAULT, **schema}
     dialect = kept["$schema"]
     validator = DIALECTS.get(dialect.rstrip("#")) if isinstance(dialect, str) else None
     if validator is None:
-        raise _unfit("its $schema is draft-07 or 2020-12")
+        raise _unfit("$schema must be draft-07 or 2020-12")
     try:
         validator.check_schema(kept)
     except SchemaError as error:
-        raise _unfit(f"it breaks the rules of its draft at /{_keywords(error, validator)}") from None
+        raise _unfit(f"the schema breaks the rules of its draft at /{_keywords(error, validator)}") from None
     _check_bounds(kept)
     _check_targets(kept, validator)
     return kept
 
 
 def check_subject(schema: dict[str, JSON], subject: JSON) -> None:
-    """Raise Invalid unless the subject meets the schema.
+    """Check that a subject meets a schema. Raises Invalid if not, or if the check would take too long.
 
-    The error's field is `metadata` if the subject does not meet the schema, or if the validation takes too long. It is
-    `schema` if the schema was stored under older rules and breaks the present ones.
+    The field of the error is `metadata`. The field is `schema` if a schema that was stored by an older version
+    breaks the current rules.
     """
     limits = {"octets": MAX_SUBJECT_OCTETS, "depth": MAX_SUBJECT_DEPTH, "values": MAX_SUBJECT_VALUES, "name": MAX_NAME}
     bound("metadata", subject, **limits)
@@ -79,14 +79,14 @@ def check_subject(schema: dict[str, JSON], subject: JSON) -> None:
             (FieldError("metadata", "shorter texts, or fewer values"),),
         ) from None
     except _REFERENCE_ERRORS:
-        raise Invalid.about("the schema refers to something that is no schema", "schemaId") from None
+        raise Invalid.about("a reference in the schema does not lead to a schema", "schemaId") from None
     if errors:
         raise Invalid("metadata does not meet the schema", tuple(map(_broken, errors)))
 
 
 def bound(field: str, value: JSON, *, octets: int, depth: int, values: int, name: int) -> None:
-    """Raise Invalid if a value is too large or nested too deep, has too many values, has a name that is too long, or
-    contains a number that other JSON parsers would round."""
+    """Raise Invalid if a value is too large, is nested too deep, has too many values, has a name that is too long,
+    or contains a number that other JSON parsers would round."""
     level, found = [value], 0
     for _ in range(depth):
         if any(len(each) > name for part in level if isinstance(part, dict) for each in part):
@@ -94,7 +94,7 @@ def bound(field: str, value: JSON, *, octets: int, depth: int, values: int, name
         level = [inner for each in level for inner in _inner(each)]
         found += len(level)
         if not all(map(_is_exact, level)):
-            raise invalid_field(field, "numbers that a double holds exactly")
+            raise invalid_field(field, "numbers that fit into a double without rounding")
         if found > values:
             raise invalid_field(field, f"at most {values} values")
     if level:
@@ -104,7 +104,8 @@ def bound(field: str, value: JSON, *, octets: int, depth: int, values: int, name
 
 
 def _is_exact(value: JSON) -> bool:
-    """Return whether every JSON parser reads the same number (RFC 8259 section 6)."""
+    """Return whether every JSON parser reads a number without rounding (RFC 8259 section 6). Return True for all
+    other values."""
     if isinstance(value, float):
         return math.isfinite(value)
     return not isinstance(value, int) or abs(value) <= 1 << 53
@@ -114,22 +115,22 @@ def _check_bounds(schema: dict[str, JSON]) -> None:
     """Raise Invalid if the validation of a subject could have a cost that is not charged to the budget.
 
     For the keywords `unevaluated...`, jsonschema itself follows references and dependentSchemas and matches
-    patternProperties. That cost is not counted, so these combinations are refused.
+    patternProperties. This cost is not counted, so a schema with such a combination is refused.
     """
     _check_part(schema, root=True)
     parts = list(_parts(schema))
     names = {name for part in parts for name in part}
     if names & _UNEVALUATED and (names & _UNCOUNTED or _references(schema)):
         raise _unfit(
-            "it has unevaluatedItems or unevaluatedProperties beside references, dependentSchemas or patternProperties"
+            "unevaluatedItems and unevaluatedProperties exclude references, dependentSchemas and patternProperties"
         )
     if sum(len(_patterns(part)) for part in parts) > MAX_PATTERNS:
-        raise _unfit(f"it has more than {MAX_PATTERNS} patterns")
+        raise _unfit(f"the schema has more than {MAX_PATTERNS} patterns")
 
 
 def _check_part(schema: JSON, *, root: bool = False) -> None:
-    """Raise Invalid if the cost of a part of the schema has no bound. Data that looks like a keyword is treated as a
-    keyword."""
+    """Raise Invalid if the cost of a part of the schema cannot be limited. Everything that looks like a keyword is
+    treated as a keyword, even in plain data."""
     for each in _inner(schema):
         _check_part(each)
     if not isinstance(schema, dict):
@@ -156,17 +157,17 @@ def _patterns(schema: dict[str, JSON]) -> list[str]:
 
 
 def _check_targets(kept: dict[str, JSON], dialect: type[Validator]) -> None:
-    """Raise Invalid unless each reference leads to a schema."""
+    """Raise Invalid if a reference does not lead to a schema."""
     try:
         resolver = Registry().resolver_with_root(Resource.from_contents(kept))
         found = [resolver.lookup(each).contents for each in _references(kept)]
         targets = {id(each): each for each in found if each is not kept}.values()
         if sum(1 for each in targets for _ in _parts(each)) > MAX_VALUES:
-            raise _unfit("its references lead to too many parts of it")
+            raise _unfit("the references lead to too many parts of the schema")
         for each in targets:
             dialect.check_schema(each)
     except (*_REFERENCE_ERRORS, SchemaError):
-        raise _unfit("it refers to something that is no schema") from None
+        raise _unfit("a reference does not lead to a schema") from None
 
 
 def _references(schema: JSON) -> set[str]:
@@ -188,14 +189,14 @@ def _inner(value: JSON) -> Iterable[JSON]:
 
 
 def _keywords(error: SchemaError, dialect: type[Validator]) -> str:
-    """Return the path to an error in a schema, with `*` in place of each name that is not a keyword of its draft."""
+    """Return the path to an error in a schema. Names that are not keywords of its draft are replaced by `*`."""
     path = (each if isinstance(each, int) or each in dialect.VALIDATORS else "*" for each in error.absolute_path)
     return "/".join(map(str, path))[:200]
 
 
 def _place(error: ValidationError) -> str:
-    """Return the path of an error in the metadata, cut to 255 characters, because the caller chooses the names in
-    it."""
+    """Return the path of an error in the metadata. The path is cut to 255 characters, because the caller chooses its
+    names."""
     return ".".join(["metadata", *map(str, error.absolute_path)])[:255]
 
 

@@ -8,7 +8,7 @@ from sallyport.base.wire import JSON
 
 
 class Status(StrEnum):
-    """The stored status of a credential. An expired credential has no status of its own; answers report it as
+    """The stored status of a credential. An expired credential keeps its status. Answers report the expiry as
     `expired`."""
 
     ACTIVE = "ACTIVE"
@@ -52,8 +52,8 @@ class ListedSchema:
 
 @dataclass(frozen=True, slots=True)
 class NewCredential:
-    """A credential to issue. claims: the subject's claims without its id. password: a secret that the holder gets with
-    the credential. expires_at: the time in microseconds; if None, the credential does not expire."""
+    """A credential to issue. claims: the subject's claims without its id. password: a secret that only the holder
+    gets. expires_at: the time in microseconds, or None if the credential does not expire."""
 
     domain_id: int
     issuer_did: str
@@ -66,10 +66,10 @@ class NewCredential:
 
 
 class Credential(NamedTuple):
-    """A stored credential. uuid: the identifier, `urn:uuid:...`. wallet_id: None before the credential is assigned.
-    list_index: the index of its bit in a status list. Times are in microseconds.
+    """A stored credential. uuid: the identifier, `urn:uuid:...`. wallet_id: the wallet, or None if the credential is
+    not assigned yet. list_index: the index of the credential's bit in a status list. Times are in microseconds.
 
-    The class is a named tuple, because a page has up to 1,000 credentials, and frozen dataclasses would take 4 ms more.
+    The class is a named tuple, because frozen dataclasses would take 4 ms more for a page of 1,000 credentials.
     """
 
     id: int
@@ -98,8 +98,8 @@ class Credential(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Holder:
-    """A wallet, and its DID that can present a credential. username: the epmUsername of the credential; may be empty.
-    credential: the `urn:uuid:` of the credential to present; if empty, any credential may be presented."""
+    """A wallet, and the DID with which its holder can present a credential. username: the epmUsername of the
+    credential; may be empty. credential: the `urn:uuid:` of the credential to present; empty for any credential."""
 
     wallet_id: int
     holder_did: str

@@ -1,15 +1,17 @@
 """The keywords of JSON Schema. Each evaluation of a keyword is charged to a budget.
 
-A run is the validation of one subject, in a worker thread. `re` holds the interpreter lock during a match, so
-`MAX_COST` bounds each match, and `BUDGET` bounds all matches of a run. All other code is Python code, which releases
-the lock every 5 ms; `MAX_STEPS` bounds its total. Some keywords are implemented here: the library's own versions match
-names without counting the cost, and keep a copy of the value for each alternative that fails.
+A run is the validation of one subject, in a worker thread. `re` holds the interpreter lock during a match. So
+`MAX_COST` limits each match, and `BUDGET` limits all matches of a run. All other code is Python code, which releases
+the lock every 5 ms. `MAX_STEPS` limits the total of this code.
 
-The maximum cost of a match is computed from the pattern before the match. `re` backtracks, so a group must not be
-repeated: without repeated groups, the number of ways to match is a product. The unbounded repetitions and the start of
-the match divide a text of n characters in `comb(n + degree, degree)` ways. Each bounded repetition and each alternative
-multiplies this number. In each way, the literals and the longest class of the expression are compared again, so they
-add to the cost of a way.
+Some keywords of the library jsonschema are replaced here. The library's versions match names without counting the cost,
+and keep a copy of the value for each alternative that fails.
+
+The maximum cost of a match is computed from the pattern before the match. `re` backtracks: it may try all ways to
+divide the text among the parts of the pattern. Repeated groups are not allowed. Without repeated groups, the number of
+ways is a product of these factors. The unbounded repetitions and the start of the match divide a text of n characters
+in `comb(n + degree, degree)` ways. Each bounded repetition and each alternative multiplies this number. For each way,
+the literals and the longest class of the expression are compared again. So they are part of the cost.
 """
 
 import re
@@ -30,8 +32,8 @@ MAX_COST: Final = 200_000
 BUDGET: Final = 2_000_000
 """Maximum cost of all matches in one run."""
 MAX_STEPS: Final = 20_000
-"""Maximum number of subschemas that one run enters, references that it follows, and values that it compares. References
-must be JSON pointers, because for an anchor the library would search the whole schema each time."""
+"""Maximum number of steps in one run: subschemas, references and compared values. References must be JSON pointers,
+because for an anchor the library would search the whole schema each time."""
 LONGEST: Final = 512
 MAX_DEGREE: Final = 4
 MAX_FACTOR: Final = 4096
@@ -39,7 +41,7 @@ MAX_RANGES: Final = 32
 """Maximum number of ranges, such as `a-z`, in the character classes of a pattern. Compiling a range takes up to 65,536
 steps."""
 _LITERALS_PER_STEP: Final = 32
-"""Number of literals that can be compared in the time that one step takes."""
+"""Number of literals that can be compared in the time of one step."""
 _ATOM: Final = re.compile(r"\\([^\W_]|.)|\[\^?\]?(?:\\.|[^\]\\])*\]", re.DOTALL)
 _REPEATED: Final = re.compile(r"\)(?:[*+]|\{)")
 _BOUNDS: Final = re.compile(r"\{([0-9]*)(,?)([0-9]*)\}")
@@ -56,24 +58,24 @@ _Keyword = Callable[[Validator, JSON, JSON, _Schema], _Errors | None]
 
 
 class Spent(Exception):
-    """The error for a run that has used up its budget."""
+    """The error for a validation that has used up its budget."""
 
 
 class _Descends(Protocol):
-    """A method that jsonschema's validators have, but jsonschema's protocol class does not declare."""
+    """Declares a method of jsonschema's validators that is missing in jsonschema's protocol class."""
 
     def descend(self, instance: JSON, schema: JSON, path: str | None = None) -> _Errors: ...
 
 
 class Budget:
-    """The cost that one run may still cause. A keyword raises Spent when nothing is left."""
+    """The remaining budget of one run. A keyword raises Spent if the budget is used up."""
 
     def __init__(self) -> None:
         self._cost = BUDGET
         self._steps = MAX_STEPS
 
     def validator(self, dialect: type[Validator]) -> type[Validator]:
-        """Return the validator class of a dialect whose keywords are charged to this budget."""
+        """Return a validator class for a dialect. Its keywords are charged to this budget."""
         ours: dict[str, _Keyword] = {
             "anyOf": _any_of,
             "oneOf": _one_of,
@@ -146,8 +148,8 @@ def _descend(validator: Validator, value: JSON, schema: JSON, name: str | None =
 
 
 def _steps(name: str, wanted: JSON, value: JSON) -> int:
-    """Return the number of steps that a keyword takes. It takes a step for each subschema or value that it names, and
-    more steps if it compares pairs."""
+    """Return the number of steps to charge for a keyword: one for each subschema or value that the keyword names,
+    and more for comparisons of pairs."""
     parts = len(wanted) if isinstance(wanted, list | dict) else 1
     if name == "patternProperties" and isinstance(value, dict):
         return 1 + parts * len(value)
@@ -158,8 +160,12 @@ def _steps(name: str, wanted: JSON, value: JSON) -> int:
 
 @dataclass(frozen=True, slots=True)
 class Pattern:
-    """A regular expression, and the numbers that bound its cost. repeated: the sum of the minimum counts in its bounded
-    repetitions `{m,n}`. size: the length of the expression plus the length of its longest class."""
+    """A regular expression, and the numbers that limit its cost.
+
+    factor, degree: the number of ways to match, as described in the module's docstring. repeated: the sum of the
+    minimum counts in the bounded repetitions `{m,n}`. size: the length of the expression plus the length of its
+    longest class.
+    """
 
     expression: re.Pattern[str]
     factor: int
@@ -175,8 +181,8 @@ class Pattern:
 
 @lru_cache(maxsize=1024)
 def compiled(text: str) -> Pattern:
-    """Return the pattern of a regular expression. ValueError: the expression is not valid, uses a feature that is not
-    supported, or has too many ways to match; the message is the reason."""
+    """Return the pattern of a regular expression. Raises ValueError with the reason if the expression is not valid,
+    uses a feature that is not supported, or has too many ways to match."""
     if len(text) > LONGEST:
         raise ValueError("a pattern is too long")
     atoms = list(_ATOM.finditer(text))
@@ -184,7 +190,7 @@ def compiled(text: str) -> Pattern:
         raise ValueError("a pattern has a back-reference")
     bare = _ATOM.sub("a", text)
     if "(?" in bare.replace("(?:", "(") or _REPEATED.search(bare):
-        raise ValueError("a pattern repeats a group, or uses (? other than (?:")
+        raise ValueError("a pattern repeats a group, or uses a (?...) group other than (?:...)")
     classes = [found[0] for found in atoms if found[0].startswith("[")]
     if sum(each.count("-") for each in classes) > MAX_RANGES:
         raise ValueError("a pattern has too many ranges")

@@ -35,20 +35,20 @@ def schema_operations(service: Schemas, gate: Gate) -> Operations:
 
     @schemas.post("/api/v1/schema/createSchema", roles=OPERATORS)
     async def create_schema(body: CreateSchema, caller: Caller) -> SchemaCreated:
-        """Create a schema, draft-07 or 2020-12, for new credentials.
+        """Create a schema for new credentials: JSON Schema draft-07 or 2020-12. With `sign`, the author signs the
+        schema.
 
-        A reference is `#` or a JSON pointer (`#/...`) into the same schema. `unevaluatedItems` and
-        `unevaluatedProperties` need a schema without references, dependentSchemas and patternProperties. A schema has
-        at most 64 patterns, which must not repeat a group. A text that could match a pattern in too many ways is
-        refused. With `sign`, the author signs the schema.
+        A reference is `#` or a JSON pointer (`#/...`) into the same schema. A schema with `unevaluatedItems` or
+        `unevaluatedProperties` must not have references, dependentSchemas or patternProperties. A schema has at most
+        64 patterns. A pattern must not repeat a group, and is refused if a text could match it in too many ways.
         """
         made = await service.create(caller.tenant_id, NewSchema(body.author, body.name, body.content, body.sign))
         return SchemaCreated(message="schema created", id=made.id, Schema=json.loads(made.content))
 
     @schemas.post("/api/v1/credential/credentialSchemaList", roles=READERS)
     async def list_schemas(body: ListSchemas, caller: Caller) -> Plain[Counted[SchemaEntry]]:
-        """List the schemas of a domain, ordered by id: those of one author, or all. The header `X-Total-Count` has the
-        total."""
+        """List the schemas of a domain, ordered by id: all schemas, or those of one author. The header
+        `X-Total-Count` has the total."""
         page = body.page()
         found, total = await service.page(Stretch(body.domainId, page.offset, page.size), body.issuerDid)
         entries = [{"id": s.id, "name": s.name, "author": s.author, "signed": bool(s.signed)} for s in found]
@@ -69,8 +69,8 @@ def operations(service: Credentials, clock: Clock, gate: Gate) -> Operations:
 def _declare_changing(credentials: Operations, service: Credentials) -> None:
     @credentials.post("/api/v1/credential/createCredential", "/api/v1/issueVerifiableCredential", roles=OPERATORS)
     async def create_credential(body: CreateCredential, caller: Caller) -> CredentialIssued:
-        """Issue a credential to a holder. The metadata become its claims, if the schema allows them. epmPassword is
-        kept for the holder alone, who gets it with the credential."""
+        """Issue a credential to a holder. The metadata become its claims, if the schema allows them. epmPassword
+        does not become a claim: only the holder gets this password, together with the credential."""
         claims, password = claims_of(body.metadata, body.holderDid)
         new = NewCredential(
             domain_id=body.domainId,
@@ -87,8 +87,8 @@ def _declare_changing(credentials: Operations, service: Credentials) -> None:
 
     @credentials.post("/api/v1/credential/revokecredential", roles=OPERATORS)
     async def revoke(body: RevokeCredential, caller: Caller) -> CredentialRevoked:
-        """Revoke a credential: set its bit in the status list, close open requests for it, and end its holder's
-        sessions if the domain disconnects on revocation."""
+        """Revoke a credential: set its bit in the status list, and close open requests for it. If the domain
+        disconnects on revocation, the holder's sessions end."""
         await service.revoke(body.domainId, body.vcid, body.issuerDid, body.holderDid)
         return CredentialRevoked(Message="credential revoked")
 
@@ -96,7 +96,7 @@ def _declare_changing(credentials: Operations, service: Credentials) -> None:
 def _declare_reading(credentials: Operations, service: Credentials, clock: Clock) -> None:
     @credentials.post("/api/v1/credential/credentialList", roles=READERS)
     async def list_credentials(body: ListCredentials, caller: Caller) -> Plain[CredentialList]:
-        """List the credentials of a domain, ordered by id; 1000 on a page unless pageSize is given.
+        """List the credentials of a domain, ordered by id. The default pageSize is 1000.
 
         `status` is the stored status. `expired` is true if the credential has expired.
         """
@@ -120,8 +120,7 @@ def _declare_wallets(credentials: Operations, service: Credentials, clock: Clock
 
     @credentials.post("/api/v1/credential/GetAssignedCredential", roles=READERS | WALLETS)
     async def assigned(body: OfWallet, caller: Caller) -> Plain[WalletCredentials]:
-        """List the credentials that are assigned to a wallet, and are neither accepted nor ignored yet, ordered by
-        id."""
+        """List the credentials that are assigned to a wallet and wait to be accepted or ignored, ordered by id."""
         return await answer(body, caller, Status.ASSIGNED)
 
     @credentials.post("/api/v1/credential/GetAcceptedCredential", roles=READERS | WALLETS)

@@ -1,4 +1,4 @@
-"""The SQL of schemas, credentials and status lists, and of finding the holder of a user."""
+"""The SQL of schemas, credentials and status lists, and of the search for the holder of a user."""
 
 import json
 from dataclasses import dataclass
@@ -17,12 +17,12 @@ from sallyport.store.vault import Vault
 COUNTER = "credentials"
 VALID_EVER = "c.status in ('Assigned', 'Accepted')"
 VALID = f"{VALID_EVER} and (c.expires_at is null or c.expires_at > :at)"
-"""The SQL condition that the credential `c` admits its holder at the time `:at`."""
+"""The SQL condition that selects credentials `c` that are valid at the time `:at`."""
 LIVE = (
     "exists (select 1 from dids h where h.domain_id = c.domain_id and h.did = c.holder_did and h.kind = 'User' "
     "and h.deleted_at is null)"
 )
-"""The SQL condition that the DID of the holder of the credential `c` is not deleted."""
+"""The SQL condition that selects credentials `c` whose holder's DID is not deleted."""
 _SCHEMA = f"select {', '.join(Schema.__dataclass_fields__)} from credential_schemas"
 _LISTED_SCHEMA = (
     "select id, name, (select did from dids where id = credential_schemas.author_id) as author, "
@@ -62,13 +62,13 @@ def schema(tx: Tx, domain_id: int, schema_id: int) -> Schema | None:
 
 
 def published_schema(tx: Tx, uuid: str) -> str | None:
-    """Return a published schema as JSON, or None. uuid: the name in its URL."""
+    """Return a published schema as JSON, or None. uuid: the last part of the schema's URL."""
     return tx.value(str, "select content from credential_schemas where uuid = :uuid", uuid=uuid)
 
 
 def schemas(tx: Tx, stretch: Stretch, author: str) -> tuple[list[ListedSchema], int]:
-    """Return one page of a domain's schemas, ordered by id, and the total. author: the DID of the author; if empty, the
-    author is not checked."""
+    """Return one page of a domain's schemas, ordered by id, and the total. author: the DID of the author; empty for
+    any author."""
     by = " and author_id in (select id from dids where domain_id = :d and did = :author)" if author else ""
     given: dict[str, Value] = {"d": stretch.domain_id, **({"author": author} if author else {})}
     ids = f"select id from credential_schemas where domain_id = :d{by}"
@@ -105,12 +105,12 @@ def get(tx: Tx, domain_id: int, credential_id: int) -> Credential | None:
 
 
 def by_uuid(tx: Tx, domain_id: int, uuid: str) -> Credential | None:
-    """Return the domain's credential with that `urn:uuid:`, or None."""
+    """Return the domain's credential with a `urn:uuid:`, or None."""
     return tx.one(Credential, f"{_SELECT} where uuid = :uuid and domain_id = :d", uuid=uuid, d=domain_id)
 
 
 def of_tenant(tx: Tx, tenant_id: int, name: str) -> Credential | None:
-    """Return a credential of the tenant by its `urn:uuid:` or its number, or None."""
+    """Return a credential of the tenant, or None. name: the `urn:uuid:` or the number of the credential."""
     if name.isascii() and name.isdecimal() and len(name) < 19:
         return tx.one(Credential, f"{_SELECT} where id = :id and tenant_id = :t", id=int(name), t=tenant_id)
     return tx.one(Credential, f"{_SELECT} where uuid = :uuid and tenant_id = :t", uuid=name, t=tenant_id)
@@ -136,7 +136,7 @@ def of_wallet(
 
 
 def valid_of_wallet(tx: Tx, wallet_id: int, at: int) -> list[int]:
-    """Return the ids of the credentials in a wallet that admit their holder at the time `at`, in ascending order."""
+    """Return the ids of the credentials in a wallet that are valid at the time `at`, in ascending order."""
     sql = f"select c.id from credentials c where c.wallet_id = :wallet and {VALID} and {LIVE} order by c.id"
     return [int(str(each)) for (each,) in tx.rows(sql, wallet=wallet_id, at=at)]
 
@@ -150,13 +150,12 @@ def document(tx: Tx, credential_id: int) -> dict[str, JSON]:
 
 
 def token(tx: Tx, credential_id: int) -> str:
-    """Return a credential as a token (VC-JWT)."""
+    """Return the token (VC-JWT) of a credential."""
     return tx.value(str, "select jwt from credential_tokens where credential_id = :id", id=credential_id) or ""
 
 
 def move(tx: Tx, credential: Credential, status: Status, wallet_id: int, at: int) -> None:
-    """Store the status that a credential has in a wallet. From then on, a login finds the credential by its user
-    name."""
+    """Store the status and the wallet of a credential. A login can then find the credential by its user name."""
     tx.execute(
         "update credentials set status = :status, wallet_id = :wallet, updated_at = :at where id = :id",
         id=credential.id,
@@ -175,7 +174,7 @@ def move(tx: Tx, credential: Credential, status: Status, wallet_id: int, at: int
 
 
 def revoke(tx: Tx, revoked: Credential, at: int) -> None:
-    """Store that a credential is revoked, and delete its holder's password."""
+    """Mark a credential as revoked, and delete the holder's password."""
     tx.execute(
         "update credentials set status = :status, password = null, revoked_at = :at, updated_at = :at where id = :id",
         status=Status.REVOKED.value,
@@ -185,12 +184,12 @@ def revoke(tx: Tx, revoked: Credential, at: int) -> None:
 
 
 def password_identity(credential_id: int) -> str:
-    """Return the associated data of a sealed password."""
+    """Return the associated data with which a password is encrypted."""
     return f"credentials/{credential_id}/password"
 
 
 def keep_password(tx: Tx, vault: Vault, credential_id: int, clear: str) -> None:
-    """Seal a password for the credential's holder."""
+    """Store a password for the credential's holder, encrypted."""
     sealed = vault.seal(clear.encode(), password_identity(credential_id))
     tx.execute("update credentials set password = :sealed where id = :id", sealed=sealed, id=credential_id)
 
@@ -206,7 +205,8 @@ def password(tx: Tx, vault: Vault, credential_id: int) -> str:
 
 @dataclass(frozen=True, slots=True)
 class StatusList:
-    """A status list. used: the number of bits that belong to credentials. version: number of its last change."""
+    """A status list. used: the number of bits that are reserved for credentials. version: the number of the last
+    change."""
 
     id: int
     uuid: str
@@ -216,8 +216,8 @@ class StatusList:
 
 
 def list_with_room(tx: Tx, issuer_id: int, most: int) -> StatusList | None:
-    """Return an issuer's newest status list, or None if `most` or more of the list's bits already belong to
-    credentials."""
+    """Return an issuer's newest status list. Return None if `most` or more of its bits are reserved, or if there is
+    no list."""
     sql = "select id, uuid, issuer_id, used, version from status_lists where issuer_id = :i order by id desc limit 1"
     found = tx.one(StatusList, sql, i=issuer_id)
     return found if found is not None and found.used < most else None
@@ -232,18 +232,18 @@ def add_list(tx: Tx, issuer_id: int, uuid: str, bits: bytes) -> StatusList:
 
 
 def is_given(tx: Tx, list_id: int, index: int) -> bool:
-    """Return whether a bit of a list belongs to a credential."""
+    """Return whether a bit of a list is reserved for a credential."""
     sql = "select 1 from credentials where list_id = :list and list_index = :index"
     return tx.value(int, sql, list=list_id, index=index) is not None
 
 
 def take(tx: Tx, list_id: int) -> None:
-    """Add one to the number of a list's bits that belong to credentials."""
+    """Add one to the number of reserved bits of a list."""
     tx.execute("update status_lists set used = used + 1 where id = :id", id=list_id)
 
 
 def bits(tx: Tx, list_id: int) -> bytes:
-    """Return the bits of a list, eight in an octet."""
+    """Return the bits of a list, eight bits in each octet."""
     return tx.value(bytes, "select bits from status_lists where id = :id", id=list_id) or b""
 
 
@@ -253,7 +253,7 @@ def put_bits(tx: Tx, list_id: int, octets: bytes) -> None:
 
 
 def published(tx: Tx, uuid: str) -> StatusList | None:
-    """Return a published list, or None. uuid: the name in its URL."""
+    """Return a published list, or None. uuid: the last part of the list's URL."""
     sql = "select id, uuid, issuer_id, used, version from status_lists where uuid = :uuid"
     return tx.one(StatusList, sql, uuid=uuid)
 
@@ -264,11 +264,11 @@ def published(tx: Tx, uuid: str) -> StatusList | None:
 
 
 def holder_of_user(tx: Tx, domain_id: int, user: str, issuer_did: str, schema_id: int, at: int) -> Holder | None:
-    """Return the holder that presents a credential of that issuer for a user of the domain, or None.
+    """Return the holder who can present a credential of an issuer for a user of the domain, or None.
 
-    The newest accepted credential takes precedence, then the newest assigned one. A holder whose DID is deleted is
-    skipped. schema_id: the id of the schema; 0 for any schema. The unary `+` makes the planner start from the few ids,
-    and not from all credentials of the domain.
+    The newest accepted credential takes precedence, then the newest assigned credential. A holder whose DID is
+    deleted is skipped. schema_id: the id of the schema; 0 for any schema. The unary `+` makes the query planner
+    start from the few ids, and not from all credentials of the domain.
     """
     ids = (
         "select credential_id from credential_users where domain_id = :d and name_key = :key union "
@@ -289,20 +289,20 @@ def holder_of_user(tx: Tx, domain_id: int, user: str, issuer_did: str, schema_id
 
 
 def users_of_holder(tx: Tx, domain_id: int, did: str) -> list[str]:
-    """Return the names of the users that the credentials of a holder's DID admit."""
+    """Return the names of the users who may log in with the credentials of a holder's DID."""
     of_holder = f"c.domain_id = :d and c.holder_did = :did and c.wallet_id is not null and {VALID_EVER}"
     return _users(tx, of_holder, d=domain_id, did=did)
 
 
 def users_of(tx: Tx, credential: Credential) -> list[str]:
-    """Return the names of the users that a credential admits. For a revoked credential, return the users that it
-    admitted before."""
+    """Return the names of the users who may log in with a credential. For a revoked credential, return the users who
+    could log in before the revocation."""
     return _users(tx, "c.id = :id", d=credential.domain_id, id=credential.id)
 
 
 def _users(tx: Tx, condition: str, **given: Value) -> list[str]:
-    """Return the names of the users of some credentials in the domain `:d`. condition: the SQL condition that selects
-    the credentials `c`."""
+    """Return the names of the users who may log in with some credentials. condition: the SQL condition that selects
+    the credentials `c`. The parameter `:d` is the domain."""
     unnamed = f"{condition} and c.epm_username = ''"
     sql = (
         f"select c.epm_username as name from credentials c where {condition} and c.epm_username <> '' union "
@@ -317,8 +317,8 @@ def _users(tx: Tx, condition: str, **given: Value) -> list[str]:
 
 
 def wallet_of_holder(tx: Tx, domain_id: int, did: str) -> int | None:
-    """Return the wallet of a holder's DID. It is the wallet that the DID was registered for, or else the wallet of an
-    assigned credential. Return None if there is no such wallet, or if the DID is deleted."""
+    """Return the id of the wallet of a holder's DID. The wallet for which the DID was registered takes precedence
+    over the wallet of a credential. Return None if there is no wallet, or if the DID is deleted."""
     sql = (
         "select coalesce(h.wallet_id, (select c.wallet_id from credentials c where c.domain_id = :d "
         "and c.holder_did = :did and c.wallet_id is not null limit 1)) "

@@ -28,7 +28,7 @@ PATH: Final = "/credentials/schemas/"
 
 
 class Schemas:
-    """The schemas of all tenants. base: returns the service's URL, without a trailing slash."""
+    """The schemas of all tenants. base: a function that returns the service's URL, without a trailing slash."""
 
     def __init__(self, store: Store, vault: Vault, base: Callable[[], str], clock: Clock = now_us) -> None:
         self._store = store
@@ -38,12 +38,12 @@ class Schemas:
         self._checking = trio.CapacityLimiter(1)  # one thread: Python code in many threads slows the event loop down
 
     def address(self, uuid: str) -> str:
-        """Return the URL of a published schema: its `id` in credentials."""
+        """Return the URL of a published schema. Credentials contain this URL as the `id` of their schema."""
         return f"{self._base()}{PATH}{uuid}"
 
     async def create(self, tenant_id: int, new: NewSchema) -> Schema:
-        """Create a schema in its author's domain. Invalid: the content is not a schema, or the cost of a validation has
-        no bound. NotFound: the author is not an issuer of the tenant."""
+        """Create a schema in its author's domain. Raises Invalid if the content is not a schema, or if the cost of a
+        validation has no limit. Raises NotFound if the author is not an issuer of the tenant."""
         checked = await trio.to_thread.run_sync(_checked, new.content, limiter=self._checking)
 
         def work(tx: Tx) -> Schema:
@@ -69,13 +69,13 @@ class Schemas:
         return await self._store.write(work)
 
     async def page(self, stretch: Stretch, author: str = "") -> tuple[list[ListedSchema], int]:
-        """Return one page of a domain's schemas, ordered by id, and the total. author: the DID of the author; if empty,
-        the author is not checked."""
+        """Return one page of a domain's schemas, ordered by id, and the total. author: the DID of the author; empty
+        for any author."""
         return await self._store.search(lambda tx: repo.schemas(tx, stretch, author))
 
     async def published(self, uuid: str) -> str:
-        """Return a schema as JSON. Raises NotFound."""
-        content = await self._store.search(lambda tx: repo.published_schema(tx, uuid))  # leaves threads to logins
+        """Return a published schema as JSON. Raises NotFound."""
+        content = await self._store.search(lambda tx: repo.published_schema(tx, uuid))  # keeps threads free for logins
         if content is None:
             raise NotFound("schema not found")
         return content

@@ -64,8 +64,8 @@ class Credentials:
         self._checking = trio.CapacityLimiter(1)  # one thread: Python code in many threads slows the event loop down
 
     async def issue(self, tenant_id: int, new: NewCredential) -> Credential:
-        """Issue a credential to a holder. NotFound: the domain has no such issuer, holder or schema. Invalid: the
-        schema does not allow the claims, or the time of expiry is in the past."""
+        """Issue a credential to a holder. Raises NotFound if the issuer, the holder or the schema is not in the
+        domain. Raises Invalid if the schema does not allow the claims, or if the time of expiry is in the past."""
         if new.expires_at is not None and not self._clock() < new.expires_at <= LATEST:
             raise invalid_field("expiry", "a time in the future")
         schema = await self._store.read(lambda tx: repo.schema(tx, new.domain_id, new.schema_id))
@@ -121,8 +121,9 @@ class Credentials:
     async def of_wallet(
         self, caller: Caller, wallet_id: int, status: Status, offset: int, limit: int, search: str = ""
     ) -> tuple[list[Credential], int]:
-        """Return one page of a wallet's credentials with a status, ordered by id, and the number of matches. search: a
-        part of the name. NotFound: there is no such wallet. Forbidden: the caller is another wallet."""
+        """Return one page of the credentials in a wallet that have a status, ordered by id, and the number of
+        matches. search: a part of the name. Raises NotFound if the wallet does not exist. Raises Forbidden if the
+        caller is another wallet."""
 
         def work(tx: Tx) -> tuple[list[Credential], int]:
             guard.own_wallet(tx, caller, wallet_id)
@@ -131,9 +132,11 @@ class Credentials:
         return await self._store.search(work)
 
     async def document(self, caller: Caller, name: str, domain_id: int | None = None) -> tuple[int, dict[str, JSON]]:
-        """Return the number and the document of a credential, given its `urn:uuid:` or its number. domain_id: the
-        domain of the credential; if None, the domain is not checked. NotFound: there is no such credential, or the
-        caller is a wallet that does not have it."""
+        """Return the number and the document of a credential. name: the `urn:uuid:` or the number of the credential.
+        domain_id: the domain of the credential; None for any domain.
+
+        Raises NotFound if the credential does not exist, or if the caller is a wallet without this credential.
+        """
 
         def work(tx: Tx) -> tuple[int, dict[str, JSON]]:
             found = repo.of_tenant(tx, caller.tenant_id, name)
@@ -146,11 +149,11 @@ class Credentials:
         return await self._store.read(work)
 
     async def revoke(self, domain_id: int, credential_id: int, issuer_did: str = "", holder_did: str = "") -> None:
-        """Revoke a credential permanently; revoking it again is not an error. issuer_did, holder_did: values that the
-        credential must have; an empty value is not checked. Raises NotFound.
+        """Revoke a credential permanently. A second revocation is not an error. issuer_did, holder_did: values that
+        the credential must have; an empty value is not checked. Raises NotFound.
 
-        If the revocation is interrupted, the credential stays valid but may have lost some open presentation requests;
-        see `in_slices`.
+        If the revocation is interrupted, the credential stays valid, but some open presentation requests may already
+        be closed. See `in_slices`.
         """
         closed: list[int] = []
 
@@ -187,7 +190,7 @@ class Credentials:
 
 
 def _has(tx: Tx, caller: Caller, credential: Credential) -> bool:
-    """Return whether the credential is in the caller's wallet."""
+    """Return whether the credential is in the wallet of the caller."""
     if credential.wallet_id is None:
         return False
     try:
@@ -198,7 +201,7 @@ def _has(tx: Tx, caller: Caller, credential: Credential) -> bool:
 
 
 def _check(schema: Schema, new: NewCredential) -> None:
-    """Raise Invalid unless the schema allows the metadata of the request. If the schema has a property `id`, the
+    """Raise Invalid if the schema does not allow the metadata of a request. If the schema has a property `id`, the
     holder's DID is added to the metadata for this check."""
     from sallyport.did.credentials.check import check_subject  # slow import: in a worker thread
 
@@ -212,13 +215,13 @@ def _check(schema: Schema, new: NewCredential) -> None:
     check_subject(content, subject)
     if _names_password(new.claims):
         raise Invalid(
-            "invalid metadata", (FieldError("metadata", f"the password as {PASSWORD}, beside the other claims"),)
+            "invalid metadata", (FieldError("metadata", f"the password only as {PASSWORD}, at the top level"),)
         )
 
 
 def _names_password(value: JSON) -> bool:
-    """Return whether a claim, at any depth, has the name of the password. If it has, every reader of the credential
-    could see the password."""
+    """Return whether a claim has the name of the password, at any depth. Every reader of the credential could see
+    such a password."""
     if isinstance(value, dict):
         return any(name.casefold() == PASSWORD.casefold() or _names_password(each) for name, each in value.items())
     return isinstance(value, list) and any(map(_names_password, value))
@@ -248,8 +251,8 @@ def _note(tx: Tx, action: str, credential: Credential, at: int, changes: dict[st
 
 
 def claims_of(metadata: dict[str, JSON], holder_did: str) -> tuple[dict[str, JSON], str]:
-    """Split the metadata into the claims of a credential, and the password that only its holder gets. Invalid: a
-    reserved name has a wrong value."""
+    """Split the metadata into the claims of a credential, and the password that only the holder gets. Raises Invalid
+    if a reserved name has a wrong value."""
     claims = dict(metadata)
     password = claims.pop(PASSWORD, "")
     if not isinstance(password, str):

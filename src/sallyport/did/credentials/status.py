@@ -1,7 +1,10 @@
 """The lists of revoked credentials (W3C StatusList2021, section 3.2). A list has one bit for each credential. Bit i is
 `octet[i >> 3] & (0x80 >> (i & 7))`. Each credential gets a random bit in its issuer's newest list, so that the index
-does not reveal the time of issue. A new list is started when half of the bits are used. Until then, at most two tries
-on average find a free random bit. A list is signed when a verifier asks for it, and again after a change or an hour."""
+does not reveal the time of issue. A new list is started when half of the bits are used, so at most two tries on average
+find a free random bit.
+
+A list is signed when a verifier requests it. The signature is used again until the list changes, for at most an
+hour."""
 
 import gzip
 import json
@@ -28,18 +31,17 @@ PURPOSE: Final = "revocation"
 PATH: Final = "/credentials/status/"
 """URL path of the published lists."""
 BITS: Final = 131_072
-"""Number of bits in a list. It is the minimum that the specification allows, so that a credential is hidden among
-many."""
+"""Number of bits in a list. The specification requires this minimum, so that a bit does not reveal its credential."""
 MOST: Final = BITS // 2
 FRESH: Final = 3600 * SECOND
 LIFETIME: Final = 86_400 * SECOND
-"""Validity of a signed list. It is short, so that an old list cannot be used for long."""
+"""Validity of a signed list. It is short, so that an old list is not accepted for long."""
 MAX_CACHED: Final = 64
 
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """The bit of a credential in a list. url: the URL of the list."""
+    """The bit of a credential in a status list. url: the URL of the list."""
 
     list_id: int
     index: int
@@ -58,7 +60,7 @@ class Place:
 
 @dataclass(frozen=True, slots=True)
 class Published:
-    """A signed list in both forms: a token (VC-JWT), and a document with a proof, as JSON."""
+    """A signed status list in two forms: a token (VC-JWT), and a document with a proof, as JSON."""
 
     version: int
     key_id: int
@@ -72,8 +74,8 @@ class Published:
 
 
 class StatusLists:
-    """The lists of all issuers. base: returns the service's URL, without a trailing slash. max_cached: the maximum
-    number of signed lists in memory; each tenant may use a share of them."""
+    """The lists of all issuers. base: a function that returns the service's URL, without a trailing slash.
+    max_cached: the maximum number of signed lists in memory. Each tenant may use a share of this number."""
 
     def __init__(
         self, store: Store, vault: Vault, base: Callable[[], str], clock: Clock, *, max_cached: int = MAX_CACHED
@@ -85,7 +87,7 @@ class StatusLists:
         self._cached = BoundedMap[str, Published](max_cached)
 
     def place(self, tx: Tx, issuer_id: int) -> Place:
-        """Reserve a bit that no credential has had."""
+        """Reserve a bit for a new credential."""
         found = repo.list_with_room(tx, issuer_id, MOST)
         if found is None:
             found = repo.add_list(tx, issuer_id, str(uuid4()), bytes(BITS // 8))
@@ -96,14 +98,14 @@ class StatusLists:
         return Place(found.id, index, f"{self._base()}{PATH}{found.uuid}")
 
     def revoke(self, tx: Tx, credential: Credential) -> None:
-        """Set the credential's bit."""
+        """Set the credential's bit, which marks the credential as revoked."""
         octets = bytearray(repo.bits(tx, credential.list_id))
         octets[credential.list_index >> 3] |= 0x80 >> (credential.list_index & 7)
         repo.put_bits(tx, credential.list_id, bytes(octets))
 
     async def published(self, uuid: str) -> Published:
         """Return a list with the signature of its issuer. Raises NotFound."""
-        made, tenant_id = await self._store.search(lambda tx: self._signed(tx, uuid))  # leaves threads to logins
+        made, tenant_id = await self._store.search(lambda tx: self._signed(tx, uuid))  # keeps threads free for logins
         self._cached.put(uuid, made, tenant_id)
         return made
 
@@ -125,7 +127,7 @@ class StatusLists:
 
 
 def list_document(list_url: str, issuer: str, bits: bytes, at: int) -> dict[str, JSON]:
-    """Return the credential document that contains a list. at: the time of issue in microseconds."""
+    """Return the credential document that contains a list. at: the time of issue, in microseconds."""
     return {
         "@context": [vc.CONTEXT, CONTEXT],
         "id": list_url,

@@ -11,6 +11,6 @@ A verifier first parses a token (`jws.parse`). It then resolves the DID in the t
 `vc`.
 
 The tokens are implemented in a few lines over `cryptography`, without a JOSE library. The main task of this code is to
-refuse tokens that have another algorithm than that of the key, `crit`, duplicate names or padding. Proofs sign
-with the keys directly, without a token.
+refuse bad tokens: tokens whose algorithm does not belong to the key, and tokens with `crit`, duplicate names or
+padding. Proofs sign with the keys directly, without a token.
 """

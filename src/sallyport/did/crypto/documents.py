@@ -1,7 +1,8 @@
 """DIDs and their documents (W3C DID Core 1.0): the keys of a DID, and their purposes.
 
-A did:key or did:jwk contains its key. A did:web is a document at a URL, which a resolver fetches and passes to `parse`.
-A document that contains a method id of another DID is refused, because a document is valid only for its own DID.
+A did:key or did:jwk contains its key. The document of a did:web is at a URL. A resolver fetches this document and
+passes it to `parse`. A document is valid only for its own DID, so a document with a method id of another DID is
+refused.
 """
 
 import re
@@ -33,7 +34,8 @@ _HOST: Final = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class Method:
-    """A verification method. id: its DID with a fragment. purposes: a subset of PURPOSES."""
+    """A verification method: a key of a DID, and the purposes for which the key may be used. id: the DID with a
+    fragment. purposes: a subset of PURPOSES."""
 
     id: str
     key: PublicKey
@@ -49,17 +51,17 @@ class Document:
     content: dict[str, JSON] = field(compare=False)
 
     def key(self, method_id: str, purpose: str) -> PublicKey:
-        """Return the key of a method if it may be used for the purpose. CredentialError `issuer`: the key must not be
-        used for that purpose, or the DID has no such method."""
+        """Return the key of a method if the key may be used for the purpose. Raises CredentialError `issuer` if the
+        key must not be used for the purpose, or if the DID has no such method."""
         for method in self.methods:
             if method.id == method_id and purpose in method.purposes:
                 return method.key
-        raise CredentialError(f"the DID has no such key for {purpose}", "issuer")
+        raise CredentialError(f"the DID has no key with this id for {purpose}", "issuer")
 
 
 def split(did: str) -> tuple[str, str]:
-    """Return the method and the method-specific id of a DID. CredentialError: the text is not a DID, or is a DID
-    URL."""
+    """Return the method and the method-specific id of a DID. Raises CredentialError if the text is not a DID, such
+    as a DID URL."""
     found = _DID.fullmatch(did) if len(did) <= LONGEST else None
     if found is None:
         raise CredentialError("not a DID")
@@ -67,10 +69,10 @@ def split(did: str) -> tuple[str, str]:
 
 
 def did_of(method_id: str) -> str:
-    """Return the DID in the id of a verification method. CredentialError: the id does not contain a DID."""
+    """Return the DID in the id of a verification method. Raises CredentialError if the id does not contain a DID."""
     did, hash_, fragment = method_id.partition("#")
     if not hash_ or not fragment:
-        raise CredentialError("a verification method is a DID with a fragment")
+        raise CredentialError("the id of a verification method must be a DID with a fragment")
     split(did)
     return did
 
@@ -87,20 +89,22 @@ def jwk_did(key: PublicKey) -> str:
 
 @lru_cache(maxsize=4096)
 def resolve(did: str) -> Document:
-    """Return the document of a did:key or did:jwk. Callers share it and must not change its content. CredentialError:
-    the DID has no key of a known curve; `unresolved`: the DID has another method."""
+    """Return the document of a did:key or did:jwk. The document is cached and shared: do not change its content.
+
+    Raises CredentialError if the DID has no key of a supported curve. Raises CredentialError `unresolved` if the DID
+    has another method.
+    """
     method, identifier = split(did)
     if method == "key":
         key = from_multikey(identifier)
         return of_methods(did, [Method(f"{did}#{identifier}", key)])
     if method == "jwk":
         return _of_jwk(did, read_object(from_base64url(identifier)))
-    raise CredentialError("the DID's method is not known here", "unresolved")
+    raise CredentialError("the method of the DID is not supported", "unresolved")
 
 
 def _of_jwk(did: str, jwk: dict[str, JSON]) -> Document:
-    """Return a document that contains the JWK in its original form. A JWK that is only for encryption has no
-    purposes."""
+    """Return a document with the JWK in its original form. A JWK that is only for encryption gets no purposes."""
     key, method_id = from_jwk(jwk), f"{did}#0"
     purposes = PURPOSES if jwk.get("use", "sig") == "sig" else ()
     method: dict[str, JSON] = {"id": method_id, "type": "JsonWebKey2020", "controller": did, "publicKeyJwk": jwk}
@@ -110,7 +114,7 @@ def _of_jwk(did: str, jwk: dict[str, JSON]) -> Document:
 
 
 def of_methods(did: str, methods: Sequence[Method]) -> Document:
-    """Return the document of a DID. It lists these methods in the Multikey form."""
+    """Return the document of a DID with these verification methods, in the Multikey form."""
     listed: list[JSON] = [
         {"id": each.id, "type": "Multikey", "controller": did, "publicKeyMultibase": each.key.multikey}
         for each in methods
@@ -121,16 +125,16 @@ def of_methods(did: str, methods: Sequence[Method]) -> Document:
 
 
 def web_did(base: str, *path: str) -> str:
-    """Return the did:web for a path below a URL such as `https://host:8443/did`. path: parts of letters, digits, `-`,
-    `_` and `.`."""
+    """Return the did:web for a path below a URL such as `https://host:8443/did`. path: parts that consist of
+    letters, digits, `-`, `_` and `.`."""
     _, _, rest = base.partition("://")
     host, *folders = rest.rstrip("/").split("/")
     return ":".join(["did:web", host.replace(":", "%3A"), *folders, *path])
 
 
 def web_address(did: str) -> str:
-    """Return the URL of a did:web's document (did:web section 3.2). CredentialError: the DID is not a did:web, or has
-    no host."""
+    """Return the URL of a did:web's document (did:web section 3.2). Raises CredentialError if the DID is not a
+    did:web, or has no host."""
     method, identifier = split(did)
     host, *path = map(unquote, identifier.split(":"))
     if method != "web" or not _HOST.fullmatch(host):
@@ -141,11 +145,11 @@ def web_address(did: str) -> str:
 
 
 def parse(did: str, octets: bytes) -> Document:
-    """Parse a fetched document. Methods of unknown curves are ignored. CredentialError: the document belongs to another
-    DID, or is malformed."""
+    """Parse a document that was fetched for a DID. Verification methods of unknown curves are ignored. Raises
+    CredentialError if the document is malformed or belongs to another DID."""
     content = read_object(octets)
     if content.get("id") != did:
-        raise CredentialError("the document is of another DID")
+        raise CredentialError("the document belongs to another DID")
     keys: dict[str, PublicKey] = {}
     allowed: dict[str, set[str]] = {}
     for each in _items(content.get("verificationMethod")):
@@ -162,14 +166,15 @@ def _items(value: JSON) -> list[JSON]:
     if value is None:
         return []
     if not isinstance(value, list) or len(value) > MAX_METHODS:
-        raise CredentialError("the document's methods are no list, or too many")
+        raise CredentialError("the document's methods are not a list, or are too many")
     return value
 
 
 def _add_key(did: str, value: JSON, keys: dict[str, PublicKey]) -> str:
-    """Add the key of an embedded verification method to `keys`, and return the method's id. Raises CredentialError."""
+    """Add the key of an embedded verification method to `keys`, by its id. Return the id. Raises CredentialError if
+    the method is malformed."""
     if not isinstance(value, dict) or not isinstance(value.get("id"), str):
-        raise CredentialError("a verification method has an id")
+        raise CredentialError("a verification method has no id")
     method_id = _absolute(did, str(value["id"]))
     if method_id in keys:
         raise CredentialError("a verification method has a duplicate id")
@@ -192,8 +197,8 @@ def _key(method: dict[str, JSON]) -> PublicKey | None:
 
 
 def _absolute(did: str, method_id: str) -> str:
-    """Return the absolute id of a method. CredentialError: the method belongs to another DID."""
+    """Return the absolute id of a method. Raises CredentialError if the method belongs to another DID."""
     whole = did + method_id if method_id.startswith("#") else method_id
     if did_of(whole) != did:
-        raise CredentialError("a verification method is of another DID")
+        raise CredentialError("a verification method belongs to another DID")
     return whole

@@ -19,8 +19,8 @@ _BASE58: Final = "123456789ABCDEFGHJKLMNPQRSTUVWXYZabcdefghijkmnopqrstuvwxyz"
 _VALUES: Final = {letter: value for value, letter in enumerate(_BASE58)}
 _BASE64URL: Final = re.compile("[A-Za-z0-9_-]*")
 MAX_BASE58: Final = 512
-"""Maximum length of a base58 text, in characters. Decoding takes time that grows with the square of the length. Keys
-and signatures are shorter than this."""
+"""Maximum length of a base58 text, in characters. Keys and signatures are shorter. The time of decoding grows with the
+square of the length."""
 _EXACT: Final = 1 << 53
 """Integers below this number are exact in a double."""
 _LITERALS: Final = {True: "true", False: "false", None: "null"}
@@ -32,7 +32,8 @@ def to_base64url(octets: bytes) -> str:
 
 
 def from_base64url(text: str) -> bytes:
-    """Decode base64url. CredentialError: the text has padding, a wrong character, or bits after the last octet."""
+    """Decode base64url. Raises CredentialError if the text has padding, a wrong character, or bits after the last
+    octet."""
     if not _BASE64URL.fullmatch(text):
         raise CredentialError("not base64url")
     try:
@@ -55,7 +56,7 @@ def to_base58(octets: bytes) -> str:
 
 
 def from_base58(text: str) -> bytes:
-    """Decode base58. CredentialError: the text has a wrong character, or too many characters."""
+    """Decode base58. Raises CredentialError if the text has a wrong character or is too long."""
     if len(text) > MAX_BASE58:
         raise CredentialError("base58 text is too long")
     number = 0
@@ -69,8 +70,11 @@ def from_base58(text: str) -> bytes:
 
 
 def read_json(text: str | bytes) -> JSON:
-    """Parse JSON (RFC 8259) without duplicate names in an object (RFC 7515 section 4). CredentialError: the text is not
-    JSON, has a number that is too large for a double, has an unpaired surrogate, or is nested too deep."""
+    """Parse JSON (RFC 8259) without duplicate names in an object (RFC 7515 section 4).
+
+    Raises CredentialError if the text is not JSON or is nested too deep. Raises CredentialError if a number is too
+    large for a double, or if a surrogate is unpaired.
+    """
     try:
         value: JSON = json.loads(
             text, object_pairs_hook=_once, parse_constant=_no_number, parse_float=_float, parse_int=_int
@@ -90,14 +94,14 @@ def read_object(text: str | bytes) -> dict[str, JSON]:
 
 
 def as_list(value: JSON) -> list[JSON]:
-    """Return the values of a member as a list. The member may be a single value or an array."""
+    """Return an array unchanged, and any other value as an array with this value."""
     return value if isinstance(value, list) else [value]
 
 
 def _once(pairs: list[tuple[str, JSON]]) -> dict[str, JSON]:
     found = dict(pairs)
     if len(found) != len(pairs):
-        raise ValueError("a name stands twice")
+        raise ValueError("a duplicate name")
     return found
 
 
@@ -113,15 +117,14 @@ def _float(text: str) -> float:
 
 
 def _int(text: str) -> int | float:
-    """Parse an integer. An integer of 2^53 or more becomes a double, as in most JSON parsers (RFC 8785 section
-    3.2.2.3)."""
+    """Parse an integer. Integers from 2^53 become doubles, as in most JSON parsers (RFC 8785 section 3.2.2.3)."""
     value = int(text)
     return value if abs(value) < _EXACT else _float(text)
 
 
 def canonical(value: JSON) -> bytes:
-    """Return the canonical form of JSON in UTF-8. CredentialError: the value has NaN, infinity or an unpaired
-    surrogate, or is nested too deep."""
+    """Return the canonical form of JSON in UTF-8. Raises CredentialError if the value has NaN, infinity or an
+    unpaired surrogate, or is nested too deep."""
     try:
         return _text(value).encode()
     except (UnicodeEncodeError, RecursionError, OverflowError):
@@ -148,7 +151,7 @@ def _order(name: str) -> bytes:
 
 def _number(value: float) -> str:
     """Format a number like ECMAScript's Number::toString (RFC 8785 section 3.2.2.3). Python writes the same shortest
-    digits, but places the decimal point differently."""
+    digits, but can place the decimal point differently."""
     if not math.isfinite(value):
         raise CredentialError("JSON that has no canonical form")
     sign = "-" if value < 0 else ""

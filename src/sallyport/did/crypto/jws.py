@@ -1,6 +1,6 @@
 """Signed compact tokens (JSON Web Signature, RFC 7515): a header and a payload, both JSON objects, and a signature.
 
-The header alone never determines the algorithm: it must be an algorithm of the key. `none` and HMAC are not supported.
+The algorithm in the header must be an algorithm of the key. `none` and HMAC are not supported.
 """
 
 import json
@@ -19,7 +19,7 @@ ALGORITHMS: Final = frozenset(name for curve in CURVES.values() for name in curv
 
 @dataclass(frozen=True, slots=True)
 class Signer:
-    """A private key, and the id of its verification method."""
+    """A private key, and the id of the verification method with its public key."""
 
     method_id: str
     key: PrivateKey
@@ -27,7 +27,8 @@ class Signer:
 
 @dataclass(frozen=True, slots=True)
 class Token:
-    """A parsed token, not verified yet. key_id: the verification method in its header."""
+    """A parsed token whose signature is not verified yet. key_id: the id of the verification method, from the
+    header."""
 
     algorithm: str
     key_id: str
@@ -37,23 +38,26 @@ class Token:
     signature: bytes
 
     def verify(self, key: PublicKey) -> None:
-        """Verify the signature with the key and the header's algorithm, which must be an algorithm of the key. Raises
-        CredentialError `signature`."""
+        """Verify the signature with a public key. The algorithm in the header must be an algorithm of this key.
+        Raises CredentialError `signature` if the signature is wrong."""
         if self.algorithm not in key.curve.algorithms or not key.verify(self.signature, self.signed):
             raise CredentialError("the signature is not valid", "signature")
 
 
 def sign(payload: dict[str, JSON], signer: Signer) -> str:
-    """Return a signed token. payload: values that JSON can represent."""
+    """Return a signed token. payload: a JSON object."""
     header: dict[str, JSON] = {"alg": signer.key.curve.algorithm, "kid": signer.method_id, "typ": "JWT"}
     signed = f"{to_base64url(_octets(header))}.{to_base64url(_octets(payload))}"
     return f"{signed}.{to_base64url(signer.key.sign(signed.encode()))}"
 
 
 def parse(text: str) -> Token:
-    """Parse a token, without verification. CredentialError: the token is too long, does not have three parts, has a
-    part that is not a JSON object, or has a duplicate name, another algorithm, a critical extension (RFC 7515 section
-    4.1.11), or no `kid`."""
+    """Parse a token. The signature is not verified.
+
+    Raises CredentialError if the token is too long, is malformed, or has a duplicate name. Raises CredentialError if
+    the algorithm or the type is not accepted, if there is a critical extension (RFC 7515 section 4.1.11), or if
+    `kid` is missing.
+    """
     parts = text.split(".") if len(text) <= LONGEST else []
     if len(parts) != 3 or not text.isascii():
         raise CredentialError("not a compact token")
@@ -62,11 +66,11 @@ def parse(text: str) -> Token:
     if not isinstance(algorithm, str) or algorithm not in ALGORITHMS:
         raise CredentialError("the token's algorithm is not accepted", "signature")
     if "crit" in header or "b64" in header:
-        raise CredentialError("the token has an extension that is not known here")
+        raise CredentialError("the token has an extension that is not supported")
     if not isinstance(kind, str) or kind.upper() != "JWT":
-        raise CredentialError("the token is of another type")
+        raise CredentialError("the token has a type that is not accepted")
     if not isinstance(key_id, str):
-        raise CredentialError("the token names no key")
+        raise CredentialError("the token has no key id (kid)")
     signed = f"{parts[0]}.{parts[1]}".encode()
     return Token(algorithm, key_id, header, payload, signed, from_base64url(parts[2]))
 

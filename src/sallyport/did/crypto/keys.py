@@ -1,8 +1,9 @@
-"""Keys of the three supported curves, which sign and verify. They can be read and written as JWK (RFC 7517, RFC 8037,
-RFC 8812) and as multikey (W3C Controlled Identifiers 1.0, section 2.2.2).
+"""Keys of the three supported curves, for signing and verifying. The formats of public keys are JWK (RFC 7517, RFC
+8037, RFC 8812) and multikey (W3C Controlled Identifiers 1.0, section 2.2.2).
 
 Signatures have the form of JOSE: Ed25519 (RFC 8032), or ECDSA with SHA-256 as r and s, 32 octets each (RFC 7518
-section 3.4). ECDSA signatures use the lower s, because some verifiers of secp256k1 accept no other.
+section 3.4). Of the two valid values of s, ECDSA signatures use the lower one, because some verifiers of secp256k1
+accept only this value.
 """
 
 import secrets
@@ -28,9 +29,9 @@ _D: Final = -121665 * pow(121666, -1, _FIELD) % _FIELD
 
 @dataclass(frozen=True, slots=True)
 class Curve:
-    """A curve. name: its `crv` in a JWK. algorithms: the names of its algorithms in JOSE; tokens are signed with the
-    first one. prefix: the multicodec prefix. octets: the size of the public key after the prefix. order: the order of
-    the group of an ECDSA curve; 0 for Ed25519."""
+    """A curve. name: the `crv` in a JWK. algorithms: the names of the JOSE algorithms; the first one signs tokens.
+    prefix: the multicodec prefix. octets: the size of the public key after the prefix. order: the order of the group
+    of an ECDSA curve; 0 for Ed25519."""
 
     name: str
     kty: str
@@ -41,7 +42,7 @@ class Curve:
 
     @property
     def algorithm(self) -> str:
-        """Return the algorithm of the tokens that this service signs."""
+        """Return the JOSE algorithm with which this service signs tokens."""
         return self.algorithms[0]
 
 
@@ -57,15 +58,15 @@ CURVES: Final = {curve.name: curve for curve in (ED25519, P256, SECP256K1)}
 
 @dataclass(frozen=True, slots=True)
 class PublicKey:
-    """A public key, which `public_key` creates and checks. octets: the 32 octets of an Ed25519 key, or a compressed
-    point of 33 octets (SEC 1 section 2.3.3)."""
+    """A public key. Create it with `public_key`, which checks the octets. octets: the 32 octets of an Ed25519 key,
+    or a compressed point of 33 octets (SEC 1 section 2.3.3)."""
 
     curve: Curve
     octets: bytes
     _key: Ed25519PublicKey | ec.EllipticCurvePublicKey = field(repr=False, compare=False)
 
     def verify(self, signature: bytes, signed: bytes) -> bool:
-        """Return whether the signature of these octets was made with the private key of this public key."""
+        """Return whether a signature of these octets is valid. signed: the octets that were signed."""
 
         try:
             if isinstance(self._key, Ed25519PublicKey):
@@ -95,8 +96,8 @@ class PublicKey:
 
 
 class PrivateKey:
-    """A private key. octets: the 32 octets of the seed of an Ed25519 key (RFC 8032 section 5.1.5), or of the scalar of
-    an ECDSA key."""
+    """A private key. octets: the seed of an Ed25519 key (RFC 8032 section 5.1.5), or the scalar of an ECDSA key; 32
+    octets."""
 
     def __init__(self, curve: Curve, octets: Secret) -> None:
 
@@ -121,7 +122,7 @@ class PrivateKey:
 
     @property
     def octets(self) -> Secret:
-        """Return the octets to store."""
+        """Return the secret octets of the key, for storage."""
         return self._octets
 
     @property
@@ -135,7 +136,7 @@ class PrivateKey:
         return public_key(self.curve, point)
 
     def sign(self, octets: bytes) -> bytes:
-        """Return the signature of some octets: 64 octets."""
+        """Return the signature of some octets. The signature has 64 octets."""
 
         if self._ed25519 is not None:
             return self._ed25519.sign(octets)
@@ -145,8 +146,8 @@ class PrivateKey:
 
 
 def public_key(curve: Curve, octets: bytes) -> PublicKey:
-    """Return a public key from its octets. CredentialError: the length is wrong, or the octets are not a point of the
-    curve."""
+    """Return a public key from its octets. Raises CredentialError if the length is wrong, or if the octets are not a
+    point of the curve."""
 
     if len(octets) != curve.octets:
         raise CredentialError(f"a key of {curve.name} has {curve.octets} octets")
@@ -161,27 +162,27 @@ def public_key(curve: Curve, octets: bytes) -> PublicKey:
 
 
 def from_multikey(text: str) -> PublicKey:
-    """Parse a multikey. CredentialError: the text has another encoding, an unknown prefix or a wrong length, or its
-    point is not on the curve."""
+    """Parse a multikey. Raises CredentialError if the encoding, the prefix or the length is wrong, or if the octets
+    are not a point of the curve."""
     if not text.startswith("z"):
-        raise CredentialError("a multikey is base58btc, and begins with z")
+        raise CredentialError("a multikey must be base58btc, and begin with z")
     octets = from_base58(text[1:])
     for curve in CURVES.values():
         if octets.startswith(curve.prefix):
             return public_key(curve, octets[len(curve.prefix) :])
-    raise CredentialError("the key is of no curve that is known here")
+    raise CredentialError("the curve of the key is not supported")
 
 
 def from_jwk(jwk: JSON) -> PublicKey:
-    """Parse a JWK. CredentialError: the JWK has another curve or a wrong length, its point is not on the curve, or it
-    contains a private key, which must not be sent."""
+    """Parse a JWK with a public key. Raises CredentialError if the curve is not supported, or if the point is not on
+    the curve. Raises CredentialError if the JWK contains a private key, which must not be sent."""
     if not isinstance(jwk, dict):
-        raise CredentialError("a JWK is an object")
+        raise CredentialError("a JWK must be an object")
     if "d" in jwk or "k" in jwk:
-        raise CredentialError("a private key was sent: use another one from now on")
+        raise CredentialError("a private key was sent: replace this key, and send only the public key")
     curve = CURVES.get(str(jwk.get("crv")))
     if curve is None or jwk.get("kty") != curve.kty:
-        raise CredentialError("the key is of no curve that is known here")
+        raise CredentialError("the curve of the key is not supported")
     x = _coordinate(jwk.get("x"))
     if curve is ED25519:
         return public_key(curve, x)
@@ -195,7 +196,7 @@ def from_jwk(jwk: JSON) -> PublicKey:
 def _coordinate(value: JSON) -> bytes:
     octets = from_base64url(value) if isinstance(value, str) else b""
     if len(octets) != 32:
-        raise CredentialError("a coordinate of a JWK is 32 octets in base64url")
+        raise CredentialError("a coordinate of a JWK must be 32 octets in base64url")
     return octets
 
 

@@ -1,7 +1,7 @@
 """Documents that contain a proof (W3C Data Integrity 1.0), with the cryptosuites eddsa-jcs-2022 and ecdsa-jcs-2019.
 
-Both sign the canonical JSON. So the proof covers every member, even one that no context defines, and no context has to
-be fetched.
+Both suites sign the canonical JSON. So the proof covers every member, even a member that no JSON-LD context defines,
+and no context must be fetched.
 """
 
 from hashlib import sha256
@@ -36,8 +36,8 @@ def sign(
     domain: str = "",
     extra: dict[str, JSON] | None = None,
 ) -> dict[str, JSON]:
-    """Return the document with a proof. at: the time of the proof in microseconds. extra: further members of the proof,
-    which the signature covers too. CredentialError: the key's curve has no cryptosuite."""
+    """Return the document with a proof. at: the time of the proof, in microseconds. extra: further members of the
+    proof, which are signed too. Raises CredentialError if there is no cryptosuite for the key's curve."""
     suite = suite_of(signer.key.curve)
     if suite is None:
         raise CredentialError("the key's curve has no cryptosuite")
@@ -59,8 +59,8 @@ def sign(
 def secure(document: dict[str, JSON], signer: Signer, at: int, token: str = "") -> dict[str, JSON]:
     """Return a document with an assertion proof by its signer.
 
-    token: the document as a VC-JWT, which becomes the proof's `jws`. If token is empty, `jws` is a token that has the
-    document as its payload. For a secp256k1 key there is no cryptosuite, so the proof has only `jws`.
+    token: the document as a VC-JWT, which becomes the proof's `jws`. If token is empty, `jws` is a token with the
+    document as payload. There is no cryptosuite for a secp256k1 key, so its proof has only `jws`.
     """
     token = token or jws.sign(document, signer)
     if suite_of(signer.key.curve) is not None:
@@ -78,17 +78,19 @@ def secure(document: dict[str, JSON], signer: Signer, at: int, token: str = "") 
 def verify(
     secured: dict[str, JSON], signer: Document, *, purpose: str, now: int, challenge: str = "", domain: str = ""
 ) -> dict[str, JSON]:
-    """Verify that the signer's DID made the proof for this purpose, challenge and domain, and return the document
-    without its proof. now: the time in microseconds. Raises CredentialError with one of these codes. `issuer`: the key
-    does not belong to that DID, or must not be used for this purpose. `nonce`, `audience`: the proof is for another
-    challenge or domain. `signature`: the signature is wrong. `not_yet_valid`, `expired`: the proof is not valid at this
-    time."""
+    """Verify that the signer's DID made the proof for this purpose, challenge and domain. Return the document
+    without its proof. now: the time in microseconds.
+
+    Raises CredentialError with one of these codes. `issuer`: the key does not belong to the signer's DID, or must
+    not be used for this purpose. `nonce`, `audience`: the proof is for another challenge or domain. `signature`: the
+    signature is wrong. `not_yet_valid`, `expired`: the proof is not valid at this time.
+    """
     proof = _proof(secured)
     if _text(proof, "proofPurpose") != purpose:
         raise CredentialError("the proof is for another purpose", "issuer")
     key = signer.key(_text(proof, "verificationMethod"), purpose)
     if _text(proof, "challenge") != challenge:
-        raise CredentialError("the proof answers another challenge", "nonce")
+        raise CredentialError("the proof is for another challenge", "nonce")
     if _text(proof, "domain") != domain:
         raise CredentialError("the proof is for another domain", "audience")
     if proof.get("created") is not None and _time(proof["created"]) > now + LEEWAY:
@@ -98,7 +100,7 @@ def verify(
     document = {name: value for name, value in secured.items() if name != "proof"}
     context = as_list(proof.get("@context", []))
     if context != as_list(document.get("@context", []))[: len(context)]:
-        raise CredentialError("the proof is of another context", "signature")
+        raise CredentialError("the proof has another context than the document", "signature")
     if "@context" in proof:
         document["@context"] = proof["@context"]
     value = _text(proof, "proofValue")
@@ -111,28 +113,29 @@ def verify(
 def _proof(secured: dict[str, JSON]) -> dict[str, JSON]:
     proof = secured.get("proof")
     if not isinstance(proof, dict) or proof.get("type") != KIND or str(proof.get("cryptosuite")) not in SUITES:
-        raise CredentialError(f"the document has one proof, of type {KIND} and one of {', '.join(SUITES)}")
+        raise CredentialError(f"the document must have one proof of type {KIND}, with one of {', '.join(SUITES)}")
     return proof
 
 
 def _digest(document: dict[str, JSON], proof: dict[str, JSON]) -> bytes:
-    """Return the octets to sign: the hash of the members of the proof other than its signature, then the hash of the
-    document (eddsa-jcs-2022 section 3.3.4)."""
+    """Return the octets to sign: the hash of the proof without its signature, then the hash of the document
+    (eddsa-jcs-2022 section 3.3.4)."""
     options = {name: value for name, value in proof.items() if name != "proofValue"}
     return sha256(canonical(options)).digest() + sha256(canonical(document)).digest()
 
 
 def _time(moment: JSON) -> int:
-    """Return a time in a proof, in microseconds. Raises CredentialError."""
+    """Return a time of a proof in microseconds. Raises CredentialError if the value is not a time."""
     try:
         return from_iso(str(moment))
     except (ValueError, OverflowError):
-        raise CredentialError("a time of the proof is no ISO 8601 time") from None
+        raise CredentialError("a time of the proof is not an ISO 8601 time") from None
 
 
 def _text(proof: dict[str, JSON], name: str) -> str:
-    """Return a member of a proof, or an empty text if it is absent. CredentialError: the member is not text."""
+    """Return a member of a proof, or an empty text if it is absent. Raises CredentialError if the member is not
+    text."""
     value = proof.get(name, "")
     if not isinstance(value, str):
-        raise CredentialError("a member of the proof is no text")
+        raise CredentialError("a member of the proof is not text")
     return value

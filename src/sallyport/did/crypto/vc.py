@@ -1,7 +1,7 @@
 """Credentials and presentations as tokens (W3C Verifiable Credentials Data Model 1.1, section 6.3.1).
 
-A token has the whole document as `vc`, and claims that repeat parts of the document. The claims must agree with the
-document. Otherwise two verifiers that read different parts would see different credentials.
+A token contains the whole document as `vc`, and claims that repeat parts of the document. The claims must be equal to
+the document. Otherwise a verifier that reads the claims would see another credential than a verifier that reads `vc`.
 """
 
 from collections.abc import Sequence
@@ -29,8 +29,8 @@ MAX_CREDENTIALS: Final = 16
 
 @dataclass(frozen=True, slots=True)
 class Credential:
-    """A credential with a verified signature, issuer, claims and times. expires_at: the time in microseconds; if None,
-    the credential does not expire."""
+    """A credential whose signature, issuer, claims and times are verified. expires_at: the time in microseconds, or
+    None if the credential does not expire."""
 
     id: str
     issuer: str
@@ -40,7 +40,7 @@ class Credential:
 
 
 def sign(document: dict[str, JSON], signer: Signer) -> str:
-    """Return a credential document as a signed token. The dates in the document must be in whole seconds."""
+    """Return a credential document as a signed token. The dates in the document must not have fractions of a second."""
     subject = document["credentialSubject"]
     payload: dict[str, JSON] = {"iss": document["issuer"], "jti": document["id"], "vc": document}
     if isinstance(subject, dict) and "id" in subject:
@@ -53,22 +53,24 @@ def sign(document: dict[str, JSON], signer: Signer) -> str:
 
 def verify(token: Token, issuer: Document, now: int) -> Credential:
     """Verify a credential's token. issuer: the document of `did_of(token.key_id)`. now: the time in microseconds.
+
     Raises CredentialError with one of these codes. `signature`: the signature is wrong. `issuer`: the key, `iss` or
-    `vc.issuer` does not belong to that DID. `claims`: another claim differs from `vc`. `not_yet_valid`, `expired`: the
-    credential is not valid at this time."""
+    `vc.issuer` does not belong to the issuer's DID. `claims`: another claim differs from `vc`. `not_yet_valid`,
+    `expired`: the credential is not valid at this time.
+    """
     token.verify(issuer.key(token.key_id, ASSERTION))
     payload, document = token.payload, token.payload.get("vc")
     if not isinstance(document, dict) or CREDENTIAL not in as_list(document.get("type")):
-        raise CredentialError("the token carries no credential")
+        raise CredentialError("the token contains no credential")
     stated = document.get("issuer", payload.get("iss"))
     if not payload.get("iss") == issuer.did == (stated.get("id") if isinstance(stated, dict) else stated):
-        raise CredentialError("the credential is of another issuer", "issuer")
+        raise CredentialError("the credential belongs to another issuer", "issuer")
     subject = document.get("credentialSubject")
     if not isinstance(subject, dict):
-        raise CredentialError("a credential has one subject")
+        raise CredentialError("a credential must have one subject")
     for claim, said in (("sub", subject.get("id")), ("jti", document.get("id"))):
         if said is not None and payload.get(claim) != said:
-            raise CredentialError(f"{claim} is not what the credential says", "claims")
+            raise CredentialError(f"{claim} differs from the credential", "claims")
     valid_from = _moment(payload, "nbf", document.get("issuanceDate"))
     expires_at = _moment(payload, "exp", document.get("expirationDate"))
     if valid_from is None:
@@ -109,20 +111,23 @@ def present(
 
 
 def verify_presentation(token: Token, holder: Document, *, audience: str, nonce: str, now: int) -> list[str]:
-    """Verify a presentation's token, and return the unverified tokens of its credentials. now: the time in
-    microseconds. Raises CredentialError with one of these codes. `signature`: the signature is wrong. `holder`: the
-    key, `iss` or `vp.holder` does not belong to that DID. `audience`, `nonce`: the presentation is for another verifier
-    or request. `not_yet_valid`, `expired`: the presentation is not valid at this time."""
+    """Verify a presentation's token. Return the tokens of its credentials, which are not verified. now: the time in
+    microseconds.
+
+    Raises CredentialError with one of these codes. `signature`: the signature is wrong. `holder`: the key, `iss` or
+    `vp.holder` does not belong to the holder's DID. `audience`, `nonce`: the presentation is for another verifier or
+    request. `not_yet_valid`, `expired`: the presentation is not valid at this time.
+    """
     token.verify(holder.key(token.key_id, AUTHENTICATION))
     payload, held = token.payload, token.payload.get("vp")
     if not isinstance(held, dict) or PRESENTATION not in as_list(held.get("type")):
-        raise CredentialError("the token carries no presentation")
+        raise CredentialError("the token contains no presentation")
     if not payload.get("iss") == holder.did == held.get("holder", holder.did):
-        raise CredentialError("the presentation is of another holder", "holder")
+        raise CredentialError("the presentation belongs to another holder", "holder")
     if audience not in as_list(payload.get("aud")):
         raise CredentialError("the presentation is for another verifier", "audience")
     if payload.get("nonce") != nonce:
-        raise CredentialError("the presentation answers another request", "nonce")
+        raise CredentialError("the presentation is for another request", "nonce")
     expires_at = _moment(payload, "exp", None)
     if expires_at is None:
         raise CredentialError("the presentation does not state the end of its validity", "claims")
@@ -130,20 +135,20 @@ def verify_presentation(token: Token, holder: Document, *, audience: str, nonce:
     credentials = as_list(held.get("verifiableCredential"))
     tokens = [each for each in credentials if isinstance(each, str)]
     if not 0 < len(tokens) == len(credentials) <= MAX_CREDENTIALS:
-        raise CredentialError("a presentation has between one and sixteen tokens of credentials")
+        raise CredentialError("a presentation must have one to sixteen tokens of credentials")
     return tokens
 
 
 def _moment(payload: dict[str, JSON], claim: str, stated: JSON) -> int | None:
-    """Return a time claim in microseconds, or None. It must be equal to the time in the document, if the document
-    states one. Raises CredentialError `claims`."""
+    """Return a time claim in microseconds, or None if the claim is absent. stated: the time in the document. Raises
+    CredentialError `claims` if the two times differ."""
     value = payload.get(claim)
     if value is None and stated is None:
         return None
     if not isinstance(value, int | float) or isinstance(value, bool) or abs(value) > 1 << 40:
-        raise CredentialError(f"{claim} is no time", "claims")
+        raise CredentialError(f"{claim} is not a time", "claims")
     if stated is not None and _seconds(stated) != value:
-        raise CredentialError(f"{claim} is not what the credential says", "claims")
+        raise CredentialError(f"{claim} differs from the credential", "claims")
     return int(value * SECOND)
 
 
@@ -151,7 +156,7 @@ def _seconds(moment: JSON) -> int:
     try:
         return from_iso(str(moment)) // SECOND
     except (ValueError, OverflowError):
-        raise CredentialError("a date of the credential is no ISO 8601 time", "claims") from None
+        raise CredentialError("a date of the credential is not an ISO 8601 time", "claims") from None
 
 
 def _in_time(valid_from: int, expires_at: int | None, now: int) -> None:

@@ -42,7 +42,8 @@ def _curve(value: object) -> object:
 
 
 def _issuer(value: object) -> object:
-    """Return the id or the DID of an issuer as text; empty for 0. The API accepts both forms."""
+    """Return the id or the DID of an issuer as text, because the API accepts both. Return an empty text for 0 or
+    None."""
     if isinstance(value, bool) or not isinstance(value, int | str | None):
         raise unfit("the id of an issuer, or its DID")
     return "" if value in {"0", None} else str(value or "")
@@ -60,9 +61,11 @@ _EITHER = WithJsonSchema({"anyOf": [{"type": "integer"}, {"type": "string"}, {"t
 class CreateIssuerDid(OfDomain):
     """Body of the operation `createIssuerDid`."""
 
-    method: MethodName = Field(description="DID method; a did:web is published by this service.")
+    method: MethodName = Field(description="DID method. This service publishes the document of a did:web.")
     name: Text = Field(default="", description="Name of the DID in lists and searches.")
-    description: Annotated[PlainText, Field(max_length=4096)] = Field(default="", description="Remark for the reader.")
+    description: Annotated[PlainText, Field(max_length=4096)] = Field(
+        default="", description="Text that describes the DID."
+    )
     keyType: CurveName = Field(default=ED25519.name, description="Curve of the key.")
 
 
@@ -74,23 +77,25 @@ class CreateHolderDid(CreateIssuerDid):
         default="", description="Id of the issuer that the holder belongs to, or its DID. 0 or empty: none."
     )
     issuerDid: Annotated[str, BeforeValidator(_issuer), _EITHER] = Field(
-        default="", description="The same as issuerId, which takes precedence."
+        default="", description="Other name of issuerId. If both are given, issuerId is used."
     )
     publicKeyJwk: dict[str, JsonValue] | None = Field(
-        default=None, description="Public key that the wallet keeps, as a JWK. Absent: the service makes a key."
+        default=None, description="Public key of the wallet, as a JWK. Absent: the service generates a key."
     )
 
     @property
     def issuer(self) -> str:
-        """Return the issuer's id or DID, whichever is given. Return an empty text if neither is given."""
+        """Return the issuer's id, or else its DID. Return an empty text if both are missing."""
         return self.issuerId or self.issuerDid
 
 
 class ListDids(OfDomain, PagedByNumber):
     """Body of DIDList."""
 
-    issuerId: Id = Field(default=0, description="Id of an issuer: only its DID and its holders' DIDs. 0: all.")
-    userId: Id = Field(default=0, description="Id of a wallet user: only its DIDs. 0: all.")
+    issuerId: Id = Field(
+        default=0, description="Id of an issuer: list only its DID and the DIDs of its holders. 0: list all."
+    )
+    userId: Id = Field(default=0, description="Id of a wallet user: list only its DIDs. 0: list all.")
     pageSize: LongSize = LONG
 
 
@@ -114,7 +119,7 @@ class DeleteDids(OfDomain):
     """Body of the operation `deleteDid`."""
 
     dids: Annotated[Many[DeletedDid], Field(min_length=1, max_length=MAX_DELETED)] = Field(
-        description="DIDs to delete. If one cannot be deleted, none is."
+        description="DIDs to delete. If a DID cannot be deleted, no DID is deleted."
     )
 
 
@@ -152,11 +157,11 @@ class _Described(Model):
     domainId: int = Field(description="Id of the domain.")
     did: str = Field(description="The DID.")
     name: str = Field(description="Name of the DID.")
-    issuerName: str = Field(description="Name of the issuer; for a holder, of its issuer; empty without one.")
-    credentialIssued: int = Field(description="Credentials that the issuer has issued.")
-    desc: str = Field(description="Remark for the reader.")
+    issuerName: str = Field(description="Name of the issuer, or of the holder's issuer; may be empty.")
+    credentialIssued: int = Field(description="Number of credentials that the issuer has issued.")
+    desc: str = Field(description="Text that describes the DID.")
     method: str = Field(description="DID method: key, jwk or web.")
-    issuerId: int = Field(description="Id of the issuer; for a holder, of its issuer; 0 without one.")
+    issuerId: int = Field(description="Id of the issuer, or of the holder's issuer; 0: none.")
     walletUserId: int = Field(description="Id of the wallet user that has the DID; 0: none.")
 
 

@@ -24,8 +24,8 @@ class NewDid:
 
 @dataclass(frozen=True, slots=True)
 class Record:
-    """A stored DID. issuer_id: the issuer that a holder belongs to. wallet_id: the wallet that has the DID.
-    issuer_name: the name of the issuer, or of the issuer that a holder belongs to. Times are in microseconds."""
+    """A stored DID. issuer_id: the issuer to which a holder belongs. wallet_id: the wallet that has the DID.
+    issuer_name: the name of the issuer, or of the holder's issuer. Times are in microseconds."""
 
     id: int
     tenant_id: int
@@ -45,7 +45,7 @@ class Record:
 
 @dataclass(frozen=True, slots=True)
 class KeyRow:
-    """A stored key. sealed: the sealed private key, or None if a wallet keeps the key."""
+    """A stored key. sealed: the encrypted private key, or None if a wallet keeps the private key."""
 
     id: int
     did_id: int

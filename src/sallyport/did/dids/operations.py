@@ -34,15 +34,15 @@ def operations(service: Dids, gate: Gate) -> Operations:
 def _declare_changing(dids: Operations, service: Dids) -> None:
     @dids.post("/api/v1/did/createIssuerDid", roles=OPERATORS)
     async def create_issuer(body: CreateIssuerDid, caller: Caller) -> IssuerCreated:
-        """Create an issuer: a DID by the method key, jwk or web. The service makes its key, which never leaves the
-        service."""
+        """Create an issuer: a DID by the method key, jwk or web. The service generates its key. The private key
+        never leaves the service."""
         made = await service.create_issuer(caller.tenant_id, _new(body))
         return IssuerCreated(id=made.did, message="issuer DID created", didId=made.id, issuerId=made.id)
 
     @dids.post("/api/v1/did/createHolderDid", roles=OPERATORS)
     async def create_holder(body: CreateHolderDid, caller: Caller) -> DidCreated:
-        """Create a holder. With publicKeyJwk, the wallet keeps the private key. Without it, the service makes the key,
-        which can be used with the walletKey only."""
+        """Create a holder. With publicKeyJwk, the wallet keeps the private key. Without publicKeyJwk, the service
+        generates the key, and uses it only together with the walletKey."""
         made = await service.create_holder(
             caller.tenant_id, _new(body), body.walletUserId, body.issuer, body.publicKeyJwk
         )
@@ -50,15 +50,15 @@ def _declare_changing(dids: Operations, service: Dids) -> None:
 
     @dids.delete("/api/v1/did/deleteDid", roles=OPERATORS)
     async def delete(body: DeleteDids, caller: Caller) -> Done:
-        """Delete DIDs from the lists, and close their open presentation requests. Credentials that a
-        deleted issuer has signed can still be verified and revoked. The credentials of a deleted holder no longer admit
-        users. The sessions of the users that they admitted end if the domain disconnects on revocation."""
+        """Delete DIDs from the lists, and close their open presentation requests. Credentials that a deleted issuer
+        has signed can still be verified and revoked. Credentials of a deleted holder can no longer be used for
+        logins. If the domain disconnects on revocation, the sessions of their users end."""
         deleted = await service.delete(body.domainId, [(each.type, each.did) for each in body.dids])
         return Done(message=f"{counted(deleted, 'DID')} deleted")
 
     @dids.post("/api/v1/did/rotateKey", roles=OPERATORS)
     async def rotate(body: RotateKey, caller: Caller) -> KeyRotated:
-        """Give an issuer's did:web a new key. Signatures by the former key can still be verified."""
+        """Give an issuer's did:web a new key. Signatures with the former key can still be verified."""
         method_id = await service.rotate(body.domainId, body.did)
         return KeyRotated(message="key rotated", verificationMethod=method_id)
 
@@ -66,7 +66,8 @@ def _declare_changing(dids: Operations, service: Dids) -> None:
 def _declare_reading(dids: Operations, service: Dids) -> None:
     @dids.post("/api/v1/did/DIDList", roles=READERS)
     async def list_dids(body: ListDids, caller: Caller) -> Plain[Counted[DidEntry]]:
-        """List the DIDs of a domain, ordered by id: those of an issuer and its holders, of a wallet user, or all.
+        """List the DIDs of a domain, ordered by id: all DIDs, those of an issuer and its holders, or those of a
+        wallet user.
 
         The header `X-Total-Count` has the total.
         """

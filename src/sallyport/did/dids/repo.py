@@ -30,7 +30,7 @@ _KEY = "select id, did_id, method_id, multikey, sealed, state from did_keys"
 def add(
     tx: Tx, tenant_id: int, new: NewDid, kind: Kind, did: str, at: int, *, wallet_id: int | None, issuer_id: int | None
 ) -> int:
-    """Add a DID, and return the id of its record. Conflict: the domain already has that DID."""
+    """Add a DID, and return the id of its record. Raises Conflict if the domain already has the DID."""
     did_id = tx.value(
         int,
         "insert into dids (tenant_id, domain_id, did, kind, method, name, description, wallet_id, issuer_id, "
@@ -49,15 +49,15 @@ def add(
         at=at,
     )
     if did_id is None:
-        raise Conflict("the domain has a DID of this key: give another key")
+        raise Conflict("the domain already has a DID with this key: give another key")
     _SEARCH.add(tx, tenant_id, did_id, (fold(new.name),))
     _count(tx, new.domain_id, kind, did_id, 1)
     return did_id
 
 
 def delete(tx: Tx, record: Record, at: int) -> None:
-    """Delete a DID from the lists. The row and the key of a holder are deleted. The row and the keys of an issuer are
-    kept, so that its credentials can still be verified."""
+    """Delete a DID from the lists. The row and the key of a holder are deleted. The rows of an issuer and its keys
+    are kept, so that its credentials can still be verified."""
     _SEARCH.remove(tx, record.tenant_id, [record.id])
     _count(tx, record.domain_id, Kind(record.kind), record.id, -1)
     if record.kind == Kind.USER:
@@ -68,19 +68,19 @@ def delete(tx: Tx, record: Record, at: int) -> None:
 
 
 def get(tx: Tx, domain_id: int, did: str, kind: Kind) -> Record | None:
-    """Return a domain's DID of that kind, or None."""
+    """Return a DID of a domain, or None. kind: the owner of the DID."""
     sql = f"{_SELECT} where domain_id = :d and did = :did and kind = :kind and {_LIVE}"
     return tx.one(Record, sql, d=domain_id, did=did, kind=kind.value)
 
 
 def of_tenant(tx: Tx, tenant_id: int, did: str, kind: Kind) -> Record | None:
-    """Return a tenant's DID of that kind, or None."""
+    """Return a DID of a tenant, or None. kind: the owner of the DID."""
     sql = f"{_SELECT} where did = :did and tenant_id = :t and kind = :kind and {_LIVE} order by id limit 1"
     return tx.one(Record, sql, t=tenant_id, did=did, kind=kind.value)
 
 
 def by_id(tx: Tx, did_id: int) -> Record | None:
-    """Return the DID whose record has this id, even if the DID is deleted. Return None if there is no such record."""
+    """Return the DID with this record id, even if the DID is deleted. Return None if the record does not exist."""
     return tx.one(Record, f"{_SELECT} where id = :id", id=did_id)
 
 
@@ -91,8 +91,11 @@ def issuer(tx: Tx, domain_id: int, did_id: int) -> Record | None:
 
 
 def page(tx: Tx, stretch: Stretch, *, issuer_id: int = 0, wallet_id: int = 0) -> tuple[list[Record], int]:
-    """Return one page of a domain's DIDs, ordered by id, and the number of matches. issuer_id: if it is not 0, return
-    only the DIDs of that issuer and of its holders. wallet_id: if it is not 0, return only the DIDs of that wallet."""
+    """Return one page of a domain's DIDs, ordered by id, and the number of matches.
+
+    issuer_id: return only the DIDs of this issuer and its holders; 0 for any issuer. wallet_id: return only the DIDs
+    of this wallet; 0 for any wallet.
+    """
     if not issuer_id and not wallet_id:
         return whole_page(tx, Record, _SELECT, "dids", stretch, counter=COUNTER, only=_LIVE)
     parameters: dict[str, Value] = {"d": stretch.domain_id, "issuer": issuer_id, "wallet": wallet_id}
@@ -142,7 +145,7 @@ def _stretch(tx: Tx, ids: str, offset: int, limit: int, parameters: dict[str, Va
 
 
 def add_key(tx: Tx, did_id: int, method_id: str, key: PublicKey, at: int) -> int:
-    """Add a new signing key, and return its id. The former key is kept as retired."""
+    """Add a new signing key, and return its id. The former signing key is kept as retired."""
     tx.execute("update did_keys set state = :retired where did_id = :id", retired=RETIRED, id=did_id)
     key_id = tx.value(
         int,
@@ -165,12 +168,12 @@ def count_keys(tx: Tx, did_id: int) -> int:
 
 
 def keep(tx: Tx, key_id: int, sealed: bytes) -> None:
-    """Store the sealed private key of a key row. It must be sealed with `identity(key_id)` as associated data."""
+    """Store the encrypted private key of a key row. It must be encrypted with `identity(key_id)` as associated data."""
     tx.execute("update did_keys set sealed = :sealed where id = :id", sealed=sealed, id=key_id)
 
 
 def identity(key_id: int) -> str:
-    """Return the associated data of a sealed private key."""
+    """Return the associated data with which a private key is encrypted."""
     return f"did_keys/{key_id}/sealed"
 
 
@@ -180,7 +183,7 @@ def active_key(tx: Tx, did_id: int) -> KeyRow | None:
 
 
 def signing_key(tx: Tx, issuer: Record | None) -> tuple[Record, KeyRow]:
-    """Return an issuer with its current signing key. NotFound: there is no issuer or no key."""
+    """Return an issuer with its current signing key. Raises NotFound if the issuer is None or has no key."""
     key = None if issuer is None else active_key(tx, issuer.id)
     if issuer is None or key is None:
         raise NotFound(NO_ISSUER)
@@ -188,14 +191,15 @@ def signing_key(tx: Tx, issuer: Record | None) -> tuple[Record, KeyRow]:
 
 
 def signer(vault: Vault, key: KeyRow) -> Signer:
-    """Return a signer with an issuer's key. The vault decrypts the key. Raises SecretError."""
+    """Return a signer with an issuer's key, which the vault decrypts. Raises SecretError."""
     assert key.sealed is not None  # noqa: S101  an issuer's key is kept here
     clear = vault.open(key.sealed, identity(key.id))
     return Signer(key.method_id, PrivateKey(from_multikey(key.multikey).curve, Secret(clear)))
 
 
 def document(tx: Tx, did: str) -> Document | None:
-    """Return the document of a did:web of this service, or None. A retired key has only the purpose of assertion."""
+    """Return the document of a did:web of this service, or None. A retired key may only be used to verify
+    assertions."""
     present = f"select id from dids where did = :did and {PRESENT}"
     keys = tx.all(KeyRow, f"{_KEY} where did_id in ({present}) order by id", did=did)
     methods = [
@@ -208,14 +212,14 @@ def document(tx: Tx, did: str) -> Document | None:
 
 
 def document_of(tx: Tx, did: str) -> Document:
-    """Return the document of a DID without a request over the network. CredentialError `unresolved`: the DID needs such
-    a request, or has no document."""
+    """Return the document of a DID without network access. Raises CredentialError `unresolved` if network access
+    would be needed, or if there is no document."""
     return (document(tx, did) if did.startswith("did:web:") else None) or resolve(did)
 
 
 def check_key(tx: Tx, vault: Vault) -> None:
-    """Decrypt a stored private key, if there is one, to check that the vault has the right master key. Raises
-    SecretError."""
+    """Check that the vault has the right master key, by decrypting a stored private key. Do nothing if no key is
+    stored. Raises SecretError if the master key is wrong."""
     row = tx.one(KeyRow, f"{_KEY} where sealed is not null limit 1")
     if row is not None and row.sealed is not None:
         vault.open(row.sealed, identity(row.id))

@@ -1,10 +1,10 @@
-"""Resolution of DIDs.
+"""Find the document of a DID.
 
 A did:key or did:jwk contains its document. The service's own did:web is in the store. A did:web of another host is
 fetched over the network if the operator has allowed the host.
 
 The sender of a DID must not be able to choose where the service connects to. So the service connects only to allowed
-hosts, and only within the networks of `egress`. A fetched document is cached for a few minutes; a failure is not
+hosts, and only within the networks of `egress`. A fetched document is cached for a few minutes. Failures are not
 cached.
 """
 
@@ -30,9 +30,9 @@ LARGEST: Final = 64 << 10
 
 
 class Resolver:
-    """The resolver of DIDs. hosts: the hosts from which foreign did:web documents may be requested, as `host` or
-    `host:port`. http: the HTTP clients; if None, no document is requested. now: returns the time in seconds. most: the
-    maximum number of cached documents."""
+    """Finds the documents of DIDs. hosts: the hosts from which foreign did:web documents may be requested, as `host`
+    or `host:port`. http: the HTTP clients; None if no document may be requested. now: a function that returns the
+    time in seconds. most: the maximum number of cached documents."""
 
     def __init__(
         self,
@@ -49,9 +49,11 @@ class Resolver:
         self._kept = ExpiringMap[str, Document](most, KEPT_S)
 
     async def resolve(self, did: str) -> Document:
-        """Return the document of a DID. CredentialError `malformed`: the DID or its document is malformed.
-        CredentialError `unresolved`: the DID has another method, is an unknown DID of this service, or names a host
-        that is not in `hosts` or has no document."""
+        """Return the document of a DID. Raises CredentialError `malformed` if the DID or its document is malformed.
+
+        Raises CredentialError `unresolved` if the method is not supported, or if a did:web of this service does not
+        exist. Raises it also if the host of a did:web is not in `hosts`, or has no document.
+        """
         method, _ = split(did)
         if method != "web":
             return resolve(did)

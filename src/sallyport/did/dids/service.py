@@ -25,11 +25,11 @@ from sallyport.store.vault import Vault
 
 NO_DID = "DID not found"
 FOLDER = "did"
-"""URL folder of the service's own documents."""
+"""URL path of the service's own DID documents."""
 
 
 class Dids:
-    """The DIDs of all tenants. base: returns the base URL of the service's did:web documents."""
+    """The DIDs of all tenants. base: a function that returns the base URL of the service's did:web documents."""
 
     def __init__(
         self,
@@ -48,7 +48,7 @@ class Dids:
         self._clock = clock
 
     async def create_issuer(self, tenant_id: int, new: NewDid) -> Record:
-        """Create an issuer, with a new key that the service stores."""
+        """Create an issuer with a new key. The service stores the key."""
         key = PrivateKey.new(CURVES[new.curve])
         did, method_id = self._named(new.method, key.public)
 
@@ -61,16 +61,16 @@ class Dids:
         return await self._store.write(work)
 
     async def create_holder(self, tenant_id: int, new: NewDid, wallet_id: int, issuer: str, jwk: JSON = None) -> Record:
-        """Create a holder's DID for a wallet. issuer: the id or the DID of an issuer; if empty, the DID has no issuer.
-        jwk: the wallet's public key; if None, the service makes a key and seals it for the wallet.
+        """Create a holder's DID for a wallet. issuer: the id or the DID of an issuer; may be empty. jwk: the
+        wallet's public key; if None, the service generates a key and encrypts it for the wallet.
 
-        NotFound: there is no such wallet user or issuer. Invalid: the JWK is not a key, or is a private key. Conflict:
-        the domain already has that DID.
+        Raises NotFound if the wallet user or the issuer does not exist. Raises Invalid if the JWK is not a public
+        key. Raises Conflict if the domain already has the DID.
         """
         private = PrivateKey.new(CURVES[new.curve]) if jwk is None else None
         key = _key(jwk) if private is None else private.public
         if private is not None and not wallet_id:
-            raise Invalid.about("walletUserId is needed, or publicKeyJwk", "walletUserId")
+            raise Invalid.about("walletUserId or publicKeyJwk is needed", "walletUserId")
         did, method_id = self._named(new.method, key)
 
         def work(tx: Tx) -> Record:
@@ -102,11 +102,13 @@ class Dids:
         return await self._store.search(lambda tx: repo.search(tx, tenant_id, text, kind, offset, limit))
 
     async def delete(self, domain_id: int, wanted: Sequence[tuple[Kind, str]]) -> int:
-        """Delete DIDs from the lists, and return their number. Their open presentation requests are closed. A deleted
-        holder's credentials no longer admit users. The users that they admitted are disconnected if the domain
-        disconnects on revocation. NotFound: one of the DIDs does not exist; then nothing is changed.
+        """Delete DIDs from the lists, and return their number. Raises NotFound if one of the DIDs does not exist. In
+        this case nothing is changed.
 
-        If the deletion is interrupted, no DID is deleted, but some open requests may already be closed; see
+        The open presentation requests of the DIDs are closed. Credentials of a deleted holder can no longer be used
+        for logins. If the domain disconnects on revocation, the sessions of their users end.
+
+        If the deletion is interrupted, no DID is deleted, but some open requests may already be closed. See
         `in_slices`.
         """
         closed: list[int] = []
@@ -143,14 +145,17 @@ class Dids:
         repo.delete(tx, record, at)
 
     async def rotate(self, domain_id: int, did: str) -> str:
-        """Give an issuer's did:web a new key of the same curve. Return the id of its verification method. The former
-        key is kept in the document, so that its signatures can still be verified. Raises NotFound. Invalid: the DID has
-        another method, so that the DID itself contains the key. Conflict: the document has no room for another key."""
+        """Give an issuer's did:web a new key of the same curve. Return the id of the key's verification method. The
+        former key is kept in the document, so that its signatures can still be verified.
+
+        Raises NotFound. Raises Invalid if the DID is not a did:web, because every other DID contains its key. Raises
+        Conflict if the document has no room for another key.
+        """
 
         def work(tx: Tx) -> str:
             record, old = repo.signing_key(tx, repo.get(tx, domain_id, did, Kind.ISSUER))
             if record.method != "web":
-                raise Invalid.about("only a did:web can have another key: every other DID contains its key", "did")
+                raise Invalid.about("only a did:web can get another key: every other DID contains its key", "did")
             if repo.count_keys(tx, record.id) >= MAX_METHODS:
                 raise Conflict(f"the DID has {MAX_METHODS} keys, which all stay in its document: create another issuer")
             at = self._clock()
@@ -163,26 +168,25 @@ class Dids:
         return await self._store.write(work)
 
     async def published(self, name: str) -> dict[str, JSON]:
-        """Return the document of a did:web of this service. name: the last part of the DID. NotFound: there is no such
-        DID."""
+        """Return the document of a did:web of this service. name: the last part of the DID. Raises NotFound."""
         did = web_did(self._base(), FOLDER, name)
-        found = await self._store.search(lambda tx: repo.document(tx, did))  # leaves threads to logins
+        found = await self._store.search(lambda tx: repo.document(tx, did))  # keeps threads free for logins
         if found is None:
             raise NotFound(NO_DID)
         return found.content
 
     def check_key(self, tx: Tx) -> None:
-        """Decrypt a sealed private key of a store that will replace this one, to check that the vault has the right
-        master key. Raises SecretError."""
+        """Check that the vault has the right master key for a store that will replace the current store. A stored
+        private key is decrypted for this check. Raises SecretError if the key is wrong."""
         repo.check_key(tx, self._vault)
 
     def _keep(self, tx: Tx, did_id: int, method_id: str, key: PrivateKey, at: int) -> None:
-        """Store a key of an issuer, with its private key sealed."""
+        """Store a new key of an issuer, with the private key encrypted."""
         key_id = repo.add_key(tx, did_id, method_id, key.public, at)
         repo.keep(tx, key_id, self._vault.seal(key.octets.reveal(), repo.identity(key_id)))
 
     def _named(self, method: str, key: PublicKey) -> tuple[str, str]:
-        """Return the DID of a new key, and the id of the key's verification method."""
+        """Return the DID for a new key, and the id of the key's verification method."""
         if method == "web":
             did = web_did(self._base(), FOLDER, secrets.token_hex(8))
             return did, f"{did}#{key.multikey}"
@@ -198,13 +202,13 @@ def _made(tx: Tx, did_id: int, action: str, at: int) -> Record:
 
 
 def _key(jwk: JSON) -> PublicKey:
-    """Return the public key in a JWK. Invalid: the JWK is not a public key of a supported curve."""
+    """Return the public key in a JWK. Raises Invalid if the JWK is not a public key of a supported curve."""
     with in_field("publicKeyJwk"):
         return from_jwk(jwk)
 
 
 def _issuer(tx: Tx, domain_id: int, issuer: str) -> Record:
-    """Return an issuer of the domain by its id or DID. Raises NotFound."""
+    """Return an issuer of the domain. issuer: its id or DID. Raises NotFound."""
     found = repo.get(tx, domain_id, issuer, Kind.ISSUER)
     if found is None and issuer.isascii() and issuer.isdecimal() and len(issuer) < 19:
         found = repo.issuer(tx, domain_id, int(issuer))

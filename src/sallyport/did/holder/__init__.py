@@ -1,8 +1,8 @@
 """The wallet `sallyport wallet`, for people and for tests.
 
-It uses only the service's HTTP operations, like any other wallet. It stores its key in a file that no other user may
-read.
+The wallet uses only the service's HTTP operations, like any other wallet. It stores its key in a file that other users
+of the machine must not read.
 
-wallet  the wallet's file, and the operations that it calls
+wallet  the wallet's file, and the HTTP operations that the wallet calls
 cli     `sallyport wallet ...`: the commands of holders; the commands of admins are in `wallets.cli`
 """

@@ -31,8 +31,8 @@ in_file = click.option(
 
 @click.group(cls=Group, first=("register", "assign", "list", "init", "poll", "accept", "present"))
 def wallet() -> None:
-    """Wallets: an admin runs register, assign, list and reset; a holder runs the other commands. A holder needs only
-    the service's HTTP API and a file with the wallet's key."""
+    """Wallets. An admin runs register, assign, list and reset. A holder runs the other commands, and needs only the
+    service's HTTP API and a file with the wallet's key."""
 
 
 for each in (register, assign, list_, reset):
@@ -41,12 +41,12 @@ for each in (register, assign, list_, reset):
 
 @wallet.command()
 @click.option("--service", required=True, help="The service's address, such as https://sallyport.example.com.")
-@click.option("--email", required=True, help="The address that the wallet was registered with.")
+@click.option("--email", required=True, help="The mail address that the wallet was registered with.")
 @click.option("--wallet-id", type=int, required=True, help="The walletId of the registration.")
 @click.option("--json", "as_json", is_flag=True, help="Print the DID and its publicKeyJwk as JSON.")
-@click.option("--did", default="", help="DID whose key the service keeps; absent: the wallet makes a key.")
+@click.option("--did", default="", help="DID whose key the service keeps; default: the wallet generates a key.")
 @click.option(
-    "--curve", type=click.Choice(list(CURVES)), default="Ed25519", help="Curve of the key that the wallet makes."
+    "--curve", type=click.Choice(list(CURVES)), default="Ed25519", help="Curve of the key that the wallet generates."
 )
 @in_file
 @click.pass_obj
@@ -61,12 +61,12 @@ def init(
     curve: str,
     path: Path,
 ) -> None:
-    """Create the wallet's file, with a new key (run by the holder). Prints the wallet's DID, which an admin registers.
-    Reads the walletKey and then the token from standard input, one on each line."""
+    """Create the wallet's file with a new key, and print the wallet's DID (run by the holder). An admin then
+    registers the DID. Standard input: the walletKey, and the token on the next line."""
     wallet_key = line.read_secret("walletKey", confirm=False).decode(errors="replace").strip()
     token = line.read_secret("Token", confirm=False).decode(errors="replace").strip()
     if not wallet_key or not token:
-        raise StartError("the walletKey and the token of the registration are needed, a line each")
+        raise StartError("give the walletKey and the token of the registration on standard input, one on each line")
     made, key = (did, "") if did else new_key(curve)
     held = WalletFile(
         service=service.rstrip("/"),
@@ -84,17 +84,19 @@ def init(
         line.print_json({"did": held.did, "publicKeyJwk": None if signer is None else signer.key.public.jwk})
     else:
         line.print(held.did)
-    line.note(f"{path} is the wallet; whoever reads it is you")
+    line.note(f"{path} is the wallet: keep it secret, because every reader can log in as you")
     if signer is not None:
-        line.note("an admin makes the DID known: sallyport wallet register NAME --domain D --key FILE, by this --json")
+        line.note(
+            "an admin registers the DID: sallyport wallet register NAME --domain D --key FILE (FILE: from init --json)"
+        )
 
 
 @wallet.command()
 @in_file
-@click.option("--json", "form", flag_value="json", help="Print JSON, with the tokens.")
+@click.option("--json", "form", flag_value="json", help="Print JSON that includes the tokens.")
 @click.pass_obj
 def poll(line: CommandLine, *, path: Path, form: Form | None) -> None:
-    """Fetch and print the credentials that are assigned to the wallet (run by the holder)."""
+    """Print the credentials that are assigned to the wallet (run by the holder)."""
     with connected(read(path)) as remote:
         line.print_rows(remote.credentials(), COLUMNS, form)
 
@@ -104,7 +106,7 @@ def poll(line: CommandLine, *, path: Path, form: Form | None) -> None:
 @in_file
 @click.pass_obj
 def accept(line: CommandLine, *, credential: int, path: Path) -> None:
-    """Accept a credential, by its credentialId (run by the holder)."""
+    """Accept a credential, given by its credentialId (run by the holder)."""
     with connected(read(path)) as remote:
         line.note(remote.acknowledge(credential, accept=True))
 
@@ -114,7 +116,7 @@ def accept(line: CommandLine, *, credential: int, path: Path) -> None:
 @in_file
 @click.pass_obj
 def ignore(line: CommandLine, *, credential: int, path: Path) -> None:
-    """Ignore a credential, by its credentialId, so that it admits no login (run by the holder)."""
+    """Ignore a credential, given by its credentialId, so that it cannot be used for logins (run by the holder)."""
     with connected(read(path)) as remote:
         line.note(remote.acknowledge(credential, accept=False))
 
@@ -144,7 +146,6 @@ def present(line: CommandLine, *, watch: bool, agreed: bool, declined: bool, eve
 
 
 def _polled(line: CommandLine, remote: Remote, *, watch: bool) -> OpenRequest | None:
-    """Return the oldest open request, or None. With `watch`, also return None while the service does not answer."""
     try:
         return remote.poll()
     except NoAnswer as error:
@@ -158,11 +159,12 @@ def _answer(
     line: CommandLine, remote: Remote, request: OpenRequest, *, agreed: bool, declined: bool, watch: bool
 ) -> None:
     line.note(
-        f"{request.purpose or 'a presentation is asked for'}" + (f" [{request.endpoint}]" * bool(request.endpoint))
+        f"{request.purpose or 'the service asks for a presentation'}"
+        + (f" [{request.endpoint}]" * bool(request.endpoint))
     )
     line.note(f"verifier: {request.verifier}")
     if request.pending > 1:  # a request may come from an attacker who knows the password
-        line.note(f"{request.pending} requests are open: present only what you have asked for yourself")
+        line.note(f"{request.pending} requests are open: answer only a request that you caused yourself")
     yes = agreed or (not declined and click.confirm("Present?", err=True))
     try:
         line.note(remote.present(request) if yes else remote.decline(request))

@@ -36,8 +36,8 @@ Text = Annotated[str, Field(min_length=1, max_length=4096)]
 
 
 class WalletFile(Model):
-    """The content of a wallet's file. key: the octets of the wallet's own private key on `curve`, in base64url; empty
-    if the service keeps the key."""
+    """The content of a wallet's file. key: the private key of the wallet on `curve`, in base64url; empty if the
+    service keeps the key."""
 
     model_config = ConfigDict(extra="forbid", frozen=True, hide_input_in_errors=True)
 
@@ -51,41 +51,41 @@ class WalletFile(Model):
     key: str = ""
 
     def signer(self) -> Signer | None:
-        """Return a signer with the wallet's own key, or None if the service keeps the key. CredentialError: the file
-        was changed."""
+        """Return a signer with the wallet's own key, or None if the service keeps the key. Raises CredentialError if
+        the key in the file is not valid."""
         if not self.key:
             return None
         curve = CURVES.get(self.curve)
         if curve is None:
-            raise CredentialError("the wallet's key is of no curve that is known here")
+            raise CredentialError("the wallet's key has a curve that is not supported")
         return Signer(resolve(self.did).methods[0].id, PrivateKey(curve, Secret(from_base64url(self.key))))
 
 
 def new_key(curve: str) -> tuple[str, str]:
-    """Make a key. Return its did:key, and the private octets in base64url."""
+    """Generate a key. Return its did:key, and the octets of the private key in base64url."""
     key = PrivateKey.new(CURVES[curve])
     return key_did(key.public), to_base64url(key.octets.reveal())
 
 
 def read(path: Path) -> WalletFile:
-    """Read a wallet's file. StartError: the file does not exist, other users may read it, or it is not a wallet's
-    file."""
+    """Read a wallet's file. Raises StartError if the file does not exist, if other users can read the file, or if it
+    is not a wallet's file."""
     try:
         with path.expanduser().open("rb") as file:
             if os.fstat(file.fileno()).st_mode & 0o077:
-                raise StartError(f"{path} can be read by other users: chmod 600 it; its key may be known to them")
+                raise StartError(f"{path} can be read by other users, who may know its key: run chmod 600 on it")
             return WalletFile.model_validate_json(file.read())
     except FileNotFoundError:
-        raise StartError(f"{path} does not exist: `sallyport wallet init` makes it") from None
+        raise StartError(f"{path} does not exist: create it with `sallyport wallet init`") from None
     except OSError as error:
         raise StartError(f"{path}: {error.strerror}") from None
     except ValidationError:
-        raise StartError(f"{path} is not the file of a wallet: `sallyport wallet init` makes one") from None
+        raise StartError(f"{path} is not the file of a wallet: create one with `sallyport wallet init`") from None
 
 
 def write(path: Path, wallet: WalletFile) -> None:
-    """Create the file. StartError: the file cannot be written, or already exists. An existing file is not replaced,
-    because its key must not be lost."""
+    """Create a wallet's file. Raises StartError if the file cannot be written or already exists. An existing file is
+    never replaced, because its key would be lost."""
     place = path.expanduser()
     try:
         with as_owner(place.parent):
@@ -95,18 +95,18 @@ def write(path: Path, wallet: WalletFile) -> None:
             file.flush()
             os.fsync(descriptor)
     except FileExistsError:
-        raise StartError(f"{path} exists: give another --file, or remove it with its key") from None
+        raise StartError(f"{path} already exists: give another --file, or delete the file with its key") from None
     except OSError as error:
         raise StartError(f"{path}: {error.strerror}") from None
 
 
 class NoAnswer(StartError):
-    """The service does not answer now. It may be restarting."""
+    """The error for a service that does not answer now. The service may be restarting."""
 
 
 @dataclass(frozen=True, slots=True)
 class OpenRequest:
-    """A presentation request that the wallet received. pending: the number of open requests, including this one."""
+    """A presentation request for the wallet. pending: the number of open requests, including this request."""
 
     id: int
     pending: int
@@ -118,15 +118,18 @@ class OpenRequest:
 
 
 class Remote:
-    """The wallet's client of the service's HTTP API. Its methods raise StartError if the service does not answer or
-    refuses a request. They raise NotFound if it answers with HTTP status 404."""
+    """The wallet's client of the service's HTTP API.
+
+    Its methods raise NotFound if the service answers with HTTP status 404. They raise StartError if the service does
+    not answer, or refuses a request for another reason.
+    """
 
     def __init__(self, wallet: WalletFile, client: httpx.Client) -> None:
         self._wallet = wallet
         self._client = client
 
     def credentials(self) -> list[Row]:
-        """Return the credentials that are assigned to the wallet or accepted by it."""
+        """Return the credentials that the wallet has accepted, or that are assigned to it."""
         body: Row = {"email": self._wallet.email, "walletKey": self._wallet.wallet_key}
         return entries(self._ask("/api/v1/walletService/pollCredentials", body).get("credentials"))
 
@@ -155,8 +158,8 @@ class Remote:
         )
 
     def present(self, request: OpenRequest) -> str:
-        """Present the first credential that the request asks for. Return the service's message. NotFound: the wallet
-        has no such credential."""
+        """Present the first credential that meets a request. Return the service's message. Raises NotFound if the
+        wallet has no such credential."""
         signer = self._wallet.signer()
         if signer is None:
             made = self._ask("/api/v1/walletService/createPresentation", self._keyed(presentationRequestId=request.id))
@@ -177,8 +180,8 @@ class Remote:
         return self._submit(request, decline=True, walletKey=self._wallet.wallet_key)
 
     def _matching_token(self, request: OpenRequest) -> str:
-        """Return the token of a credential that meets the request. The definition comes from the service, so it is read
-        strictly. Raises NotFound."""
+        """Return the token of a credential that meets a request. Raises NotFound if no credential does. The
+        definition is checked, because it comes from the service."""
         from sallyport.did.presentations.exchange import satisfies  # slow import, only needed here
 
         wanted = definition.read(request.definition)
@@ -191,7 +194,7 @@ class Remote:
             own = each.get("userDid", self._wallet.did) == self._wallet.did
             if own and each.get("status") != "Ignored" and satisfies(wanted, token.payload, token.algorithm):
                 return text
-        raise NotFound("the wallet has no credential that is asked for")
+        raise NotFound("the wallet has no credential that meets the request")
 
     def _submit(self, request: OpenRequest, **said: JSON) -> str:
         body: Row = {**self._own(), "holderDid": self._wallet.did, "presentationRequestId": request.id, **said}
@@ -233,4 +236,6 @@ def connected(wallet: WalletFile) -> Iterator[Remote]:
         with httpx.Client(base_url=wallet.service, headers=headers, timeout=TIMEOUT_S) as client:
             yield Remote(wallet, client)
     except httpx.InvalidURL:
-        raise StartError("the file of the wallet has no service: `sallyport wallet init` makes a new one") from None
+        raise StartError(
+            "the file of the wallet has no service: create a new file with `sallyport wallet init`"
+        ) from None

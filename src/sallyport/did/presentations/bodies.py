@@ -25,30 +25,30 @@ def _operation(value: object) -> object:
 class IssuePR(ScopedIfGiven):
     """Body of the operation `issuePR`."""
 
-    username: Text = Field(default="", description="epmUsername that the credential must have. Empty: any.")
+    username: Text = Field(default="", description="epmUsername that the credential must have. Empty: any user name.")
     issuerDid: IssuerDid
     holderDid: Annotated[PlainText, Field(max_length=2048)] = Field(
-        default="", description="DID of the holder; needed without groupop."
+        default="", description="DID of the holder; required without groupop."
     )
     walletUrl: LongText = Field(
-        default="", description="URL of the wallet, for the reader: the service does not connect to it."
+        default="", description="URL of the wallet, as information. The service does not connect to it."
     )
-    endpoint: Name = Field(description="Name or id of the instance or group that access is asked for.")
+    endpoint: Name = Field(description="Name or id of the instance or group to which the user wants access.")
     groupop: Annotated[Text, BeforeValidator(_operation)] = Field(
         default="",
         validation_alias=AliasChoices("groupop", "grouop"),
-        description="Asks all holders of the group in endpoint. Empty, false, no, none or 0: asks holderDid alone.",
+        description="Ask all holders of the group in endpoint. Empty, false, no, none or 0: ask only holderDid.",
     )
 
     @property
     def of_group(self) -> bool:
-        """Return whether the request goes to all holders of a group."""
+        """Return whether the request is for all holders of a group."""
         return self.groupop.strip().lower() not in NO_GROUP
 
     @model_validator(mode="after")
     def _has_a_holder(self) -> "IssuePR":
         if not self.of_group and not self.holderDid:
-            raise unfit_because("holderDid is needed, or groupop", "holderDid")
+            raise unfit_because("holderDid or groupop is needed", "holderDid")
         return self
 
 
@@ -76,19 +76,21 @@ class PollPR(ScopedIfGiven):
 
 
 class PolledPR(Model):
-    """Answer of pollPresentationRequest: the definition, and the values that the presentation must contain."""
+    """Answer of pollPresentationRequest: the definition of the wanted credential, and the values to sign."""
 
     model_config = ConfigDict(extra="allow")
 
     id: str = Field(description="Id of the presentation definition (DIF Presentation Exchange 2.1.1).")
     input_descriptors: list[JsonValue] = Field(description="Input descriptors of the definition.")
     presentationRequestId: int = Field(description="Id of the presentation request.")
-    nonce: str = Field(description="nonce of the presentation, or challenge of its proof.")
-    verifierDid: str = Field(description="aud of the presentation, or domain of its proof.")
+    nonce: str = Field(description="Value for nonce in a VP-JWT, or for challenge in a proof.")
+    verifierDid: str = Field(description="Value for aud in a VP-JWT, or for domain in a proof.")
     purpose: str = Field(description="Reason of the request, shown to the wallet's user.")
-    endpoint: str = Field(description="Name of the instance or group that access is asked for; empty for a login.")
+    endpoint: str = Field(
+        description="Name of the instance or group to which the user wants access; empty for a login."
+    )
     expiresAt: str = Field(description="End of the request, ISO 8601.")
-    pending: int = Field(description="Open requests of the wallet, this one included.")
+    pending: int = Field(description="Number of open requests of the wallet, including this request.")
 
 
 class SubmitPresentation(ScopedIfGiven):
@@ -103,13 +105,13 @@ class SubmitPresentation(ScopedIfGiven):
     )
     decline: Flag = Field(default=False, description="true: decline the request, without a presentation.")
     walletKey: WalletKey | None = Field(
-        default=None, description="Key of the wallet; needed to decline with a token that is not the wallet's own."
+        default=None, description="Key of the wallet. Required to decline, unless the token is the wallet's own token."
     )
 
     @model_validator(mode="after")
     def _has_an_answer(self) -> "SubmitPresentation":
         if not self.decline and not self.presentation:
-            raise unfit_because("presentation is needed, or decline", "presentation")
+            raise unfit_because("presentation or decline is needed", "presentation")
         return self
 
 

@@ -1,13 +1,15 @@
 """The presentation definition of a request (DIF Presentation Exchange 2.1.1, section 5).
 
-Definitions that this service makes ask for one credential. A VC-JWT is evaluated on its payload, which has the
-credential under `vc`. A credential document has the same fields at its root. A definition gives each path in both
-forms, so that every evaluator finds the field.
+A definition of this service asks for one credential. In the payload of a VC-JWT, the fields of the credential are under
+`vc`. In a credential document, they are at the root. A definition gives the path of each field in both forms, so that
+every wallet finds the field.
 
-A definition that another program made is restricted: it is small, its paths consist of names, indexes and wildcards of
-RFC 9535 with at most one descendant segment (`..`), and its filters compare values. So the time of its evaluation is at
-most proportional to the credential's length: it has no filter expressions, no lists of selectors (which multiply) and
-no regular expressions. The libraries for the evaluation are imported when the first definition is read (`exchange`).
+A definition from another program is restricted, so that the time of its evaluation is at most proportional to the
+credential's length. It must be small. Its paths consist of names, indexes and wildcards of RFC 9535, with at most one
+descendant segment (`..`). Its filters only compare values. Filter expressions, lists of selectors and regular
+expressions are not allowed.
+
+The libraries for the evaluation are imported when the first definition is read (`exchange`).
 """
 
 from collections.abc import Mapping
@@ -67,8 +69,8 @@ class RequestedField(_Part):
 
 
 class Constraints(_Part):
-    """The required fields of a credential. limit_disclosure: `required` is refused, because a VC-JWT cannot disclose
-    only a part of itself."""
+    """The required fields of a credential. limit_disclosure: must not be `required`, because a VC-JWT cannot
+    disclose only a part of itself."""
 
     fields: Annotated[list[RequestedField], Field(max_length=32)] = Field(default_factory=list)
     limit_disclosure: Literal["required", "preferred"] | None = None
@@ -81,7 +83,7 @@ class JwtFormat(_Part):
 
 
 class Formats(_Part):
-    """The accepted formats of a credential. This service supports only one of the formats in the specification."""
+    """The accepted formats of a credential. Only JWT is supported."""
 
     jwt_vc: JwtFormat | None = None
 
@@ -104,8 +106,8 @@ class Definition(_Part):
 
     @property
     def text(self) -> str:
-        """Return the definition as JSON without default values, because some evaluators take `optional: false` for a
-        sign of another version of the specification."""
+        """Return the definition as JSON without default values. Some wallets assume another version of the
+        specification if they find `optional: false`."""
         return self.model_dump_json(exclude_defaults=True)
 
     @model_validator(mode="after")
@@ -113,7 +115,7 @@ class Definition(_Part):
         descriptors = [each.id for each in self.input_descriptors]
         fields = [field.id for each in self.input_descriptors for field in each.constraints.fields if field.id]
         if len(set(descriptors)) < len(descriptors) or len(set(fields)) < len(fields):
-            raise unfit("ids that are unique")
+            raise unfit("unique ids")
         return self
 
     @model_validator(mode="after")
@@ -124,7 +126,8 @@ class Definition(_Part):
 
 
 def read(text: str) -> Definition:
-    """Parse a definition in JSON. Invalid: it is not a definition, or uses features that are not supported."""
+    """Parse a definition in JSON. Raises Invalid if the text is not a definition, or uses features that are not
+    supported."""
     try:
         return Definition.model_validate_json(text)
     except ValidationError as error:
@@ -132,14 +135,13 @@ def read(text: str) -> Definition:
 
 
 def both(path: str) -> list[str]:
-    """Return two forms of a path into a credential: one for its document, one for the payload of its JWT."""
+    """Return the two forms of a path into a credential: for a document, and for the payload of a JWT."""
     return [path, "$.vc" + path.removeprefix("$")]
 
 
 def for_credential(name: str, purpose: str, wanted: Mapping[str, JsonValue]) -> Definition:
     """Return a definition that requests one credential. wanted: paths into the credential, each with the required
-    value, or with None if any value is accepted. The paths and filters are not checked, because this function makes
-    them."""
+    value, or with None for any value. The paths and values are trusted and not checked."""
     fields = [
         RequestedField.model_construct(
             id=path.removeprefix("$."),

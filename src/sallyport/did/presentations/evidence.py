@@ -1,14 +1,14 @@
-"""Verify that a submitted presentation is the holder's own, presents this credential, and answers this request.
+"""Verify that a submitted presentation was made by the holder for one request.
 
-A presentation has one of these forms. Each has the holder's signature over the audience and the nonce of the request:
+A presentation has one of these forms. In each form, the holder's signature covers the audience and the nonce of the
+request:
 
 - a VP-JWT, as text, or as `proof.jws` or `proof.jwt` of a document;
 - a presentation document with the holder's proof, which contains the credential as a token or as a document;
 - a credential document with the holder's proof, and perhaps the issuer's proof too.
 
-The purpose of the holder's proof is authentication. An issuer's proof (assertionMethod) proves that a credential was
-issued. It does not prove that its holder presents the credential: every verifier that has seen the credential could
-replay it.
+The purpose of the holder's proof is authentication. An issuer's proof (assertionMethod) only proves that a credential
+was issued. Every verifier that has seen the credential could send this proof again.
 """
 
 import json
@@ -27,8 +27,8 @@ MAX_PRESENTATION: Final = 64 << 10
 
 @dataclass(frozen=True, slots=True)
 class Binding:
-    """The values to which a presentation must be bound. holder: the DID document of the holder. audience: the DID of
-    the verifier."""
+    """The values that a presentation must contain. holder: the DID document of the holder. audience: the DID of the
+    verifier. nonce: the nonce of the request."""
 
     holder: Document
     audience: str
@@ -37,21 +37,22 @@ class Binding:
 
 @dataclass(frozen=True, slots=True)
 class ShownCredential:
-    """A presented credential, not verified yet: its token or its document."""
+    """A presented credential that is not verified yet. Either its token or its document is set."""
 
     token: str = ""
     document: dict[str, JSON] | None = None
 
     @property
     def credential_id(self) -> str:
-        """Return the credential's identifier in its token or document. CredentialError: the token is malformed."""
+        """Return the credential's identifier, from its token or document. Raises CredentialError if the token is
+        malformed."""
         claimed = jws.parse(self.token).payload.get("jti") if self.document is None else self.document.get("id")
         return claimed if isinstance(claimed, str) else ""
 
 
 def read(presentation: str | dict[str, JSON], binding: Binding, now: int) -> ShownCredential:
-    """Verify that a presentation is the holder's own and answers this request, and return the credential in it. now:
-    the time in microseconds. Raises CredentialError."""
+    """Verify that a presentation was made by the holder for this request. Return the credential in the presentation.
+    now: the time in microseconds. Raises CredentialError."""
     size = len(presentation) if isinstance(presentation, str) else len(json.dumps(presentation))
     if size > MAX_PRESENTATION:
         raise CredentialError("the presentation is too large")
@@ -81,22 +82,23 @@ def _of_token(text: str, binding: Binding, now: int) -> ShownCredential:
         jws.parse(text), binding.holder, audience=binding.audience, nonce=binding.nonce, now=now
     )
     if len(shown) > 1:
-        raise CredentialError("one credential is asked for")
+        raise CredentialError("a presentation must contain exactly one credential")
     return ShownCredential(shown[0])
 
 
 def _holders_proof(proof: JSON) -> dict[str, JSON]:
-    """Return the only proof that is not an issuer's. Raises CredentialError."""
+    """Return the holder's proof, from one proof or an array that may also contain an issuer's proof. Raises
+    CredentialError if there is not exactly one."""
     found = [
         each for each in as_list(proof) if isinstance(each, dict) and each.get("proofPurpose") != "assertionMethod"
     ]
     if len(found) != 1:
-        raise CredentialError("a presentation has one proof of its holder", "holder")
+        raise CredentialError("a presentation must have one proof of its holder", "holder")
     return found[0]
 
 
 def _token_in(proof: dict[str, JSON]) -> str | None:
-    """Return the VP-JWT in a proof. Return None for a data integrity proof, which may also have a `jws`."""
+    """Return the VP-JWT in a proof. Return None for a data integrity proof, even if the proof has a `jws`."""
     token = None if "proofValue" in proof else proof.get("jws", proof.get("jwt"))
     return token if isinstance(token, str) else None
 
@@ -104,13 +106,13 @@ def _token_in(proof: dict[str, JSON]) -> str | None:
 def _credential_in(document: dict[str, JSON], binding: Binding) -> ShownCredential:
     """Return the credential in a presentation document. Raises CredentialError."""
     if document.get("holder", binding.holder.did) != binding.holder.did:
-        raise CredentialError("the presentation is of another holder", "holder")
+        raise CredentialError("the presentation belongs to another holder", "holder")
     listed = as_list(document.get("verifiableCredential"))
     if len(listed) != 1:
-        raise CredentialError("one credential is asked for")
+        raise CredentialError("a presentation must contain exactly one credential")
     (credential,) = listed
     if isinstance(credential, str):
         return ShownCredential(credential)
     if not isinstance(credential, dict):
-        raise CredentialError("a presentation holds a credential")
+        raise CredentialError("a presentation must contain a credential")
     return ShownCredential(document={name: value for name, value in credential.items() if name != "proof"})

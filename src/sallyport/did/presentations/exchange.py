@@ -4,8 +4,10 @@ The paths of a field are tried in order. The filter tests the first value that a
 path is tried. If no path of a field succeeds, the credential fails, unless the field is optional. All fields of a
 descriptor must be in the same credential.
 
-A path is a JSONPath (RFC 9535) whose evaluation takes time proportional to the document's length. Importing the
-libraries takes a tenth of a second. So import this module in a worker thread, not at the start of the service.
+A path is a JSONPath (RFC 9535) whose evaluation takes time proportional to the document's length.
+
+Import this module in a worker thread, and not at the start of the service, because its libraries take a tenth of a
+second to import.
 """
 
 from collections.abc import Mapping, Sequence
@@ -31,8 +33,8 @@ _EDWARDS: Final = frozenset({"EdDSA", "Ed25519"})
 
 
 def satisfies(definition: Definition, payload: Payload, alg: str) -> bool:
-    """Return whether a credential meets every descriptor. payload: the payload of its JWT. alg: the algorithm of its
-    signature."""
+    """Return whether a credential meets every descriptor of a definition. payload: the payload of the credential's
+    JWT. alg: the algorithm of its signature."""
     return all(_meets(each, payload, alg) for each in definition.input_descriptors)
 
 
@@ -45,8 +47,7 @@ def _meets(descriptor: InputDescriptor, payload: Payload, alg: str) -> bool:
 
 
 def _accepts(algs: Sequence[str], alg: str) -> bool:
-    """Return whether an algorithm is accepted. EdDSA over Ed25519 has two names: EdDSA, and also Ed25519 since RFC
-    9864."""
+    """Return whether an algorithm is accepted. `Ed25519` is a second name of EdDSA over Ed25519 (RFC 9864)."""
     same = _EDWARDS if alg in _EDWARDS else {alg}
     return not same.isdisjoint(algs)
 
@@ -58,14 +59,14 @@ def _has(field: RequestedField, payload: Payload) -> bool:
 
 @lru_cache(maxsize=256)
 def compiled(path: str) -> JSONPath:
-    """Return a path whose evaluation takes time proportional to the document's length. ValueError: the text is not a
-    path, or its evaluation may take more than proportional time."""
+    """Return a path that is ready for evaluation. Raises ValueError if the text is not a path, or if the time of its
+    evaluation may grow faster than the document's length."""
     if len(path) > LONGEST:
         raise ValueError("the path is too long")
     try:
         query = _ENVIRONMENT.compile(path)
     except (JSONPathError, RecursionError) as error:
-        raise ValueError("no JSONPath of RFC 9535") from error
+        raise ValueError("not a JSONPath of RFC 9535") from error
     if not isinstance(query, JSONPath) or len(query.segments) > MAX_SEGMENTS:
         raise ValueError("the path has too many parts")
     descents = sum(isinstance(segment, JSONPathRecursiveDescentSegment) for segment in query.segments)
@@ -74,12 +75,12 @@ def compiled(path: str) -> JSONPath:
         len(each) == 1 and isinstance(each[0], NameSelector | IndexSelector | WildcardSelector) for each in selectors
     )
     if descents > 1 or not plain:
-        raise ValueError("a path consists of names, indexes and wildcards, with at most one .. segment")
+        raise ValueError("a path must consist of names, indexes and wildcards, with at most one .. segment")
     return query
 
 
 def found(path: str, document: Payload) -> list[object]:
-    """Return a list with the first value that a path finds, or an empty list if it finds none."""
+    """Return the first value that a path finds, in a list. Return an empty list if the path finds no value."""
     try:
         return [each.obj for each in islice(compiled(path).finditer(dict(document)), 1)]
     except JSONPathError:  # the document is nested too deep for the library

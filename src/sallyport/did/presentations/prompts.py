@@ -1,5 +1,4 @@
-"""The open presentation requests, which other operations may close, and the requests that logins send
-(`mfa/wallet.py`)."""
+"""Open presentation requests: wait for their answers, and withdraw them. Send requests for logins (`mfa/wallet.py`)."""
 
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
@@ -16,7 +15,7 @@ from sallyport.store.model import Store, Tx
 
 
 class OpenRequests:
-    """The open requests that logins wait for. A login is woken when its request is answered, so that it does not poll
+    """The open requests for which logins wait. A login is woken when its request is answered, and so does not poll
     the store."""
 
     def __init__(self, clock: Clock) -> None:
@@ -25,8 +24,8 @@ class OpenRequests:
 
     @contextmanager
     def waiting(self, request_id: int) -> Iterator[trio.Event]:
-        """Yield an event that is set when the request is closed. Enter the block before the request is read, so that no
-        answer is missed."""
+        """Yield an event that is set when the request is closed. Enter the block before you read the request from
+        the store. Otherwise an answer may be missed."""
         event = trio.Event()
         self._waiting.setdefault(request_id, set()).add(event)
         try:
@@ -38,24 +37,24 @@ class OpenRequests:
                 del self._waiting[request_id]
 
     def wake(self, request_ids: Iterable[int]) -> None:
-        """Wake the logins that wait for these requests. Call it after the commit that closes the requests."""
+        """Wake the logins that wait for these requests. Call this method after the commit that closes the requests."""
         for request_id in request_ids:
             for event in self._waiting.get(request_id, ()):
                 event.set()
 
     def withdraw(self, tx: Tx, domain_id: int, *, holder_did: str = "", issuer_did: str = "") -> list[int]:
-        """Close up to SLICE open requests for a holder's credentials of an issuer. Return their ids, for `wake` after
-        the commit. An empty DID matches any holder or issuer."""
+        """Withdraw up to SLICE open requests for a holder's credentials of an issuer. Return their ids. Pass them to
+        `wake` after the commit. An empty DID matches any holder or issuer."""
         return repo.close_all(tx, domain_id, holder_did, issuer_did, self._clock())
 
     def void(self, tx: Tx) -> None:
-        """Close all requests of a restored store. After the backup, wallets may have answered these requests in the
-        original store, and a request must not be answered twice."""
+        """Withdraw all open requests of a restored store. Wallets may have answered these requests after the backup
+        was made, and a request must not be answered twice."""
         repo.void(tx, self._clock())
 
 
 class LoginPrompts:
-    """The requests that logins send to the wallets of users (a `mfa.host.WalletPrompts`)."""
+    """Sends requests of logins to the wallets of users (implements `mfa.host.WalletPrompts`)."""
 
     def __init__(self, store: Store, requests: OpenRequests, clock: Clock = now_us) -> None:
         self._store = store
@@ -63,7 +62,7 @@ class LoginPrompts:
         self._clock = clock
 
     async def enrolled(self, domain_id: int, user: str, issuer_did: str, schema_id: int) -> bool:
-        """Return whether a user of the domain holds a valid credential of that issuer. schema_id: the id of the schema;
+        """Return whether a user of the domain has a valid credential of an issuer. schema_id: the id of the schema;
         0 for any schema."""
         at = self._clock()
         holder = await self._store.read(lambda tx: holder_of_user(tx, domain_id, user, issuer_did, schema_id, at))
@@ -80,8 +79,8 @@ class LoginPrompts:
         purpose: str,
         expires_at: int,
     ) -> int | None:
-        """Ask the user's wallet for that credential. Return the id of the request, which is the same for the same
-        challenge_id. Return None if the user holds no such credential."""
+        """Ask the user's wallet for a credential of an issuer. Return the id of the request, or None if the user has
+        no such credential. A second call with the same challenge_id returns the id of the same request."""
         at = self._clock()
 
         def work(tx: Tx) -> int | None:
@@ -103,8 +102,11 @@ class LoginPrompts:
         return await self._store.write(work)
 
     async def answer(self, request_id: int, *, within_s: float) -> bool | None:
-        """Wait for the answer to a request. Return True if it was accepted; False if it was declined, withdrawn or
-        expired; None if it is still open after `within_s`."""
+        """Wait for the answer to a request, at most `within_s` seconds.
+
+        Return True if the request was accepted. Return False if it was declined, withdrawn or expired. Return None
+        if it is still open.
+        """
         with self._requests.waiting(request_id) as answered:
             standing = await self._standing(request_id)
             if standing is None:
@@ -120,14 +122,13 @@ class LoginPrompts:
         return request is not None and request.status == Status.ACCEPTED
 
     async def withdraw(self, request_id: int) -> None:
-        """Close a request whose login no longer waits."""
+        """Withdraw the request of a login that no longer waits."""
         at = self._clock()
         await self._store.write(lambda tx: repo.close(tx, request_id, Status.WITHDRAWN, at))
 
 
 def _schema_url(tx: Tx, domain_id: int, uuid: str) -> str:
-    """Return the URL of a credential's schema. It is the URL that the document of the credential has had since it was
-    issued."""
+    """Return the URL of a credential's schema, from the document of the credential."""
     credential = credentials.by_uuid(tx, domain_id, uuid)
     assert credential is not None  # noqa: S101  it is the same transaction
     schema = credentials.document(tx, credential.id)["credentialSchema"]

@@ -15,8 +15,8 @@ _OPEN = "wallet_id = :wallet and status = 'open' and expires_at > :at"
 
 
 def add(tx: Tx, new: NewRequest, at: int) -> int:
-    """Add a request, and return its id. If the login already has a request, return the id of that request. Also delete
-    some requests that expired long ago."""
+    """Add a request, and return its id. If the login already has a request, return the id of that request. Also
+    delete some requests that have expired long ago."""
     columns = asdict(new)
     request_id = tx.value(
         int,
@@ -68,7 +68,7 @@ def count_open(tx: Tx, wallet_id: int, at: int) -> int:
 
 
 def close(tx: Tx, request_id: int, status: Status, at: int, *, credential_id: int | None = None) -> bool:
-    """Close a request because it was answered or withdrawn. Return False if it was already closed or expired."""
+    """Close a request with its final status. Return False if the request was already closed or has expired."""
     return (
         tx.execute(
             "update presentation_requests set status = :status, credential_id = :credential, answered_at = :at "
@@ -83,10 +83,10 @@ def close(tx: Tx, request_id: int, status: Status, at: int, *, credential_id: in
 
 
 def close_all(tx: Tx, domain_id: int, holder_did: str, issuer_did: str, at: int) -> list[int]:
-    """Withdraw up to SLICE open requests for a holder's credentials of an issuer, and return their ids. One of the two
-    DIDs may be empty; it then matches every request.
+    """Withdraw up to SLICE open requests for a holder's credentials of an issuer. Return the ids of the requests.
+    One of the two DIDs may be empty, and then matches any holder or issuer.
 
-    A tenant may have a million expired requests. The indexes of holders and issuers skip them.
+    The query does not read expired requests, because a tenant may have a million of them.
     """
     dids = {name: did for name, did in (("holder_did", holder_did), ("issuer_did", issuer_did)) if did}
     if holder_did and issuer_did:  # `||` makes the planner start from the holder, which has fewer requests

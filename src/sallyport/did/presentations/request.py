@@ -25,9 +25,9 @@ class State(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class NewRequest:
-    """A request to add. issuer_did: the issuer of the requested credential; it is also the verifier, and so the
-    audience of the presentation. schema_id: the id of the schema; 0 for any schema. challenge_id: the challenge of the
-    login that waits for the request."""
+    """A request to add. issuer_did: the issuer of the requested credential. The issuer is also the verifier, and so
+    the audience of the presentation. schema_id: the id of the schema; 0 for any schema. challenge_id: the challenge
+    of the login that waits for the request."""
 
     domain_id: int
     wallet_id: int
@@ -66,7 +66,7 @@ class Request:
         return self.status == Status.OPEN and now < self.expires_at
 
     def standing(self, now: int) -> "Standing":
-        """Return the request's state at the time `now`, and the start of this state."""
+        """Return the request's state at the time `now`, and the time at which the state began."""
         if self.is_open(now):
             return Standing(self, State.PENDING, self.created_at)
         if self.status == Status.OPEN:
@@ -76,7 +76,7 @@ class Request:
 
 @dataclass(frozen=True, slots=True)
 class Standing:
-    """The state of a request. since: the start of the state, in microseconds."""
+    """The state of a request. since: the time at which the state began, in microseconds."""
 
     request: Request
     state: State

@@ -58,9 +58,12 @@ class Presentations:
     async def poll(
         self, caller: Caller, wallet_id: int, wallet_key: str, holder_did: str, request_id: int = 0
     ) -> tuple[Request, int]:
-        """Return the holder's request with that id, and the number of the wallet's open requests. For the id 0, return
-        the oldest open request. NotFound: there is no such request. Conflict: the request is over. Raises
-        Unauthenticated, Forbidden, TooMany."""
+        """Return a request of the holder, and the number of the wallet's open requests. The request_id 0 means the
+        oldest open request.
+
+        Raises NotFound if the request does not exist. Raises Conflict if the request has ended. Raises
+        Unauthenticated, Forbidden, TooMany.
+        """
         wallet = await self._keyed(caller, wallet_id, wallet_key)
         at = self._clock()
 
@@ -79,9 +82,11 @@ class Presentations:
         return await self._store.read(work)
 
     async def create(self, caller: Caller, wallet_id: int, wallet_key: str, holder_did: str, request_id: int) -> str:
-        """Sign the presentation of a holder whose key the service keeps. NotFound: there is no such request or key, or
-        the wallet has no credential that the request asks for. Conflict: the request is over. Raises Unauthenticated,
-        Forbidden, TooMany."""
+        """Sign the presentation of a holder whose key the service keeps. Return the presentation.
+
+        Raises NotFound if the request or the key does not exist, or if no credential in the wallet meets the
+        request. Raises Conflict if the request has ended. Raises Unauthenticated, Forbidden, TooMany.
+        """
         wallet = await self._keyed(caller, wallet_id, wallet_key)
         at = self._clock()
 
@@ -98,14 +103,14 @@ class Presentations:
     async def decline(
         self, caller: Caller, wallet_id: int, holder_did: str, request_id: int, wallet_key: str | None
     ) -> None:
-        """Decline a request for the holder, with the wallet's own token or with the walletKey. Raises NotFound.
-        Conflict: the request is over. Raises Unauthenticated, Forbidden, TooMany."""
+        """Decline a request for the holder. The caller must have the wallet's own token or the walletKey. Raises
+        NotFound. Raises Conflict if the request has ended. Raises Unauthenticated, Forbidden, TooMany."""
         if wallet_key is not None:
             wallet = await self._keyed(caller, wallet_id, wallet_key)
         elif caller.role is Role.WALLET:
             wallet = await self._wallet(caller, wallet_id)
         else:
-            raise Forbidden("declining needs the walletKey, or the token of the wallet")
+            raise Forbidden("to decline, give the walletKey, or use the token of the wallet")
         at = self._clock()
 
         def work(tx: Tx) -> None:
@@ -126,9 +131,12 @@ class Presentations:
         request_id: int,
         presentation: str | dict[str, JSON],
     ) -> None:
-        """Answer a request with a presentation. A request can be answered only once. Raises NotFound. Conflict: the
-        request is over. CredentialError: the presentation is not valid, or presents another credential; the request
-        stays open. Raises Forbidden, TooMany."""
+        """Answer a request with a presentation. A request can be answered only once. Raises NotFound, Forbidden,
+        TooMany.
+
+        Raises Conflict if the request has ended. Raises CredentialError if the presentation is not valid, or
+        contains another credential. In this case the request stays open.
+        """
         wallet = await self._wallet(caller, wallet_id)
         self._tries.check(caller, wallet.id)
         request = await self._store.read(lambda tx: _request(tx, wallet, holder_did, request_id))
@@ -177,7 +185,7 @@ class Presentations:
 
 
 def _request(tx: Tx, wallet: Wallet, holder_did: str, request_id: int) -> Request:
-    """Return a request that was sent to this wallet and holder. Raises NotFound."""
+    """Return a request to this wallet and holder. Raises NotFound."""
     request = repo.get(tx, request_id)
     if request is None or (request.wallet_id, request.holder_did) != (wallet.id, holder_did):
         raise NotFound(NO_REQUEST)
@@ -185,27 +193,27 @@ def _request(tx: Tx, wallet: Wallet, holder_did: str, request_id: int) -> Reques
 
 
 def holders_signer(tx: Tx, vault: Vault, domain_id: int, did: str, wallet_key: str) -> Signer:
-    """Return a signer with a holder's key that the service keeps. The key is sealed twice: to the walletKey, and the
-    result under the master key.
+    """Return a signer with a holder's key that the service keeps. The key is encrypted for the walletKey, and then
+    with the master key.
 
-    NotFound: the domain has no such holder, or its wallet keeps the key. Conflict: the key was sealed to another
-    walletKey. SecretError: the key was sealed under another master key.
+    Raises NotFound if the domain has no such holder, or if the wallet keeps the key. Raises Conflict if the key was
+    encrypted for another walletKey. Raises SecretError if it was encrypted with another master key.
     """
     record = dids.get(tx, domain_id, did, Kind.USER)
     row = None if record is None else dids.active_key(tx, record.id)
     if row is None or row.sealed is None:
-        raise NotFound("the service keeps no key of this holder")
+        raise NotFound("the service does not keep the key of this holder")
     identity = dids.identity(row.id)
     sealed = vault.open(row.sealed, identity)
     try:
         clear = open_with(wallet_key, sealed, identity)
     except SecretError:
-        raise Conflict("the holder's key was sealed under another walletKey: a new holder DID is needed") from None
+        raise Conflict("the holder's key was encrypted for another walletKey: create a new holder DID") from None
     return Signer(row.method_id, PrivateKey(from_multikey(row.multikey).curve, Secret(clear)))
 
 
 def _matching_token(tx: Tx, wallet: Wallet, request: Request, at: int) -> str:
-    """Return the token of the first of the holder's credentials that meets the request. Raises NotFound."""
+    """Return the token of the holder's first credential that meets the request. Raises NotFound."""
     from sallyport.did.presentations.exchange import satisfies  # slow import: in a worker thread
 
     asked = definition.read(request.definition)
@@ -217,13 +225,16 @@ def _matching_token(tx: Tx, wallet: Wallet, request: Request, at: int) -> str:
         token = jws.parse(jwt)
         if satisfies(asked, token.payload, token.algorithm):
             return jwt
-    raise NotFound("the wallet has no credential that is asked for")
+    raise NotFound("the wallet has no credential that meets the request")
 
 
 def _verified(tx: Tx, request: Request, presentation: str | dict[str, JSON], at: int) -> Credential:
-    """Verify that this service issued the credential in a presentation, that the credential is valid now, and that it
-    meets the request. Return the credential. Its status is checked later, in the transaction that answers the request.
-    Runs in a worker thread, because a presentation may be large. Raises CredentialError."""
+    """Return the stored credential that a presentation contains. Verify that this service issued the credential,
+    that the credential is valid now, and that it meets the request. Raises CredentialError.
+
+    The caller checks the credential's status later, in the transaction that answers the request. Call this function
+    in a worker thread, because a presentation may be large.
+    """
     from sallyport.did.presentations.exchange import satisfies
 
     holder, issuer = dids.document_of(tx, request.holder_did), dids.document_of(tx, request.issuer_did)
@@ -232,15 +243,15 @@ def _verified(tx: Tx, request: Request, presentation: str | dict[str, JSON], at:
         vc.verify(jws.parse(shown.token), issuer, at)
     record = credentials.by_uuid(tx, request.domain_id, shown.credential_id)
     if record is None:
-        raise CredentialError("the credential was not issued here", "issuer")
+        raise CredentialError("the credential was not issued by this service", "issuer")
     jwt = credentials.token(tx, record.id)
     token = jws.parse(jwt)
     if not (secrets.compare_digest(shown.token.encode(), jwt.encode()) or shown.document == token.payload.get("vc")):
-        raise CredentialError("the credential is not as it was issued", "claims")
+        raise CredentialError("the credential differs from the issued credential", "claims")
     if vc.verify(token, issuer, at).subject != request.holder_did:
-        raise CredentialError("the credential is another holder's", "holder")
+        raise CredentialError("the credential belongs to another holder", "holder")
     asked = definition.read(request.definition)
     of_schema = request.schema_id in {0, record.schema_id}
     if not of_schema or not satisfies(asked, token.payload, token.algorithm):
-        raise CredentialError("the credential is not the one that is asked for", "definition")
+        raise CredentialError("the credential does not meet the request", "definition")
     return record

@@ -1,5 +1,5 @@
-"""The verifier's side of presentation requests. It sends requests for an endpoint to one holder, or to all holders of a
-group."""
+"""The verifier's side of presentation requests. The verifier asks one holder, or all holders of a group, for a
+credential that gives access to an endpoint."""
 
 import secrets
 from dataclasses import dataclass
@@ -28,7 +28,7 @@ BY_DID: Final = "DID"
 
 @dataclass(frozen=True, slots=True)
 class AccessRequest:
-    """The request of issuePR. username: the epmUsername of the credential; if empty, any is accepted. of_group: whether
+    """A call of issuePR. username: the epmUsername that the credential must have; empty for any. of_group: whether
     to ask all holders of the group `endpoint`."""
 
     issuer_did: str
@@ -47,7 +47,7 @@ class IssuedRequest:
 
 
 class Verifier:
-    """The verifier of all tenants, which issues presentation requests."""
+    """Issues presentation requests, for all tenants."""
 
     def __init__(self, store: Store, targets: AccessTargets, clock: Clock = now_us) -> None:
         self._store = store
@@ -55,8 +55,9 @@ class Verifier:
         self._clock = clock
 
     async def issue(self, tenant_id: int, wanted: AccessRequest) -> list[IssuedRequest]:
-        """Ask a holder, or all holders of a group, for a credential of the issuer. NotFound: there is no such issuer,
-        endpoint or holder. Conflict: the endpoint does not accept DIDs, or grants no access."""
+        """Ask a holder, or all holders of a group, for a credential of the issuer. Raises NotFound if the issuer,
+        the endpoint or the holder does not exist. Raises Conflict if the endpoint does not accept DIDs, or grants no
+        access."""
         at = self._clock()
 
         def work(tx: Tx) -> list[IssuedRequest]:
@@ -84,11 +85,11 @@ class Verifier:
             raise Conflict("the group is not active: activate it first")
         names = [wanted.username] if wanted.username else users_of_holder(tx, domain_id, wanted.holder_did)
         if not target.admits(tx, BY_DID, names):
-            raise Conflict("the endpoint does not authenticate by DID: add DID to its authType")
+            raise Conflict("the endpoint does not accept DIDs: add DID to its authType")
         return target
 
     def _holders(self, tx: Tx, domain_id: int, target: AccessTarget, wanted: AccessRequest, at: int) -> list[Holder]:
-        """Return the holders that are asked, without duplicates. Raises NotFound."""
+        """Return the holders to ask, without duplicates. Raises NotFound."""
         if not wanted.of_group:
             wallet_id = wallet_of_holder(tx, domain_id, wanted.holder_did)
             if wallet_id is None:
@@ -96,7 +97,7 @@ class Verifier:
             return [Holder(wallet_id, wanted.holder_did, wanted.username)]
         members = self._targets.members(tx, target.id)
         if len(members) > MOST_HOLDERS:
-            raise Invalid.about(f"one request asks at most {MOST_HOLDERS} holders", "endpoint")
+            raise Invalid.about(f"a group may have at most {MOST_HOLDERS} users for a request", "endpoint")
         holders = (holder_of_user(tx, each.domain_id, each.name, wanted.issuer_did, 0, at) for each in members)
         found = list(dict.fromkeys(holder for holder in holders if holder is not None))
         if not found:
@@ -124,9 +125,11 @@ def new_request(
     endpoint: str = "",
     challenge_id: str | None = None,
 ) -> NewRequest:
-    """Return a request for a credential of the issuer. It names the holder's credential and user name, if they are
-    known. If neither is known, any credential with an epmUsername is accepted. schema_url: the URL of the credential's
-    schema; if empty, any schema is accepted."""
+    """Return a request for a credential of the issuer.
+
+    If the holder's credential or user name is known, the request asks for it. Otherwise any credential with an
+    epmUsername is accepted. schema_url: the URL of the credential's schema; empty for any schema.
+    """
     wanted: dict[str, JSON] = {"$.issuer": issuer_did}
     if holder.credential:
         wanted["$.id"] = holder.credential

@@ -32,7 +32,7 @@ def _url(value: str) -> str:
 
 def _key(value: object) -> object:
     if not isinstance(value, str) or not value.strip():
-        raise unfit("the key that registerWalletUser gave")
+        raise unfit("the key from registerWalletUser")
     return value.strip()
 
 
@@ -41,7 +41,7 @@ WalletUrl = Annotated[LongText, AfterValidator(_url)]
 WalletId = Annotated[Id, Field(description="Id of the wallet, as registerWalletUser gives it.")]
 WalletKey = Annotated[
     SecretStr,
-    Field(max_length=LONGEST, description="Key of the wallet, as registerWalletUser gave it."),
+    Field(max_length=LONGEST, description="Key of the wallet, from registerWalletUser."),
     BeforeValidator(_key),
 ]
 
@@ -54,7 +54,7 @@ class RegisterWallet(OfDomain):
         description="E-mail address, which identifies the wallet in polls; unique in the domain."
     )
     walletUrl: WalletUrl = Field(
-        default="", description="http or https URL of the wallet, for the reader: the service does not connect to it."
+        default="", description="http or https URL of the wallet, as information. The service does not connect to it."
     )
 
 
@@ -69,8 +69,8 @@ class WalletRegistered(Done):
 
     walletId: int = Field(description="Id of the wallet.")
     userId: int = Field(description="Id of the wallet user: the same as walletId.")
-    walletKey: str = Field(description="Key of the wallet; no other answer has it.")
-    token: str = Field(description="Access token with the role wallet; no other answer has it.")
+    walletKey: str = Field(description="Key of the wallet. No other answer contains the key.")
+    token: str = Field(description="Access token with the role wallet. No other answer contains the token.")
 
 
 class ListWallets(OfDomain, PagedByNumber):
@@ -84,11 +84,13 @@ class WalletEntry(Model):
 
     walletId: int = Field(description="Id of the wallet.")
     userId: int = Field(description="Id of the wallet user: the same as walletId.")
-    walletUrl: str = Field(description="URL of the wallet, for the reader.")
+    walletUrl: str = Field(description="URL of the wallet, as information.")
     status: str = Field(description="Always Registered.")
     username: str = Field(description="Name of the wallet's user.")
     emailAddress: str = Field(description="E-mail address of the wallet's user.")
-    noOfcredential: int = Field(description="Credentials that are assigned to the wallet or accepted by it.")
+    noOfcredential: int = Field(
+        description="Number of credentials that the wallet has accepted, or that are assigned to it."
+    )
 
 
 class WalletList(Done):
@@ -100,12 +102,12 @@ class WalletList(Done):
 
 
 class AssignWallet(ScopedIfGiven):
-    """Body of assignWalletUser. Each field is an integer, or an array of integers."""
+    """Body of assignWalletUser. Each field is an integer or an array of integers."""
 
     walletId: Many[Id] = Field(
         min_length=1,
         max_length=MAX_ASSIGNED,
-        description="Ids of the wallets: one for each credential, or one for all of them.",
+        description="Ids of the wallets: one for each credential, or one for all credentials.",
     )
     userId: Many[Id] = Field(
         min_length=1, max_length=MAX_ASSIGNED, description="Ids of the wallet users: the same as walletId."

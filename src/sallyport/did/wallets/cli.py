@@ -1,8 +1,8 @@
 """`sallyport wallet register`, `reset`, `assign` and `list`: the commands of admins for wallets.
 
-A person's wallet needs two registrations. The first one returns the walletKey and the token, which the holder types
-into `sallyport wallet init`. The second one registers the wallet's DID. Either the holder makes a key and gives its
-public part to the admin, or the service makes the key and keeps it sealed under the walletKey.
+A person's wallet needs two registrations. The first registration returns the walletKey and the token. The holder types
+them into `sallyport wallet init`. The second registration registers the wallet's DID. Either the holder generates a key
+and gives its public part to the admin, or the service generates the key and keeps it encrypted with the walletKey.
 """
 
 import json
@@ -32,9 +32,14 @@ _json = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 @click.command()
 @click.argument("name")
 @_domain
-@click.option("--email", help="E-mail address of a new wallet; absent: the wallet is registered.")
-@click.option("--url", default="", help="Address of the wallet, for the reader.")
-@click.option("--key", "key_file", metavar="FILE", help="Register the wallet's DID: output of `wallet init --json`.")
+@click.option("--email", help="E-mail address of a new wallet; leave it out for a registered wallet.")
+@click.option("--url", default="", help="URL of the wallet, as information.")
+@click.option(
+    "--key",
+    "key_file",
+    metavar="FILE",
+    help="Register the wallet's DID, from a file with the output of `wallet init --json`.",
+)
 @click.option(
     "--service-key", is_flag=True, help="Create the DID and its key in the service, sealed under the walletKey."
 )
@@ -53,8 +58,8 @@ def register(
     issuer: str,
     as_json: bool,
 ) -> None:
-    """Register a person's wallet, or the wallet's DID as a holder (run by an admin). Prints the walletKey and the token
-    of a new wallet, one on each line, and the DID."""
+    """Register a person's wallet, or the DID of a registered wallet (run by an admin). Prints the walletKey and the
+    token of a new wallet, one on each line, and the DID."""
     if key_file is not None and service_key:
         raise click.UsageError("--key and --service-key exclude each other")
     if email is None and key_file is None and not service_key:
@@ -80,7 +85,7 @@ def register(
         line.note(f"the DID of {name} is registered: credentials can be issued to it")
     else:
         words = f"{shlex.quote(name)} --domain {shlex.quote(domain)}"
-        line.note(f"with what that prints, an admin then runs: sallyport wallet register {words} --key FILE")
+        line.note(f"then an admin runs: sallyport wallet register {words} --key FILE (FILE: the output of init)")
 
 
 @click.command()
@@ -89,8 +94,8 @@ def register(
 @_json
 @click.pass_obj
 def reset(line: CommandLine, *, name: str, domain: str, as_json: bool) -> None:
-    """Give a lost wallet another walletKey and token, and print them (run by an admin). The former ones become invalid,
-    and keys that the service kept for the wallet are lost."""
+    """Give a lost wallet a new walletKey and token, and print them (run by an admin). The former walletKey and token
+    become invalid. Keys that the service kept for the wallet are lost."""
     wallet = _find(line, name, domain)
     made = line.run("/api/v1/walletService/resetWallet", {"walletId": wallet["walletId"]}, domain=domain)
     _print_wallet(line, made, as_json=as_json)
@@ -125,7 +130,7 @@ def assign(
         }
         line.run("/api/v1/endpointUsers/updateUserWallet", body, domain=domain)
     what = [*(f"credential {each}" for each in credentials), *(f"user {each}" for each in users)]
-    line.note(f"wallet {name} has now: {', '.join(what)}")
+    line.note(f"wallet {name} now has: {', '.join(what)}")
 
 
 @click.command("list")
@@ -153,11 +158,10 @@ def list_(
     found = (each for one in domains(line, domain) for each in _wallets(line, one, search))
     line.print_rows(islice(found, limit), COLUMNS, form)
     if next(found, None) is not None:
-        line.note(f"there are more than {limit} wallets: see --limit and --search")
+        line.note(f"there are more than {limit} wallets: use --search, or a larger --limit")
 
 
 def _wallets(line: CommandLine, domain: Row, search: str) -> Iterator[Row]:
-    """Yield the wallets of a domain, with their DIDs."""
     number = str(domain["domainId"])
     dids = defaultdict[JSON, list[JSON]](list)
     for each in line.listed("/api/v1/did/DIDList", None, domain=number):
@@ -167,17 +171,17 @@ def _wallets(line: CommandLine, domain: Row, search: str) -> Iterator[Row]:
 
 
 def _find(line: CommandLine, name: str, domain: str) -> Row:
-    """Return the wallet with a name, an e-mail address or a walletId. Raises NotFound. StartError: several wallets have
-    the name."""
+    """Return a wallet. name: its name, e-mail address or walletId. Raises NotFound. Raises StartError if several
+    wallets have the name."""
     search = "" if name.isdecimal() else name
     listed = line.listed("/api/v1/walletService/walletUserList", "users", {"filter": search}, domain=domain)
     found = [each for each in listed if fold(name) in {fold(str(each["username"])), fold(str(each["emailAddress"]))}
              or str(each["walletId"]) == name]  # fmt: skip
     if not found:
-        raise NotFound(f"no wallet {name} in {domain}: sallyport wallet list")
+        raise NotFound(f"no wallet {name} in {domain}: see sallyport wallet list")
     if len(found) > 1:
         several = ", ".join(f"{each['walletId']} ({each['emailAddress']})" for each in found[:10])
-        raise StartError(f"{len(found)} wallets have that name: name one by its walletId, {several}")
+        raise StartError(f"{len(found)} wallets have that name: give a walletId instead: {several}")
     return found[0]
 
 
@@ -188,8 +192,8 @@ def _user_id(line: CommandLine, domain: str, name: str) -> JSON:
 
 
 def _key(path: str) -> Row:
-    """Return the fields method and publicKeyJwk of createHolderDid, from the output of `wallet init --json` or from a
-    JWK. Raises StartError."""
+    """Return the fields method and publicKeyJwk of createHolderDid. The file at `path` has a JWK, or the output of
+    `wallet init --json`. Raises StartError if the file has neither."""
     try:
         with click.open_file(path, "rb") as file:
             content: JSON = json.loads(file.read(_LARGEST))
@@ -202,13 +206,13 @@ def _key(path: str) -> Row:
     if "publicKeyJwk" not in content:
         return {"publicKeyJwk": content}
     if content["publicKeyJwk"] is None:
-        raise StartError("--key: this wallet has no key of its own: the service keeps it, and knows its DID")
+        raise StartError("--key: the service keeps the key of this wallet, and already knows its DID: leave out --key")
     did = str(content.get("did", "did:key:"))
     return {"publicKeyJwk": content["publicKeyJwk"], "method": did.removeprefix("did:").partition(":")[0]}
 
 
 def _print_wallet(line: CommandLine, made: Row, *, as_json: bool) -> None:
-    """Print the walletKey, the token and the DID of a wallet."""
+    """Print the walletKey, the token and the DID, as far as the answer contains them."""
     if as_json:
         line.print_json({name: value for name, value in made.items() if name not in {"code", "status", "message"}})
         return
@@ -218,7 +222,6 @@ def _print_wallet(line: CommandLine, made: Row, *, as_json: bool) -> None:
 
 
 def _note_next_command(line: CommandLine, made: Row, email: str, option: str) -> None:
-    """Print the command that the holder runs next."""
     words = f"--service {line.settings().public_url or 'URL'} --email {shlex.quote(email)} {option}".rstrip()
     line.note(f"the holder runs: sallyport wallet init --wallet-id {made['walletId']} {words}")
-    line.note("and types in the walletKey and the token, which no other answer has")
+    line.note("and types the walletKey and the token, which are not shown again")

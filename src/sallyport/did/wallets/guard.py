@@ -21,10 +21,10 @@ NO_WALLET = "wallet not found"
 
 
 class Tries:
-    """The number of wrong walletKeys and presentations for each pair of a token and a wallet.
+    """Counts wrong walletKeys and presentations, for each pair of a token and a wallet.
 
-    A wallet is identified by its id. Failures for an e-mail address without a wallet are counted too, so that the lock
-    does not reveal which addresses have a wallet.
+    A wallet is identified by its id, or by an e-mail address. Failures for an address without a wallet are counted
+    too. Otherwise the lock would reveal which addresses have a wallet.
     """
 
     def __init__(self, guesses: Guesses, clock: Clock = now_us) -> None:
@@ -50,17 +50,17 @@ def wallet_of(tx: Tx, tenant_id: int, wallet_id: int) -> Wallet:
 
 
 def own_wallet(tx: Tx, caller: Caller, wallet_id: int) -> Wallet:
-    """Return a wallet that the caller may act for. NotFound: the tenant has no such wallet. Forbidden: the caller is
-    another wallet."""
+    """Return a wallet for which the caller may act. Raises NotFound if the tenant has no such wallet. Raises
+    Forbidden if the caller is another wallet."""
     wallet = wallet_of(tx, caller.tenant_id, wallet_id)
     _check_owner(caller, wallet)
     return wallet
 
 
 def check_key(tries: Tries, caller: Caller, wallets: list[Wallet], wallet_key: str, email: str = "") -> Wallet:
-    """Return the wallet that has this walletKey. email: the address by which the wallets were found.
+    """Return the wallet to which a walletKey belongs. email: the address by which the wallets were found.
 
-    Unauthenticated: none of the wallets has the key. Raises Forbidden, TooMany.
+    Raises Unauthenticated if the walletKey belongs to none of the wallets. Raises Forbidden, TooMany.
     """
     matching = [wallet for wallet in wallets if is_key(wallet_key, wallet.key_hash)]
     asked: list[int | str] = [wallet.id for wallet in matching or wallets] or [fold(email.strip())]

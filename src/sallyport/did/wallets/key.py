@@ -1,8 +1,10 @@
-"""The walletKey is `wk_` followed by 256 random bits. It is shown once; two values that are derived from it are stored.
-Its SHA-256 identifies the walletKey. The public key of an X25519 pair, whose private key is derived from the walletKey
-(HKDF, RFC 5869), seals values such as a holder's signing key while the wallet is not connected. Only the walletKey
-opens them. Sealing uses X25519 (RFC 7748) with an ephemeral key, HKDF, then AES-256-GCM with the row's identity as
-associated data.
+"""The walletKey is `wk_` followed by 256 random bits. It is shown once. Two values that are derived from it are stored:
+a hash and a public key.
+
+The SHA-256 of the walletKey serves to recognize the walletKey. The public key belongs to an X25519 private key, which
+is derived from the walletKey (HKDF, RFC 5869). The public key encrypts values such as a holder's signing key while the
+wallet is not connected. Only the walletKey decrypts them. The encryption uses X25519 (RFC 7748) with an ephemeral key,
+HKDF, then AES-256-GCM with the row's identity as associated data.
 
     sealed = 32 octets of the ephemeral public key | 12 octets of nonce | ciphertext and tag
 """
@@ -29,23 +31,24 @@ def new_wallet_key() -> str:
 
 
 def key_hash(wallet_key: str) -> str:
-    """Return the SHA-256 of a walletKey in hexadecimal. The key has 256 random bits, so no salt is needed."""
+    """Return the SHA-256 of a walletKey in hexadecimal. No salt is needed, because the walletKey has 256 random
+    bits."""
     return token_hash(wallet_key)
 
 
 def is_key(wallet_key: str, hashed: str) -> bool:
-    """Return whether the hash belongs to the walletKey. The comparison takes constant time."""
+    """Return whether a hash belongs to a walletKey. The comparison takes constant time."""
     return hmac.compare_digest(key_hash(wallet_key).encode(), hashed.encode())
 
 
 def public_of(wallet_key: str) -> bytes:
-    """Return the X25519 public key of a walletKey, 32 octets long."""
+    """Return the X25519 public key of a walletKey, 32 octets."""
     return _private(wallet_key).public_key().public_bytes_raw()
 
 
 def seal_to(public: bytes, clear: bytes, identity: str) -> bytes:
-    """Encrypt octets for the owner of a walletKey. public: the result of `public_of`. identity: the name of the row,
-    such as `dids/7/key`."""
+    """Encrypt octets for the owner of a walletKey. public: the result of `public_of`. identity: a name of the stored
+    value, such as `dids/7/key`."""
     ephemeral, nonce = X25519PrivateKey.generate(), secrets.token_bytes(_NONCE)
     own_public = ephemeral.public_key().public_bytes_raw()
     shared = ephemeral.exchange(X25519PublicKey.from_public_bytes(public))
@@ -53,7 +56,7 @@ def seal_to(public: bytes, clear: bytes, identity: str) -> bytes:
 
 
 def open_with(wallet_key: str, sealed: bytes, identity: str) -> bytes:
-    """Decrypt octets that were sealed for this walletKey and row. Raises SecretError."""
+    """Decrypt octets from `seal_to`. Raises SecretError if they were encrypted for another walletKey or identity."""
     private = _private(wallet_key)
     own_public, nonce, ciphertext = sealed[:_PUBLIC], sealed[_PUBLIC : _PUBLIC + _NONCE], sealed[_PUBLIC + _NONCE :]
     try:
@@ -61,7 +64,7 @@ def open_with(wallet_key: str, sealed: bytes, identity: str) -> bytes:
         key = _derived(shared, own_public + private.public_key().public_bytes_raw())
         return AESGCM(key).decrypt(nonce, ciphertext, identity.encode())
     except (InvalidTag, ValueError):
-        raise SecretError(f"{identity} does not open with this walletKey") from None
+        raise SecretError(f"{identity} cannot be decrypted with this walletKey") from None
 
 
 def _private(wallet_key: str) -> X25519PrivateKey:

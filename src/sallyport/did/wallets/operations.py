@@ -33,15 +33,16 @@ def operations(service: Wallets, gate: Gate) -> Operations:
 def _declare_managing(wallets: Operations, service: Wallets) -> None:
     @wallets.post("/api/v1/walletService/registerWalletUser", roles=OPERATORS)
     async def register(body: RegisterWallet, caller: Caller) -> WalletRegistered:
-        """Register the wallet of a person. Only this answer has the walletKey and the token. The token is valid for the
-        operations of this wallet."""
+        """Register the wallet of a person. Only this answer contains the walletKey and the token. The token is valid
+        only for the operations of this wallet."""
         new = NewWallet(body.domainId, body.username, body.emailAddress, body.walletUrl)
         return _registered(await service.register(caller.tenant_id, new), "wallet user registered")
 
     @wallets.post("/api/v1/walletService/resetWallet", roles=OPERATORS)
     async def reset(body: ResetWallet, caller: Caller) -> WalletRegistered:
-        """Give a lost wallet another walletKey and token; the former ones become invalid at once. Holders' keys that
-        the service kept for the wallet are lost. Revoke the wallet's credentials, and issue them to a new DID."""
+        """Give a lost wallet a new walletKey and token. The former walletKey and token become invalid at once.
+        Holders' keys that the service kept for the wallet are lost. Afterwards, revoke the wallet's credentials, and
+        issue new ones to a new DID."""
         made = await service.reset(caller.tenant_id, body.domainId, body.walletId)
         return _registered(made, "wallet reset")
 
@@ -74,10 +75,10 @@ def _declare_managing(wallets: Operations, service: Wallets) -> None:
 def _declare_holding(wallets: Operations, service: Wallets) -> None:
     @wallets.post("/api/v1/walletService/pollCredentials", roles=WALLETS | OPERATORS)
     async def poll(body: PollCredentials, caller: Caller) -> Plain[Polled]:
-        """List the credentials that are assigned to a wallet or accepted by it, each as a token (VC-JWT), ordered by
-        id.
+        """List the credentials that a wallet has accepted, or that are assigned to it, each as a token (VC-JWT),
+        ordered by id.
 
-        A page ends early when its tokens reach 2 MiB. `totalCount` is the number of all credentials; pageNumber and
+        A page ends early when its tokens reach 2 MiB. `totalCount` is the number of all credentials. pageNumber and
         pageSize select the other pages.
         """
         wallet_key = body.walletKey.get_secret_value()

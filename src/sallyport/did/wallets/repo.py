@@ -11,7 +11,7 @@ from sallyport.store.model import Tx
 from sallyport.store.search import SearchIndex, Stretch, whole_page
 
 COUNTER = "wallets"
-TAKEN = "the domain has a wallet of that e-mail address: resetWallet replaces a lost walletKey"
+TAKEN = "the domain already has a wallet with this e-mail address; to replace a lost walletKey, use resetWallet"
 _SEARCH = SearchIndex("wallets_search")
 _COLUMNS = "id, domain_id, username, email, url, key_hash, public_key, token_id, created_at"
 _SELECT = f"select {_COLUMNS} from wallets"
@@ -22,7 +22,7 @@ _LISTED = (
 
 
 def add(tx: Tx, new: NewWallet, wallet_key: str, token_id: int, at: int) -> int:
-    """Add a wallet, and return its id. Conflict: the domain already has a wallet with that address."""
+    """Add a wallet, and return its id. Raises Conflict if the domain already has a wallet with this e-mail address."""
     wallet_id = tx.value(
         int,
         "insert into wallets (domain_id, username, email, email_key, url, key_hash, public_key, token_id, created_at) "
@@ -77,6 +77,6 @@ def page(tx: Tx, stretch: Stretch, search: str = "") -> tuple[list[ListedWallet]
 
 
 def public_key(tx: Tx, domain_id: int, wallet_id: int) -> bytes | None:
-    """Return a wallet's public key, to which values are sealed, or None if the domain has no such wallet."""
+    """Return the public key for values that are encrypted for a wallet, or None if the domain has no such wallet."""
     sql = "select public_key from wallets where id = :id and domain_id = :d"
     return tx.value(bytes, sql, id=wallet_id, d=domain_id)

@@ -1,4 +1,4 @@
-"""The rules of wallets: registration, assignment, delivery, acknowledgement."""
+"""The service of wallets: register them, assign credentials to them, deliver credentials, and note acknowledgements."""
 
 from collections.abc import Sequence
 from typing import Final
@@ -41,7 +41,7 @@ class Wallets:
         self._clock = clock
 
     async def register(self, tenant_id: int, new: NewWallet) -> Registered:
-        """Register a person's wallet. Conflict: the domain already has a wallet with that address."""
+        """Register a person's wallet. Raises Conflict if the domain already has a wallet with the e-mail address."""
         wallet_key, at = new_wallet_key(), self._clock()
 
         def work(tx: Tx) -> Registered:
@@ -54,8 +54,8 @@ class Wallets:
         return await self._store.write(work)
 
     async def reset(self, tenant_id: int, domain_id: int, wallet_id: int) -> Registered:
-        """Give a lost wallet another walletKey and token. The former walletKey and token become invalid at once, and
-        holders' keys that were sealed to the walletKey are lost. Raises NotFound."""
+        """Give a lost wallet a new walletKey and token. The former walletKey and token become invalid at once.
+        Holders' keys that were encrypted for the former walletKey are lost. Raises NotFound."""
         wallet_key, at = new_wallet_key(), self._clock()
 
         def work(tx: Tx) -> Registered:
@@ -74,24 +74,26 @@ class Wallets:
         return made
 
     async def page(self, stretch: Stretch, search: str = "") -> tuple[list[ListedWallet], int]:
-        """Return one page of a domain's wallets, ordered by id, and the number of matches. search: a part of a name or
-        an address."""
+        """Return one page of a domain's wallets, ordered by id, and the number of matches. search: a part of a name
+        or an e-mail address."""
         return await self._store.search(lambda tx: repo.page(tx, stretch, search))
 
     async def assign(self, tenant_id: int, pairs: Sequence[tuple[int, int]]) -> int:
-        """Assign credentials to wallets. If one assignment fails, nothing is changed. Return the number of new
-        assignments. pairs: pairs of the ids of a wallet and a credential. Raises NotFound. Conflict: a credential is
-        revoked, expired, or in another wallet."""
+        """Assign credentials to wallets, and return the number of new assignments. pairs: (wallet id, credential
+        id). If an assignment fails, nothing is changed.
+
+        Raises NotFound. Raises Conflict if a credential is revoked, expired, or in another wallet.
+        """
         at = self._clock()
         return await self._store.write(lambda tx: sum(assign_in(tx, tenant_id, *pair, at) for pair in pairs))
 
     async def deliver(
         self, caller: Caller, email: str, wallet_key: str, page: Page = FIRST_PAGE
     ) -> tuple[Wallet, list[Delivered], int]:
-        """Return the wallet with that e-mail address and key, one page of its credentials, ordered by id, and the
-        total. A page ends before a credential that would exceed LONGEST_PAGE.
+        """Return a wallet, one page of its credentials ordered by id, and their total number. A page ends early if
+        the next credential would exceed LONGEST_PAGE.
 
-        Unauthenticated: there is no such wallet. Raises Forbidden, TooMany.
+        Raises Unauthenticated if no wallet has this e-mail address and walletKey. Raises Forbidden, TooMany.
         """
         wallets = await self._store.read(lambda tx: repo.by_email(tx, caller.tenant_id, email))
         wallet = guard.check_key(self._tries, caller, wallets, wallet_key, email)
@@ -111,16 +113,16 @@ class Wallets:
         return wallet, *await self._store.search(work)
 
     def _password(self, tx: Tx, credential_id: int) -> str:
-        """Return the credential's password. If it cannot be opened, return an empty text, so that the credential is
-        still delivered."""
+        """Return the credential's password. If the password cannot be decrypted, return an empty text. The
+        credential is then delivered without it."""
         try:
             return credentials.password(tx, self._vault, credential_id)
         except SecretError:
             return ""
 
     async def acknowledge(self, caller: Caller, wallet_id: int, credential_id: int, *, accept: bool) -> None:
-        """Accept or ignore a credential. The choice may be changed later. NotFound: the wallet does not have the
-        credential. Raises Forbidden. Conflict: the credential is revoked."""
+        """Accept or ignore a credential. The choice may be changed later. Raises NotFound if the wallet does not
+        have the credential. Raises Conflict if the credential is revoked. Raises Forbidden."""
         at = self._clock()
 
         def work(tx: Tx) -> None:
@@ -141,7 +143,8 @@ class Wallets:
 
 def assign_in(tx: Tx, tenant_id: int, wallet_id: int, credential_id: int, at: int) -> bool:
     """Assign a credential to a wallet. Return False if the wallet already has the credential. Raises NotFound.
-    Conflict: the credential is revoked, expired or in another wallet, or the DID of its holder is deleted."""
+    Raises Conflict if the credential is revoked, expired or in another wallet, or if the DID of its holder is
+    deleted."""
     wallet = wallet_of(tx, tenant_id, wallet_id)
     credential = credentials.get(tx, wallet.domain_id, credential_id)
     if credential is None:
@@ -164,10 +167,13 @@ def assign_in(tx: Tx, tenant_id: int, wallet_id: int, credential_id: int, at: in
 
 
 def paired(wallet_ids: Sequence[int], user_ids: Sequence[int], credential_ids: Sequence[int]) -> list[tuple[int, int]]:
-    """Pair each credential with the wallet at the same index, or all of them with a single wallet. NotFound: a user id
-    differs from the wallet id. Invalid: the arrays have different lengths."""
+    """Return pairs of a wallet id and a credential id: each credential with the wallet at the same index, or all
+    credentials with a single wallet.
+
+    Raises NotFound if a user id differs from the wallet id. Raises Invalid if the arrays have different lengths.
+    """
     if len(wallet_ids) != len(user_ids):
-        raise Invalid.about("walletId and userId need the same number of entries", "walletId", "userId")
+        raise Invalid.about("walletId and userId must have the same number of entries", "walletId", "userId")
     if list(wallet_ids) != list(user_ids):
         raise NotFound(NO_WALLET)
     if len(wallet_ids) == 1:

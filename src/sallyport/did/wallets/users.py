@@ -1,8 +1,8 @@
-"""The wallets and credentials of endpoint users, which updateUserWallet assigns.
+"""Wallets and credentials that admins assign to endpoint users, with updateUserWallet.
 
-A credential that is assigned to a user admits that user, whatever its epmUsername is. A wallet that is assigned to a
-user admits the user by its credentials without an epmUsername. If a request has credentials and exactly one wallet, the
-credentials are put into that wallet.
+A user may log in with a credential that is assigned to the user, even if its epmUsername is another name. A user may
+also log in with a credential in an assigned wallet, if the credential has no epmUsername. If a request has credentials
+and exactly one wallet, the credentials are also put into this wallet.
 """
 
 from collections.abc import Mapping, Sequence
@@ -22,7 +22,7 @@ from sallyport.store.slices import delete_slice
 
 
 class Assignment(Protocol):
-    """An assignment of wallets and credentials to endpoint users; see `endpoints.users.service`."""
+    """An assignment of wallets and credentials to endpoint users (see `endpoints.users.service`)."""
 
     @property
     def domain_id(self) -> int:
@@ -54,14 +54,14 @@ class Assignment(Protocol):
 
 
 class UserCredentials:
-    """The wallets and credentials of endpoint users (an `endpoints.users.service.Credentials`)."""
+    """The wallets and credentials of endpoint users (implements `endpoints.users.service.Credentials`)."""
 
     def __init__(self, clock: Clock = now_us) -> None:
         self._clock = clock
 
     def assign(self, tx: Tx, wanted: Assignment) -> None:
-        """Assign wallets and credentials to users. NotFound: one of them, or the issuer, is not in the domain.
-        Conflict: a credential is revoked, or is in another wallet."""
+        """Assign wallets and credentials to users. Raises NotFound if a wallet, a credential or the issuer is not in
+        the domain. Raises Conflict if a credential is revoked, or is in another wallet."""
         domain_id = wanted.domain_id
         for wallet_id in wanted.wallet_user_ids:
             if repo.public_key(tx, domain_id, wallet_id) is None:
@@ -83,7 +83,8 @@ class UserCredentials:
                 _link_credentials(tx, user_id, wanted)
 
     def of_users(self, tx: Tx, user_ids: Sequence[int]) -> Mapping[int, str]:
-        """For each user, return the `urn:uuid:` of the newest assigned credential that is not revoked, by user id."""
+        """Return the `urn:uuid:` of each user's newest assigned credential, by user id. Revoked credentials are left
+        out."""
         sql = (
             "select l.user_id, c.uuid from endpoint_user_credentials l join credentials c on c.id = l.credential_id "  # noqa: S608
             f"where l.user_id in {LISTED} and c.status <> 'Revoked' order by c.id"
@@ -91,8 +92,8 @@ class UserCredentials:
         return {int(str(user)): str(uuid) for user, uuid in tx.rows(sql, ids=listed(user_ids))}
 
     def type_of(self, tx: Tx, user_id: int) -> str:
-        """Return the credentialType of the user's newest credential that is not revoked, or an empty text if there is
-        none."""
+        """Return the credentialType of the user's newest credential that is not revoked. Return an empty text if
+        there is none."""
         sql = (
             "select l.credential_type from endpoint_user_credentials l join credentials c on c.id = l.credential_id "
             "where l.user_id = :user and c.status <> 'Revoked' order by c.id desc limit 1"
@@ -100,8 +101,8 @@ class UserCredentials:
         return tx.value(str, sql, user=user_id) or ""
 
     def holder(self, tx: Tx, domain_id: int, credential_id: str) -> int | None:
-        """Return the id of the first endpoint user to whom the credential with that `urn:uuid:` was assigned, or
-        None."""
+        """Return the id of the first endpoint user to whom a credential was assigned, or None. credential_id: its
+        `urn:uuid:`."""
         sql = (
             "select l.user_id from endpoint_user_credentials l join credentials c on c.id = l.credential_id "
             "where c.domain_id = :d and c.uuid = :uuid order by l.user_id limit 1"
@@ -109,8 +110,8 @@ class UserCredentials:
         return tx.value(int, sql, d=domain_id, uuid=credential_id)
 
     def unlink(self, tx: Tx, user_ids: Sequence[int]) -> int:
-        """Remove up to SLICE wallets or credentials from endpoint users, before the users are deleted. Return the
-        number removed."""
+        """Remove up to SLICE wallets or credentials from endpoint users that will be deleted. Return the number of
+        removed assignments."""
         condition, ids = f"user_id in {LISTED}", listed(user_ids)
         return delete_slice(tx, "endpoint_user_wallets", "user_id, wallet_id", condition, ids=ids) or delete_slice(
             tx, "endpoint_user_credentials", "user_id, credential_id", condition, ids=ids

@@ -17,7 +17,7 @@ class NewWallet:
 
 @dataclass(frozen=True, slots=True)
 class Wallet:
-    """A stored wallet. id: both its walletId and its user's userId. Times are in microseconds."""
+    """A stored wallet. id: the walletId, which is also the userId of the wallet's user. Times are in microseconds."""
 
     id: int
     domain_id: int
@@ -32,7 +32,7 @@ class Wallet:
 
 @dataclass(frozen=True, slots=True)
 class ListedWallet:
-    """A wallet in a list. credentials: the number of assigned and accepted credentials."""
+    """A wallet in a list. credentials: the number of its assigned and accepted credentials."""
 
     id: int
     username: str
@@ -43,7 +43,7 @@ class ListedWallet:
 
 @dataclass(frozen=True, slots=True)
 class Registered:
-    """A new or reset wallet, with the secrets that are shown once."""
+    """A new or reset wallet, with the walletKey and the token, which are shown only once."""
 
     wallet_id: int
     wallet_key: str
@@ -52,8 +52,8 @@ class Registered:
 
 @dataclass(frozen=True, slots=True)
 class Delivered:
-    """A credential that is delivered to its holder. jwt: the credential as a token. password: the secret that only the
-    holder gets; it is not a claim."""
+    """A credential that is delivered to its holder. jwt: the credential as a token. password: a secret that only the
+    holder gets. It is not a claim."""
 
     credential: Credential
     jwt: str

@@ -48,11 +48,13 @@ class GroupAfter:
 
 
 def change(tx: Tx, run: Run, wanted: Change, revocations: Revocations, at: int) -> Counts | None:
-    """Change an entry. Return None if the change needs several transactions: renaming a unit with everything below it
-    (`rename_unit`), or changing a group with many members (`group_after`). Invalid: no entry has the name, the result
-    is not an account, another entry has the new name, or a unit would be moved below itself."""
+    """Change an entry. Raises Invalid if the change is not possible, such as a new name that another entry has.
+
+    Return None if the change needs several transactions. These changes rename a unit with everything below it
+    (`rename_unit`), or change a group with many members (`group_after`).
+    """
     if wanted.dn_key != wanted.new_dn_key and _is_there(tx, run, wanted.new_dn_key):
-        raise Invalid("an entry of that name exists")
+        raise Invalid("another entry has the new name")
     person = PEOPLE.find(tx, run, dn_key=wanted.dn_key)
     if person is not None:
         new = _person(tx, run, person, wanted, at)
@@ -86,8 +88,11 @@ def rename_unit(tx: Tx, run: Run, wanted: Change, at: int) -> Counts:
 
 
 def names_below(tx: Tx, run: Run, table: str, above: str, after: int) -> tuple[int, list[str]]:
-    """Read one slice of a table. Return the last id of the slice (0 if it is the last slice), and the names in the
-    slice that are below the normalized name `above`."""
+    """Read the next SLICE rows of a table, those with an id greater than `after`.
+
+    Return the last id that was read, or 0 if no rows are left. Return also the names in these rows that are below the
+    normalized name `above`.
+    """
     sql = f"select id, dn from {table} where directory_id = :dir and id > :after order by id limit :most"  # noqa: S608
     rows = tx.rows(sql, dir=run.directory_id, after=after, most=SLICE)
     last = int(str(rows[-1][0])) if len(rows) == SLICE else 0
@@ -95,13 +100,13 @@ def names_below(tx: Tx, run: Run, table: str, above: str, after: int) -> tuple[i
 
 
 def follow(dn: str, wanted: Change) -> Change:
-    """Return the change that renames an entry below a renamed unit. Invalid: the new name of the entry is too long."""
+    """Return the change that renames one entry after the unit above it was renamed. Raises Invalid if the new name of
+    the entry is too long."""
     new_dn = moved(dn, wanted.dn, wanted.new_dn)
     return Change(dn, key_of(dn), new_dn, key_of(new_dn), ())
 
 
 def _external(external_id: str, new_dn: str) -> str:
-    """Return the identifier that an entry has after it was renamed."""
     return f"dn:{normalized(new_dn)}" if external_id[:3] == "dn:" else external_id
 
 
@@ -124,7 +129,7 @@ def _person(tx: Tx, run: Run, known: Known, wanted: Change, at: int) -> NewPerso
     octets = {name: tuple(value.encode() for value in values) for name, values in after.items() if values}
     person = understand(Raw(wanted.new_dn, octets), now=at, mapped=run.mapped)
     if not isinstance(person, Person):
-        raise Invalid("after the change the entry is no account")
+        raise Invalid("the entry would not be an account after the change")
     status = person.status if touched & STATUS_ATTRIBUTES or "useraccountcontrol" in octets else Status(known.status)
     external = _external(known.external_id, wanted.new_dn)
     group_keys = [key.hex() for key in sorted(keys)]
@@ -132,8 +137,7 @@ def _person(tx: Tx, run: Run, known: Known, wanted: Change, at: int) -> NewPerso
 
 
 def _is_long(tx: Tx, run: Run, known: Stored, wanted: Change) -> bool:
-    """Return whether a change of a group needs several transactions. It does if it names many members, or if many
-    members of the group must be compared."""
+    """Return whether a change of a group needs several transactions, because many members are involved."""
     named = [values for _, attribute, values in wanted.steps if attribute in (*_MEMBERS, "memberuid")]
     if not named:
         return False
@@ -149,8 +153,8 @@ def _change_group(tx: Tx, run: Run, known: Stored, wanted: Change, at: int) -> C
 
 
 def group_after(tx: Tx, run: Run, known: Stored, wanted: Change) -> GroupAfter:
-    """Return the state of a group after a change. If a part of the change was already applied, joined and left contain
-    only the rest."""
+    """Return the state of a group after a change. `joined` and `left` do not contain members for which the change
+    was already written."""
     before = memberships.stated_members(tx, run.directory_id, known.dn_key)
     by_login = memberships.members_by_login(tx, run.directory_id, known.dn_key)
     by_name, name = before - by_login, known.name
@@ -173,7 +177,6 @@ def group_after(tx: Tx, run: Run, known: Stored, wanted: Change) -> GroupAfter:
 
 
 def _step(keys: set[bytes], step: str, names: Sequence[str]) -> None:
-    """Apply one step of a change to a set of member keys."""
     if step == Step.REPLACE or not names:
         keys.clear()
     changed = map(bytes.fromhex, keys_of(names))
@@ -184,7 +187,6 @@ def _step(keys: set[bytes], step: str, names: Sequence[str]) -> None:
 
 
 def _stepped(values: Sequence[str], step: str, wanted: Sequence[str]) -> list[str]:
-    """Return an attribute's values after one step of a change."""
     if step == Step.REPLACE:
         return list(wanted)
     if step == Step.DELETE:
@@ -194,7 +196,7 @@ def _stepped(values: Sequence[str], step: str, wanted: Sequence[str]) -> list[st
 
 
 def new_person(line: Sequence[object]) -> NewPerson:
-    """Return the person of a prepared line."""
+    """Return the person that a line of a prepared file describes (`imports.lines`)."""
     _, external_id, dn, dn_key, uid_key, login, aliases, status, group_keys, attributes, digest = line
     return NewPerson(
         external_id=str(external_id),

@@ -34,7 +34,7 @@ UNITS: Final = Table("directory_units", Stored)
 
 
 def touch(tx: Tx, table: Table[Stored], run: Run, known: Stored, moved: Moved) -> Counts:
-    """Mark a group or unit as unchanged. Write its new name if a unit above it was renamed."""
+    """Mark a group or unit as seen by this import. Write its new name if a unit above it was renamed."""
     if moved.dn_key in (b"", known.dn_key):
         return table.mark(tx, run, known)
     if table is GROUPS:
@@ -51,8 +51,8 @@ def touch(tx: Tx, table: Table[Stored], run: Run, known: Stored, moved: Moved) -
 
 
 def put_group(tx: Tx, run: Run, new: NewNamed, known: Stored | None, at: int) -> Counts:
-    """Write a group without its members. new.digest: must be NO_DIGEST unless the same transaction also writes the
-    members."""
+    """Write a group without its members. If the caller writes the members in another transaction, new.digest must be
+    NO_DIGEST."""
     if known is None:
         group_id = _insert(tx, GROUPS, run, new, at)
         _inherit(tx, run, group_id, new.name)
@@ -92,8 +92,8 @@ def rename_unit(tx: Tx, run: Run, known: Stored, new: NewNamed, at: int) -> Coun
 
 
 def remove_group(tx: Tx, run: Run, known: Stored) -> Counts | None:
-    """Remove a group. Return None if the group has too many members for one transaction; the caller then calls
-    again."""
+    """Remove a group. Return None if the group has too many members for one transaction. The caller must then call this
+    function again."""
     taken = memberships.is_taken(tx, GROUPS.name, run.directory_id, known.id, known.dn_key)
     if not (taken or memberships.forget_group(tx, run.directory_id, known.dn_key, MOST)):
         return None
@@ -114,9 +114,10 @@ def remove_unit(tx: Tx, known: Stored) -> Counts:
 
 
 def _inherit(tx: Tx, run: Run, group_id: int, name: str) -> None:
-    """Give a new group the mapping of a group with the same name in the directory. That group may also be one that this
-    import has removed. So a group that was deleted and created again in the directory keeps the mapping that an admin
-    has set for its name."""
+    """Give a new group the mapping of a group that has, or had, the same name in the directory.
+
+    Thus a group keeps the mapping that an admin has set, even if the group was deleted and created again.
+    """
     key = fold(name)
     has = (
         "select mapping from directory_groups where domain_id = :d and directory_id = :dir and mapping <> '{}' "

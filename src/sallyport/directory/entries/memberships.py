@@ -1,11 +1,11 @@
-"""The SQL of memberships, by keys (`imports.lines`).
+"""The SQL of memberships. Entries are identified by the keys of their names (`imports.lines`).
 
-A row belongs to the entry that states the membership: a group that names a member (told = 0), or a member that names
-its group (told = 1). Only that entry can withdraw it.
+A row belongs to the entry that states the membership: a group that lists a member (told = 0), or a member that lists
+its group (told = 1). Only this entry can withdraw the membership.
 
-When an entry is renamed, the rows that other entries state about it are renamed too, because most directories rename
-their own links. Some directories do not rename them, so the digests of the groups that name the entry are cleared, and
-the next reading compares their members again.
+When an entry is renamed, its name is also changed in the rows of other entries, because most directories change such
+links themselves. Some directories do not. So the digests of the groups that list the entry are cleared, and the next
+reading compares the members of these groups again.
 """
 
 from collections.abc import Iterable, Sequence
@@ -24,7 +24,7 @@ _DELETE: Final = (
 
 
 def set_groups(tx: Tx, directory_id: int, member_key: bytes, group_keys: Iterable[bytes]) -> None:
-    """Replace the groups that a member's own entry names."""
+    """Replace the groups that a member's entry lists."""
     before = set(stated_by(tx, directory_id, member_key))
     after = set(group_keys)
     for key in before - after:
@@ -38,7 +38,7 @@ def set_groups(tx: Tx, directory_id: int, member_key: bytes, group_keys: Iterabl
 
 
 def stated_by(tx: Tx, directory_id: int, member_key: bytes) -> list[bytes]:
-    """Return the groups that a member's own entry names, sorted by key."""
+    """Return the keys of the groups that a member's entry lists, in ascending order."""
     sql = (
         "select group_key from directory_members where directory_id = :dir and member_key = :m and told = 1 "
         "order by group_key"
@@ -47,13 +47,13 @@ def stated_by(tx: Tx, directory_id: int, member_key: bytes) -> list[bytes]:
 
 
 def stated_members(tx: Tx, directory_id: int, group_key: bytes) -> set[bytes]:
-    """Return the members that a group's own entry names."""
+    """Return the keys of the members that a group's entry lists."""
     sql = "select member_key from directory_members where directory_id = :dir and group_key = :g and told = 0"
     return {_key(row) for row in tx.rows(sql, dir=directory_id, g=group_key)}
 
 
 def are_many(tx: Tx, directory_id: int, group_key: bytes, most: int) -> bool:
-    """Return whether a group's own entry names more than `most` members."""
+    """Return whether a group's entry lists more than `most` members."""
     sql = (
         "select count(*) from (select 1 from directory_members where directory_id = :dir and group_key = :g "
         "and told = 0 limit :some) as found"
@@ -62,25 +62,26 @@ def are_many(tx: Tx, directory_id: int, group_key: bytes, most: int) -> bool:
 
 
 def add_members(tx: Tx, directory_id: int, group_key: bytes, member_keys: Sequence[bytes]) -> None:
-    """Add members that a group's own entry names."""
+    """Add members to the members that a group's entry lists."""
     rows = [(directory_id, key, group_key, BY_GROUP) for key in member_keys]
     tx.insert("directory_members", _COLUMNS, rows, on_conflict="on conflict do nothing")
 
 
 def take_members(tx: Tx, directory_id: int, group_key: bytes, member_keys: Iterable[bytes]) -> None:
-    """Delete members that a group's own entry no longer names."""
+    """Delete members that a group's entry no longer lists."""
     for key in member_keys:
         tx.execute(_DELETE, dir=directory_id, m=key, g=group_key, told=BY_GROUP)
 
 
 def forget_member(tx: Tx, directory_id: int, member_key: bytes) -> None:
-    """Delete the memberships that a removed member's own entry named."""
+    """Delete the memberships that a removed member's entry has listed."""
     sql = "delete from directory_members where directory_id = :dir and member_key = :m and told = 1"
     tx.execute(sql, dir=directory_id, m=member_key)
 
 
 def forget_group(tx: Tx, directory_id: int, group_key: bytes, most: int) -> bool:
-    """Delete at most `most` members that a removed group's own entry named. Return False if some may remain."""
+    """Delete at most `most` members that a removed group's entry has listed. Return False if some members may
+    remain."""
     sql = (
         "select member_key from directory_members where directory_id = :dir and group_key = :g and told = 0 limit :most"
     )
@@ -90,16 +91,19 @@ def forget_group(tx: Tx, directory_id: int, group_key: bytes, most: int) -> bool
 
 
 def is_taken(tx: Tx, table: str, directory_id: int, row_id: int, *keys: bytes) -> bool:
-    """Return whether another person or group has one of these names, because the entry was created again or another
-    entry takes its name. table: the table of people, or of groups."""
+    """Return whether another person or group has one of the names. This happens if an entry was created again, or if a
+    renamed entry takes the name. table: the table of people or of groups."""
     sql = f"select 1 from {table} where directory_id = :dir and dn_key = :key and id <> :id limit 1"  # noqa: S608
     return any(tx.rows(sql, dir=directory_id, key=key, id=row_id) for key in keys)
 
 
 def vacate_key(tx: Tx, table: str, directory_id: int, taker: int, key: bytes, since: int) -> None:
-    """Give the present holder of a key a temporary key that belongs to no name, before `taker` takes the key. In this
-    way, two entries that swap their names keep their memberships. A holder that this import has already written keeps
-    the key. table: see `is_taken`."""
+    """Free a key for the entry `taker`: give a temporary key to the entry that has the key now. Thus two entries that
+    swap their names keep their memberships.
+
+    since: the start of the import. An entry that this import has already written keeps its key. table: the table of
+    people or of groups.
+    """
     others = f"select id from {table} where directory_id = :dir and dn_key = :key and id <> :id and updated_at < :since"  # noqa: S608
     for (found,) in tx.rows(others, dir=directory_id, key=key, id=taker, since=since):
         row_id = int(str(found))
@@ -114,15 +118,16 @@ def vacate_key(tx: Tx, table: str, directory_id: int, taker: int, key: bytes, si
 
 
 def restore_key(tx: Tx, table: str, directory_id: int, own: bytes, key: bytes) -> None:
-    """Move the memberships under an entry's temporary key back to the key of its name, when the entry is removed. These
-    memberships belong to the present holder of the name."""
+    """Move memberships from the temporary key `own` of a removed entry back to `key`, the key of the entry's name.
+    The memberships then belong to the entry that has taken this name."""
     rename_member(tx, directory_id, own, key)
     if table == GROUPS_TABLE:
         _move(tx, directory_id, "group_key, member_key", own, key, "told = 1", 0)
 
 
 def members_by_login(tx: Tx, directory_id: int, group_key: bytes) -> set[bytes]:
-    """Return the members that a group's own entry names by login name. Login names that no person has are omitted."""
+    """Return the keys of the members that a group's entry lists by login name. Login names without a person are left
+    out."""
     sql = (
         "select m.member_key from directory_members m join directory_users u on u.directory_id = m.directory_id and "
         "u.uid_key = m.member_key where m.directory_id = :dir and m.group_key = :g and m.told = 0"
@@ -131,10 +136,10 @@ def members_by_login(tx: Tx, directory_id: int, group_key: bytes) -> set[bytes]:
 
 
 def rename_member(tx: Tx, directory_id: int, old: bytes, new: bytes, since: int | None = None) -> None:
-    """Rename an entry in all rows where it is a member.
+    """Rename an entry in all rows where the entry is a member.
 
-    since: if it is set, rows of entries that were written at or after this time are not renamed. Set it if another
-    entry has the old or the new name.
+    since: a time in microseconds. Set it if another entry has the old or the new name. Rows of entries that were
+    written at or after this time then keep the old name.
     """
     tx.execute(
         "update directory_groups set digest = :none where directory_id = :dir and dn_key in (select group_key "
@@ -161,7 +166,8 @@ def rename_group(tx: Tx, directory_id: int, old: bytes, new: bytes, since: int |
 
 
 def _move(tx: Tx, directory_id: int, ends: str, old: bytes, new: bytes, older: str, since: int | None) -> None:
-    """Replace a key in the first column of `ends`. If `since` is set, replace it only in rows that `older` selects."""
+    """Replace a key in the first of the two columns that `ends` names. older: an SQL condition for the rows, used if
+    `since` is set."""
     mine, other = ends.split(", ")
     where = f"directory_id = :dir and {mine} = :old"
     parameters: dict[str, Value] = {"dir": directory_id, "old": old}

@@ -26,7 +26,7 @@ Unindexed = list[Entry]
 
 @dataclass(frozen=True, slots=True)
 class NewPerson:
-    """A person of an import. The keys are those of `imports.lines`."""
+    """A person of an import. dn_key, uid_key and group_keys are hashes of names (`imports.lines`)."""
 
     external_id: str
     dn: str
@@ -53,7 +53,7 @@ class Known(Stored):
 
     @property
     def texts(self) -> tuple[str, ...]:
-        """Return the texts of the search index."""
+        """Return the texts by which a search finds the person."""
         return _texts(self.name, self.display_name, self.email, self.upn)
 
 
@@ -61,7 +61,7 @@ PEOPLE: Final = Table("directory_users", Known)
 
 
 def put(tx: Tx, run: Run, new: NewPerson, revocations: Revocations, at: int, unindexed: Unindexed) -> Counts:
-    """Write a person. A new person is appended to `unindexed`; call `index_added` later."""
+    """Write a person. A new person is appended to `unindexed`, and the caller must call `index_added` later."""
     known = PEOPLE.find(tx, run, new.external_id, new.dn_key)
     if known is None:
         unindexed.append(_add(tx, run, new, at))
@@ -74,8 +74,8 @@ def put(tx: Tx, run: Run, new: NewPerson, revocations: Revocations, at: int, uni
 
 
 def index_added(tx: Tx, unindexed: Unindexed) -> None:
-    """Add people to the search index. Call this function before one of them is changed, and before the transaction
-    ends."""
+    """Add people to the search index. Call this function before one of these people is changed, and before the
+    transaction ends."""
     _SEARCH.add_all(tx, unindexed)
     unindexed.clear()
 
@@ -86,7 +86,7 @@ def merge_index(tx: Tx) -> None:
 
 
 def update(tx: Tx, run: Run, known: Known, new: NewPerson, revocations: Revocations, at: int) -> None:
-    """Write a person that has changed. The name may have changed too."""
+    """Write a person whose entry has changed. The name may have changed too."""
     names = names_of(tx, known.id)
     columns = _columns(fields_of(new.attributes, run.mapping), new.login)
     tx.execute(
@@ -109,8 +109,8 @@ def update(tx: Tx, run: Run, known: Known, new: NewPerson, revocations: Revocati
 
 
 def touch(tx: Tx, run: Run, known: Known, moved: Moved, revocations: Revocations, at: int) -> Counts:
-    """Mark a person as unchanged. Write the name and the status if they have changed: they can change while the entry
-    does not."""
+    """Mark a person as seen by this import. Write the name and the status if they have changed. Both can change
+    although the person's own entry is unchanged."""
     dn_key, status = moved.dn_key or known.dn_key, moved.status or known.status
     if (dn_key, status) == (known.dn_key, known.status):
         return PEOPLE.mark(tx, run, known)
@@ -155,7 +155,7 @@ def attributes_of(tx: Tx, user_id: int) -> dict[str, list[str]]:
 
 
 def names_of(tx: Tx, user_id: int) -> list[str]:
-    """Return the folded names of a person, the login name first."""
+    """Return the case-folded names of a person, the login name first."""
     sql = "select name_key from directory_names where user_id = :id order by is_alias, name_key"
     return [str(row[0]) for row in tx.rows(sql, id=user_id)]
 
@@ -249,7 +249,6 @@ def _search_again(tx: Tx, domain_id: int, known: Known, columns: Mapping[str, st
 
 
 def _replace_names(tx: Tx, domain_id: int, user_id: int, name: str, aliases: Sequence[str]) -> None:
-    """Replace the names of a person."""
     tx.execute("delete from directory_names where user_id = :id", id=user_id)
     keys = dict.fromkeys((fold(name), *map(fold, aliases)))
     rows = [(domain_id, key, user_id, int(place > 0)) for place, key in enumerate(keys)]

@@ -23,7 +23,7 @@ _USER_SELECT: Final = (
 )
 _GROUP_SELECT: Final = "select id, domain_id, directory_id, dn, name, members, mapping from directory_groups"
 MOST_GROUPS: Final = 10_000
-"""Maximum number of a person's groups. If a person has more groups, the person's groups count as unknown."""
+"""Maximum number of a person's groups. If a person has more groups, a login treats the groups as unknown."""
 
 # All members of a group and of its nested groups. `union` drops repeated rows, so that cycles of groups end.
 INSIDE: Final = (
@@ -109,22 +109,21 @@ def has_people(tx: Tx, directory_id: int) -> bool:
 
 
 def shows_nobody(tx: Tx, run: Run) -> bool:
-    """Return whether people of the directory are stored, but the import has found none of them."""
+    """Return True if the store has people of the directory, but the import has found none of them."""
     seen = "select 1 from directory_users where directory_id = :dir and seen = :job limit 1"
     return has_people(tx, run.directory_id) and not tx.rows(seen, dir=run.directory_id, job=run.job_id)
 
 
 @dataclass(frozen=True, slots=True)
 class Missing:
-    """The number of entries that an import has not found, and the number of entries that were stored before the
-    import."""
+    """The number of stored entries before an import, and how many of them the import has not found."""
 
     missing: int
     known: int
 
 
 def missing(tx: Tx, run: Run, table: str) -> Missing:
-    """Count the stored entries that an import has not found. table: the table of people, or of groups."""
+    """Count the stored entries that an import has not found. table: the table of people or of groups."""
     found = tx.one(
         Missing,
         "select count(case when seen < :job then 1 end) as missing, "
@@ -138,7 +137,7 @@ def missing(tx: Tx, run: Run, table: str) -> Missing:
 
 
 def named_people(tx: Tx, group_id: int, directory_id: int) -> dict[int, list[str]]:
-    """Return the folded names of all people in a group and its nested groups, by person id."""
+    """Return the case-folded names of all people in a group and its nested groups, by person id."""
     sql = (
         f"{INSIDE}select n.user_id, n.name_key from ({_PEOPLE_INSIDE}) as people "
         "join directory_names n on n.user_id = people.id"
@@ -176,8 +175,8 @@ def names_of_own_groups(tx: Tx, user: User) -> list[str]:
 
 
 def all_groups(tx: Tx, principal: Principal) -> frozenset[str] | None:
-    """Return the names of a person's groups and of all groups that contain them, or None if there are too many
-    (MOST_GROUPS)."""
+    """Return the names of a person's groups and of all groups that contain these groups. Return None if there are more
+    than MOST_GROUPS."""
     sql = (
         f"{_ABOVE}select g.name from (select k from above limit :most) as known left join directory_groups g "
         "on g.directory_id = :dir and g.dn_key = known.k"
@@ -187,11 +186,10 @@ def all_groups(tx: Tx, principal: Principal) -> frozenset[str] | None:
 
 
 def principals(tx: Tx, domain_id: int, keys: Sequence[str]) -> list[Principal]:
-    """Return the people that a login name refers to. keys: the folded names; the first one is the name as the user gave
-    it.
+    """Return the people that a login name refers to.
 
-    People with the first key as login name take precedence. If there are none, each key may be a login name or an
-    alias.
+    keys: forms of the login name, case-folded. The first key is the name as the user gave it. Return the people that
+    have the first key as login name. If there are none, return the people that have any key as login name or alias.
     """
     select = (
         "select u.id, u.directory_id, u.dn, u.status, u.name from directory_names n "
@@ -211,7 +209,7 @@ def principals(tx: Tx, domain_id: int, keys: Sequence[str]) -> list[Principal]:
 
 
 def inhabited(tx: Tx) -> frozenset[int]:
-    """Return the ids of the domains that have people of directories."""
+    """Return the ids of the domains that have people from directories."""
     sql = "select domain_id from counters where name = :name and value > 0"
     return frozenset(int(str(row[0])) for row in tx.rows(sql, name=USER_COUNT))
 
@@ -221,7 +219,7 @@ def inhabited(tx: Tx) -> frozenset[int]:
 
 @dataclass(frozen=True, slots=True)
 class Counted:
-    """A group with the stored and the present number of members."""
+    """A group with its stored number of members and its current number of members."""
 
     id: int
     members: int
@@ -229,8 +227,8 @@ class Counted:
 
 
 def counted(tx: Tx, directory_id: int, after: int, limit: int) -> list[Counted]:
-    """Count the direct members of a directory's groups. Only stored people and groups are counted. after: the last id
-    of the previous page."""
+    """Count the direct members of a directory's groups. Only people and groups that are in the store are counted.
+    after: the last group id of the previous page."""
     sql = (
         "select g.id, g.members, (select count(*) from (select u.id, 0 as kind from directory_members m join "
         "directory_users u on u.directory_id = m.directory_id and u.dn_key = m.member_key "
@@ -259,7 +257,7 @@ class Mapped:
 
 
 def mapped(tx: Tx, directory_id: int, after: int, limit: int) -> list[Mapped]:
-    """Return people of a directory, sorted by id. after: the last id of the previous page."""
+    """Return people of a directory, sorted by id. after: the last person id of the previous page."""
     sql = "select id, mapping from directory_users where directory_id = :dir and id > :after order by id limit :limit"
     return tx.all(Mapped, sql, dir=directory_id, after=after, limit=limit)
 
@@ -271,15 +269,15 @@ def groups_with_mapping(tx: Tx, directory_id: int) -> list[Group]:
 
 
 def attributes_wanted(tx: Tx, directory_id: int, mapping: str) -> frozenset[str]:
-    """Return the attributes that the mappings of a directory and its groups use. mapping: the directory's mapping as
-    JSON."""
+    """Return the attributes that the mappings of a directory and its groups use. mapping: the mapping of the directory,
+    as JSON."""
     mappings = [mapping, *(group.mapping for group in groups_with_mapping(tx, directory_id))]
     return frozenset(name for each in mappings for taken in json.loads(each).values() for name in attributes_in(taken))
 
 
 def must_fit(tx: Tx, directory_id: int, fields: Mapping[str, str]) -> None:
-    """Check that a directory and its groups map at most MOST_MAPPED attributes when the directory has these new fields.
-    Raises Conflict."""
+    """Check that new mapped fields keep a directory and its groups within MOST_MAPPED attributes. Raises Conflict if
+    there would be more attributes."""
     mapping = tx.value(str, "select mapping from directories where id = :id", id=directory_id) or "{}"
     wanted = attributes_wanted(tx, directory_id, mapping)
     added = {name for taken in fields.values() for name in attributes_in(taken)} - wanted

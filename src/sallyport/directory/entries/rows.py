@@ -8,7 +8,7 @@ from sallyport.directory.imports.job import Counts, Run
 from sallyport.store.model import Tx
 
 NO_DIGEST: Final = b""
-"""The digest of an entry that the next reading must write again. No real entry has this digest."""
+"""A digest that no real entry has. A row with this digest is written again at the next reading."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,8 +41,11 @@ class Table(Generic[RowT]):
         return tx.one(self._row, f"{self._select} where id = :id", id=row_id)
 
     def find(self, tx: Tx, run: Run, external_id: str = "", dn_key: bytes = b"") -> RowT | None:
-        """Return the row with an identifier. If there is none, return the row with the name, but only if the name is
-        the only identifier of the entry or of the row. Otherwise return None."""
+        """Return the row with an identifier, or None.
+
+        If no row has the identifier, search for the name. A row with the name is returned only if the entry or the row
+        has no identifier except its name.
+        """
         select = f"{self._select} where directory_id = :dir and "
         found = None
         if external_id:
@@ -55,7 +58,7 @@ class Table(Generic[RowT]):
         return found
 
     def mark(self, tx: Tx, run: Run, known: RowT) -> Counts:
-        """Mark a row that has not changed as found by the import."""
+        """Mark an unchanged row as found by the import."""
         if run.marks and known.seen != run.job_id:
             tx.execute(f"update {self.name} set seen = :job where id = :id", job=run.job_id, id=known.id)  # noqa: S608
         return Counts(skipped=1)
@@ -72,5 +75,5 @@ class Table(Generic[RowT]):
 
 def kept_identifier(known: Stored, external_id: str) -> str:
     """Return the identifier of a row after a change. An identifier that is derived from the DN (`dn:...`) never
-    replaces a permanent one."""
+    replaces a permanent identifier."""
     return known.external_id if external_id[:3] == "dn:" != known.external_id[:3] else external_id

@@ -1,9 +1,11 @@
 """Write a prepared file to the store, in transactions so short that logins do not wait for them.
 
 A transaction writes one batch of entries (`store.slices`) and stores the position in the file. An interrupted import
-continues from this position. A large group, and a change of many members, take several transactions; only the last one
-stores the group's digest. Renaming a unit takes several too: the entries below it are renamed first and the unit last,
-so that a restart finds the remaining entries by the old name.
+continues from this position.
+
+A large group, and a change of many members, take several transactions. Only the last transaction stores the group's
+digest. Renaming a unit can take several transactions: the entries below the unit are renamed first, and the unit last.
+After a restart, the remaining entries are still found by the old name.
 """
 
 import json
@@ -51,8 +53,8 @@ _TABLES: Final = ("directory_users", "directory_groups", "directory_units")
 
 @dataclass(frozen=True, slots=True)
 class Item:
-    """An entry of a prepared file. end: the number of lines of the file up to the last line of the entry. members: the
-    keys of a group's members."""
+    """An entry of a prepared file. end: the number of the last line of the entry in the file. members: the keys of a
+    group's members."""
 
     end: int
     line: Line
@@ -61,7 +63,7 @@ class Item:
 
 @dataclass(slots=True)
 class _Batch:
-    """The work of one transaction. done: the number of written items. unindexed: added people that are not in the
+    """The result of one transaction. done: the number of written items. unindexed: added people that are not in the
     search index yet."""
 
     done: int = 0
@@ -72,7 +74,7 @@ class _Batch:
 
 class Applier:
     """The writer of prepared entries. changed: a function that is called with the id of the domain after each
-    change."""
+    transaction that changes entries."""
 
     def __init__(self, store: Store, revocations: Revocations, clock: Clock, changed: Callable[[int], None]) -> None:
         self._store = store
@@ -81,7 +83,7 @@ class Applier:
         self._changed = changed
 
     async def apply(self, run: Run, path: Path, position: int) -> None:
-        """Write the entries of a prepared file, after the first `position` lines. Raises OSError, StoreError."""
+        """Write the entries of a prepared file. position: the number of lines to skip. Raises OSError, StoreError."""
         waiting = list[Item]()
         with path.open("rb") as file:
             async with aclosing(_items(file, position)) as read:
@@ -105,7 +107,7 @@ class Applier:
                 await self._write_all(run, ids, partial(self._remove_unseen, run=run, table=table))
 
     async def _write_all(self, run: Run, entries: list[T], put: "_Put[T]") -> None:
-        """Write all entries in batches, and delete them from the list."""
+        """Write all entries in batches. Written entries are deleted from the list."""
         while entries:
             batch = await self._store.write(partial(_some, run=run, entries=entries[:AT_ONCE], put=put))
             self._report(run, batch)
@@ -123,7 +125,6 @@ class Applier:
             self._changed(run.domain_id)
 
     def _put(self, tx: Tx, item: Item, batch: _Batch, *, run: Run) -> Counts | None:
-        """Write one entry. Return None if the entry needs another transaction."""
         line, at = item.line, self._clock()
         if line[0] != "p":
             people.index_added(tx, batch.unindexed)
@@ -183,7 +184,6 @@ class Applier:
         return counts
 
     async def _large_group(self, run: Run, item: Item) -> None:
-        """Write a group whose members take several transactions."""
         new = _group_of(item.line)
 
         def begin(tx: Tx) -> Counts | None:
@@ -215,7 +215,6 @@ class Applier:
                 )
 
     async def _long_change(self, run: Run, item: Item) -> None:
-        """Apply a change that takes several transactions."""
         wanted = _change_of(item.line)
         group = await self._store.search(lambda tx: GROUPS.find(tx, run, dn_key=wanted.dn_key))
         if group is None:
@@ -247,7 +246,7 @@ class Applier:
         return Counts() if external_id is None else self._gone(tx, run, external_id, b"")
 
     async def _subtree(self, run: Run, item: Item, wanted: Change) -> None:
-        """Rename a unit, after all entries below it."""
+        """Rename all entries below a unit, and then the unit."""
         above = normalized(wanted.dn)
         for table in _TABLES:
             after = -1
@@ -263,7 +262,6 @@ class Applier:
         self._changed(run.domain_id)
 
     def _follow(self, tx: Tx, dn: str, batch: _Batch, *, run: Run, wanted: Change) -> Counts:
-        """Rename an entry below a renamed unit."""
         try:
             own = follow(dn, wanted)
         except Invalid as error:
@@ -274,13 +272,15 @@ class Applier:
 
 
 _Put = Callable[[Tx, T, _Batch], Counts | None]
-"""A function that writes one entry. It returns None if the entry needs another transaction; the caller then calls it
-again."""
+"""A function that writes one entry. It returns None if the entry needs another transaction. The caller then calls the
+function again."""
 
 
 def _some(tx: Tx, run: Run, entries: Sequence[T], put: _Put[T], position: Callable[[int], int] | None = None) -> _Batch:
-    """Write some entries in one transaction and count the results. If other writers wait, write fewer entries.
-    position: a function that returns the position in the file after a given number of written entries."""
+    """Write some entries in one transaction and count the results. Write fewer entries if other writers wait.
+
+    position: a function that maps a number of written entries to the position in the file after them.
+    """
     batch = _Batch()
     for entry in one_batch(tx, entries):
         done = put(tx, entry, batch)
@@ -297,7 +297,6 @@ def _some(tx: Tx, run: Run, entries: Sequence[T], put: _Put[T], position: Callab
 
 
 def _before_large_group(items: Sequence[Item]) -> Sequence[Item]:
-    """Return the items that precede the first large group."""
     for place, item in enumerate(items):
         if len(item.members) > MOST:
             return items[:place]

@@ -1,7 +1,7 @@
-"""Start the child process that prepares a file (`convert`).
+"""Start the child process that converts a file of entries to a prepared file (`convert`).
 
-The file may come from a hostile tenant. The child runs in isolated mode (`python -I`) with an empty environment. So it
-imports nothing from the current directory, and does not inherit the master key. It sets its own limits for CPU time and
+The file may come from a hostile tenant. So the child runs in isolated mode (`python -I`) with an empty environment: it
+imports nothing from the current directory, and does not inherit the master key. The child limits its CPU time and
 memory before it opens the file.
 """
 
@@ -39,16 +39,19 @@ LIMITS: Final = Limits()
 
 @dataclass(frozen=True, slots=True)
 class Prepared:
-    """The number of entries in a prepared file. skipped: the number of entries that were omitted, because they are not
-    a person, group or unit."""
+    """The number of entries in a prepared file. skipped: the number of entries in the source that are not a person,
+    group or unit, and were left out."""
 
     total: int
     skipped: int
 
 
 async def prepare(kind: str, source: Path, target: Path, mapped: Collection[str], limits: Limits) -> Prepared:
-    """Prepare a file in a child process. kind: `ldif` or `spool`. Invalid: the file has an error, or a limit was
-    exceeded."""
+    """Convert a file of entries to a prepared file, in a child process.
+
+    kind: `ldif` for an LDIF file, `spool` for the file of a reading. mapped: the attributes that mappings use. Raises
+    Invalid if the file has an error or exceeds a limit.
+    """
     arguments = [kind, str(source), str(target), ",".join(sorted(mapped)), str(limits.cpu_s), str(limits.octets)]
     try:
         done = await trio.run_process(

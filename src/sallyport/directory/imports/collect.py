@@ -20,8 +20,8 @@ from sallyport.store.vault import Vault
 
 
 class Collector:
-    """The reader of directories into files. readers: the reader of each kind of directory. largest: maximum size of a
-    file in octets."""
+    """Reads directories into files. readers: the reader of each kind of directory. largest: the maximum size of a file,
+    in octets."""
 
     def __init__(self, store: Store, vault: Vault, files: ImportFiles, readers: Mapping[str, Read]) -> None:
         self.largest = LARGEST
@@ -31,15 +31,18 @@ class Collector:
         self._readers = readers
 
     def keep_secret(self, tx: Tx, job_id: int, secret: bytes) -> None:
-        """Store the password with which a job binds. It is kept until the job ends."""
+        """Store the bind password of a job, encrypted. The password is deleted when the job ends."""
         repo.set_secret(tx, job_id, self._vault.seal(secret, _identity(job_id)))
 
     async def collect(self, store: Store, job: Job, directory: Directory, mapped: Collection[str]) -> None:
-        """Read a directory into a file. store: the store that this job writes to. Refused, OSError: the reading failed,
-        and nothing has changed."""
+        """Read a directory into a file, and store the name of the file in the job.
+
+        store: the store that this job writes to. Raises Refused or OSError if the reading failed. In this case nothing
+        has changed.
+        """
         read = self._readers.get(directory.kind)
         if read is None:
-            raise Invalid(f"a directory of the kind {directory.kind} is not read by the service")
+            raise Invalid(f"the service cannot read a directory of the kind {directory.kind}")
         source = await self._source(job, directory, mapped)
         full = not directory.cursor or bool(job.complete) or bool(job.source)
         name = await trio.to_thread.run_sync(self._files.new, "spool", 0)
@@ -59,8 +62,8 @@ class Collector:
             raise
 
     def _append(self, name: str, entries: Sequence[Entry], at: int) -> int:
-        """Append entries to a file. Return the number of octets that were appended. Invalid: the file is too large.
-        Raises StoreFull, OSError."""
+        """Append entries to a file. Return the number of octets that were appended. Raises Invalid if the file is too
+        large. Raises StoreFull, OSError."""
         octets = gathered(entries)
         if at + len(octets) > self.largest:
             raise Invalid(f"an import reads at most {self.largest >> 20} MiB from a directory")
@@ -69,8 +72,8 @@ class Collector:
         return len(octets)
 
     async def _source(self, job: Job, directory: Directory, mapped: Collection[str]) -> Source:
-        """Return the source of a job with its secret. The directory's own secret is used only with its own settings.
-        Raises SecretError."""
+        """Return the source of a job with its secret. The secret of the directory is used only if the job uses the
+        settings of the directory. Raises SecretError."""
         settings: dict[str, str] = json.loads(directory.settings)
         own: dict[str, str] = json.loads(job.source) if job.source else {}
         sealed = await self._store.read(lambda tx: repo.secret(tx, job.id))

@@ -1,10 +1,11 @@
-"""Prepare a file of entries: `python -I -m ... ldif|spool SOURCE TARGET MAPPED CPU_S OCTETS`.
+"""Convert a file of entries to a prepared file: `python -I -m ... ldif|spool SOURCE TARGET MAPPED CPU_S OCTETS`.
 
 Parsing 100,000 entries keeps the interpreter busy for seconds, and logins would have to wait. So a child process
-(`child`) reads SOURCE and writes one line of TARGET for each entry (`lines`). TARGET appears only after all of SOURCE
-has been read, so that nothing is imported from a file with an error. The child prints one JSON object: `{"total",
-"skipped"}`, or `{"error"}` with a message for an admin. MAPPED: the attributes of mappings, separated by commas. CPU_S,
-OCTETS: limits of CPU time (in seconds) and of memory.
+(`child`) reads SOURCE, and writes TARGET, the prepared file (`lines`). TARGET appears only after all of SOURCE has been
+read. So nothing is imported from a file with an error.
+
+The child prints one JSON object: `{"total", "skipped"}`, or `{"error"}` with a message for an admin. MAPPED: the
+attributes that mappings use, separated by commas. CPU_S, OCTETS: limits of CPU time (in seconds) and of memory.
 """
 
 import json
@@ -29,8 +30,8 @@ NICENESS: Final = 10
 
 
 class Converter:
-    """The writer of prepared lines into `target`. later: a file for people whose primary group has not been read
-    yet."""
+    """Writes the lines of a prepared file to `target`. later: a temporary file for people whose primary group has not
+    been read yet."""
 
     def __init__(self, target: BinaryIO, later: BinaryIO, mapped: Collection[str]) -> None:
         self._target = target
@@ -41,7 +42,7 @@ class Converter:
         self.skipped = 0
 
     def ldif(self, source: BinaryIO, now: int) -> None:
-        """Prepare all records of an LDIF file. Raises LdifError."""
+        """Write the lines of all records of an LDIF file. Raises LdifError."""
         parser = LdifParser()
         while piece := source.read(PIECE):
             for record in parser.feed(piece):
@@ -51,7 +52,7 @@ class Converter:
         self._finish()
 
     def spool(self, source: BinaryIO) -> None:
-        """Prepare all entries in the file of a reading."""
+        """Write the lines of all entries in the file of a reading."""
         group: Group | None = None
         members: list[str] = []
         for line in source:
@@ -69,7 +70,7 @@ class Converter:
         self._finish()
 
     def _whole_group(self, group: Group | None, members: list[str]) -> None:
-        """Prepare a group with the members of all its parts."""
+        """Write the lines of a group. members: the members from all parts of the group in the source file."""
         if group is not None:
             self._entry(replace(group, members=tuple(members)), "")
 
@@ -109,12 +110,12 @@ class Converter:
             self._fail(f"{place}: {entry.dn}" if place else getattr(entry, "dn", ""), error, entry)
 
     def _change(self, line: Line) -> None:
-        """Write the people whose primary groups were not known yet, and then the line of a change to a stored entry."""
+        """Write the line of a change to a stored entry. First write the people in `later`, to keep the order."""
         self._finish()
         self._write(iter([line]))
 
     def _finish(self) -> None:
-        """Prepare the people in `later`, because now all groups before this point are known."""
+        """Write the lines of the people in `later`. All groups before this point are known now."""
         if not self._later.tell():
             return
         self._later.seek(0)
@@ -126,8 +127,8 @@ class Converter:
         self._later.truncate()
 
     def _fail(self, where: str, error: Invalid, entry: Entry | None = None) -> None:
-        """Write a line for an entry that cannot be used. The stored form of `entry` is kept, because the directory
-        still has the entry."""
+        """Write a line for an entry that cannot be used. The line keeps the stored entry from being removed, because
+        the directory still has the entry."""
         self._write(prepared(Problem(where, str(error), getattr(entry, "external_id", ""))))
 
     def _write(self, lines: Iterator[Line]) -> None:
@@ -137,8 +138,8 @@ class Converter:
 
 
 def _renamed(record: Renaming) -> Line:
-    """Return the line that renames an entry, including the changes of attributes that the new name implies. Invalid: a
-    name is not valid."""
+    """Return the line that renames an entry. The line also contains the attribute changes that the new name implies.
+    Raises Invalid if a name is not valid."""
     superior = record.superior
     own, *parents = parsed(record.dn) or [[]]
     if superior is None:
@@ -150,7 +151,7 @@ def _renamed(record: Renaming) -> Line:
 
 
 def parts_of(target: Path) -> tuple[Path, Path]:
-    """Return the temporary files that `convert` writes before TARGET is complete."""
+    """Return the paths of the temporary files that `convert` writes until TARGET is complete."""
     return target.with_name(target.name + ".part"), target.with_name(target.name + ".later")
 
 

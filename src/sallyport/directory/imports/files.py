@@ -1,8 +1,8 @@
-"""The files of imports: uploads, runs of agents, and readings. A file is in a folder of the data directory until its
-job ends.
+"""The files of imports: uploaded files, entries from directory agents, and entries that the service has read. A file
+stays in a folder of the data directory until its job ends.
 
-A file has a random name, which is stored in the job's row. If the name of a file is in no row, a crash has left the
-file, and it is deleted when the service starts.
+A file has a random name. The name is stored in the job's row. A file whose name is in no row was left by a crash, and
+is deleted when the service starts.
 """
 
 import os
@@ -19,7 +19,7 @@ from sallyport.base.errors import StartError, StoreFull
 
 FOLDER: Final = "directory"
 ROOM: Final = 256 << 20
-"""Disk space that an import leaves free, in octets. Logins fail when the disk is full."""
+"""Disk space that imports leave free, in octets, because logins fail when the disk is full."""
 LARGEST: Final = 1 << 30
 """Maximum size of a file, in octets."""
 PREPARED: Final = ".lines"
@@ -28,7 +28,7 @@ PIECE: Final = 1 << 18
 
 
 class ImportFiles:
-    """The folder of the files of imports. Its methods block: call them in a worker thread."""
+    """The folder that holds the files of imports. Its methods block: call them in a worker thread."""
 
     def __init__(self, data_dir: Path) -> None:
         self._folder = data_dir / FOLDER
@@ -43,7 +43,8 @@ class ImportFiles:
         return name
 
     def check_room(self, octets: int = 0) -> None:
-        """Check that the disk has room for a file of this size and its prepared file. Raises StoreFull."""
+        """Check that the disk has room for a file of this size and its prepared file. Raises StoreFull if there is no
+        room."""
         disk = os.statvfs(self._folder)
         if disk.f_bavail * disk.f_frsize < 4 * octets + ROOM:
             raise StoreFull("the disk has no room for an import")
@@ -53,16 +54,16 @@ class ImportFiles:
         return self._folder / name
 
     def prepared(self, name: str) -> Path:
-        """Return the path of the file that the preparation writes for an uploaded file."""
+        """Return the path of the prepared file that belongs to a file."""
         return self._folder / (name + PREPARED)
 
     def before(self, name: str) -> Path:
-        """Return the path of the file that stores the group members before the import (`finish.Losses`)."""
+        """Return the path of the file that stores the members of groups before the import (`finish.Losses`)."""
         return self._folder / (name + BEFORE)
 
     def append(self, name: str, octets: bytes, at: int) -> None:
-        """Cut off the file at offset `at`, because a crash may have left octets after it, and append octets. The file
-        is on disk on return. Raises OSError."""
+        """Append octets to a file at offset `at`. Octets after this offset are cut off first, because a crash may have
+        left them. The octets are on disk when the function returns. Raises OSError."""
         descriptor = os.open(self.path(name), os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC, 0o600)
         with os.fdopen(descriptor, "wb") as file:
             file.truncate(at)
@@ -72,8 +73,8 @@ class ImportFiles:
             os.fsync(file.fileno())
 
     def copy(self, path: str) -> str:
-        """Copy a file of this machine into the folder. Return the name of the copy. StartError: the file cannot be
-        read, or is larger than LARGEST. Raises StoreFull."""
+        """Copy a file of this machine into the folder. Return the name of the copy. Raises StartError if the file
+        cannot be read or is larger than LARGEST. Raises StoreFull if the disk has no room."""
         try:
             with Path(path).open("rb") as source:
                 size = os.fstat(source.fileno()).st_size
@@ -96,8 +97,10 @@ class ImportFiles:
             self._new.discard(name)
 
     def keep_only(self, names: Collection[str], spare_s: float = 0) -> None:
-        """Delete all files except the named ones and those created after the service started. spare_s: files that are
-        younger than this number of seconds are also kept, because another worker may be writing them."""
+        """Delete all files except the named files, and except files that were created after the service started.
+
+        spare_s: files younger than this number of seconds are kept, because another worker may be writing them.
+        """
         kept = {each for name in (*names, *self._new) for each in (name, name + PREPARED, name + BEFORE)}
         if self._folder.is_dir():
             for path in self._folder.iterdir():
@@ -106,7 +109,7 @@ class ImportFiles:
 
 
 class Uploads:
-    """The store of uploaded files (`web.upload.Keeper`)."""
+    """The store of uploaded files (implements `web.upload.Keeper`)."""
 
     def __init__(self, files: ImportFiles) -> None:
         self._files = files
@@ -122,14 +125,14 @@ class Uploads:
         return name
 
     async def write(self, name: str, octets: bytes) -> None:
-        """Append octets. They are collected and written in large pieces. Raises OSError."""
+        """Append octets to a file. They are buffered, and written in large pieces. Raises OSError."""
         held = self._held[name]
         held += octets
         if len(held) >= PIECE:
             await self._flush(name)
 
     async def close(self, name: str) -> None:
-        """Complete a file. It is on disk on return. Raises OSError."""
+        """Complete a file. The file is on disk when the function returns. Raises OSError."""
         await self._flush(name)
         file = self._open.pop(name)
         del self._held[name]

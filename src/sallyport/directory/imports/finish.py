@@ -26,14 +26,14 @@ REMAPPED_AT_ONCE: Final = 32
 GROUPS_AT_ONCE: Final = 50
 REVOKED_AT_ONCE: Final = 50
 Names = Mapping[str, list[str]]
-"""The folded names of people, by person id."""
+"""The case-folded names of people, by person id."""
 
 _PersonMapping = tuple[int, FieldMapping]
 
 
 class Finisher:
-    """The update of mapped fields and member counts. changed: a function that is called with the id of the domain after
-    each change of people."""
+    """Updates mapped fields and member counts. changed: a function that is called with the id of the domain after each
+    change of people."""
 
     def __init__(self, store: Store, clock: Clock, changed: Callable[[int], None]) -> None:
         self._store = store
@@ -41,8 +41,8 @@ class Finisher:
         self._changed = changed
 
     async def finish(self, run: Run, *, counts: bool) -> None:
-        """Update the fields and member counts that are outdated. counts: people with changed fields are counted here as
-        updated. Raises StoreError."""
+        """Update the mapped fields and member counts that are outdated. counts: whether to count people with changed
+        fields as updated. Raises StoreError."""
         own = await self._mappings_of_people(run)
         base, after = run.mapping.digest, 0
         while found := await self._store.read(
@@ -63,7 +63,7 @@ class Finisher:
         await self._count(run)
 
     async def _mappings_of_people(self, run: Run) -> dict[int, FieldMapping]:
-        """For each person in a group that has a mapping, return this mapping, by person id."""
+        """Return the mapping of each person who is in a group with a mapping of its own, by person id."""
         found = dict[int, FieldMapping]()
         for group in await self._store.read(partial(repo.groups_with_mapping, directory_id=run.directory_id)):
             mapping = FieldMapping(json.loads(group.mapping)).over(run.mapping)
@@ -74,7 +74,7 @@ class Finisher:
         return found
 
     def _remap(self, tx: Tx, run: Run, wanted: Sequence[_PersonMapping], *, counts: bool) -> int:
-        """Update the fields of people until other writers wait. Return the number of people done."""
+        """Update the fields of people until other writers wait. Return the number of people that were processed."""
         at, done, changed = self._clock(), 0, 0
         for user_id, mapping in wanted:
             changed += people.remap(tx, user_id, run.domain_id, mapping, at)
@@ -99,13 +99,14 @@ class Finisher:
 
 
 class Losses:
-    """Ends the sessions of people who have lost a group that gives access: they were members before the import, and are
-    not members after it.
+    """Ends the sessions of people who have lost a group that gives access.
 
-    The members before and after the whole import are compared, not the changes of single entries. For example, removing
-    a nested group from its parent removes its people from the parent too, but moving a person between two groups of one
-    parent does not. The members before the import are stored in a file next to the import's file, so that they survive
-    a restart. A domain without such groups needs none of this work.
+    The members before the import are compared with the members after the import. Changes of single entries would not be
+    enough: if a nested group is removed from its parent, its people leave the parent too. But moving a person between
+    two groups of one parent changes nothing for the parent.
+
+    The members before the import are stored in a file next to the import's file, and so survive a restart. If no group
+    of a domain gives access, nothing is compared.
     """
 
     def __init__(self, store: Store, files: ImportFiles, revocations: Revocations) -> None:
@@ -114,8 +115,8 @@ class Losses:
         self._revocations = revocations
 
     async def note(self, job: Job) -> None:
-        """Store the members of the groups that give access, unless they were already stored before a restart. Raises
-        StoreError, OSError."""
+        """Store the members of the groups that give access. Do nothing if they were already stored before a restart.
+        Raises StoreError, OSError."""
         path = self._files.before(job.file)
         if await trio.to_thread.run_sync(path.exists):
             return
@@ -151,8 +152,8 @@ class Losses:
 
 
 def _lost(tx: Tx, directory_id: int, group: str, before: Names) -> list[tuple[int, list[str]]]:
-    """Return the people that were in a group and are no longer in it. group: the folded name of the group, which login
-    rules use; several groups may have this name."""
+    """Return the people that were in a group before the import and have left it. group: the case-folded name of the
+    group, as login rules use it. Several groups may have this name."""
     groups = [group_id for group_id, name in repo.groups_of_directory(tx, directory_id) if fold(name) == group]
     after = {user_id for group_id in groups for user_id in repo.everyone_in(tx, group_id, directory_id)}
     return [(int(user_id), names) for user_id, names in before.items() if int(user_id) not in after]

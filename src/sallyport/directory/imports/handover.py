@@ -1,6 +1,9 @@
-"""Take over the jobs of nodes that are gone. Another node starts their readings again. An uploaded file, or the run of
-an agent, is lost with its node, so its import fails unless the node comes back soon. The handover also runs on a single
-node, because its database may be a copy of a database that several nodes used."""
+"""Take over the jobs of nodes that are gone.
+
+If the job reads a directory, another node starts the reading again. If the job needs an uploaded file or the entries of
+an agent, the file is lost with its node. The job fails if the node does not come back soon.
+
+The handover also runs on a single node, because its database may be a copy of a database that several nodes used."""
 
 from functools import partial
 from typing import Final
@@ -16,12 +19,12 @@ from sallyport.store.model import Store, Tx
 
 LOOK_S: Final = 5.0
 RESTART_US: Final = 300 * SECOND
-"""Time within which a node must come back, before an import of a file on this node fails."""
+"""Time within which a silent node must come back, in microseconds. After this time, the imports of its files fail."""
 
 
 class Handover:
-    """The handover of jobs. One node runs it for all. store: a store that refuses the writes of a node that is not the
-    leader."""
+    """The handover of jobs. One node, the leader, runs it for all nodes. store: a store that refuses writes if this
+    node is not the leader."""
 
     def __init__(self, store: Store, cluster: Cluster, jobs: Jobs) -> None:
         self._store = store
@@ -29,7 +32,7 @@ class Handover:
         self._jobs = jobs
 
     async def run(self) -> None:
-        """Hand over the jobs of nodes that are gone, until cancelled."""
+        """Hand over the jobs of nodes that are gone, again and again until cancelled."""
         await every(LOOK_S, self.look, failure="imports_not_handed_over")
 
     async def look(self) -> None:

@@ -38,8 +38,8 @@ class Removals(IntEnum):
 
 
 class Kind(StrEnum):
-    """The work of a job: import an uploaded file, an agent's run, or a reading; apply a changed mapping; or remove the
-    directory with its people and groups."""
+    """The task of a job. LDIF imports an uploaded file, AGENT the entries of an agent, and READING a directory that the
+    service reads. MAPPING applies a changed mapping. REMOVAL removes the directory with its people and groups."""
 
     LDIF = "ldif"
     AGENT = "agent"
@@ -50,10 +50,12 @@ class Kind(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Job:
-    """A stored job. file: name of the file in `ImportFiles`. complete: whether to remove the entries that the source
-    does not have. source, errors: JSON. position: the number of lines of the prepared file that are written. removals:
-    a value of `Removals`. node_id: the node that has the file and runs the job; 0 for any node. Times are in
-    microseconds."""
+    """A stored job. Times are in microseconds.
+
+    file: the name of the file in `ImportFiles`. complete: whether to remove the stored entries that the source does not
+    contain. source, errors: JSON. position: the number of lines of the prepared file that were written. removals: a
+    value of `Removals`. node_id: the node that has the file and runs the job; 0 if any node may run the job.
+    """
 
     id: int
     tenant_id: int
@@ -85,14 +87,14 @@ class Job:
 
     @property
     def needs_file(self) -> bool:
-        """Return whether the job cannot run without a file that only its node has."""
+        """Return whether the job needs a file that only its node has."""
         return self.kind in (Kind.LDIF, Kind.AGENT) and self.removals != Removals.CONFIRMED
 
 
 @dataclass(frozen=True, slots=True)
 class NewJob:
-    """A new job. source: the settings that replace the directory's own, as JSON. secret: the secret that belongs to
-    these settings."""
+    """A new job. source: the settings to use instead of the stored settings of the directory, as JSON. secret: the
+    secret for these settings."""
 
     directory_id: int
     kind: Kind
@@ -109,8 +111,8 @@ ATTRIBUTES: Final = "attributes"
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """A directory to read over a network. kind: the kind of the directory. settings: the settings, which are named as
-    in `SaveDirectory`, and ATTRIBUTES."""
+    """A directory to read over a network. kind: the kind of the directory. settings: the settings, with the field names
+    of `SaveDirectory`, and ATTRIBUTES."""
 
     domain_id: int
     kind: str
@@ -121,22 +123,26 @@ class Source:
 
 
 Read: TypeAlias = Callable[[Source, str, bool], AbstractAsyncContextManager[AsyncIterator[Batch]]]
-"""A function that reads a directory. It gets the source, the cursor of the last reading, and whether to read
-everything. It returns a context manager of batches. SallyportError: the reading failed, and its batches are
-discarded."""
+"""A function that reads a directory. The arguments are the source, the cursor of the last reading, and whether to read
+everything. The result is a context manager of batches. Raises SallyportError if the reading failed; the caller then
+discards the batches."""
 
 
 Check: TypeAlias = Callable[[Source], Awaitable[int]]
-"""A function that tries a directory: it connects, logs in, and reads the first accounts. It returns their number.
-SallyportError: the reason why the directory cannot be read."""
+"""A function that tests a directory: it connects, logs in, and reads the first accounts. It returns the number of these
+accounts. Raises SallyportError with the reason if the directory cannot be read."""
 
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """The state that the transactions of an import share. marks: whether to mark each entry that the source has, and to
-    remove the unmarked entries at the end. mapped: the attributes in the mappings of the directory and its groups.
-    started_at: the time in microseconds. former: the mappings of groups that this import has removed, by folded name; a
-    group that the import adds again gets its former mapping. A restart loses `former`."""
+    """The state that the transactions of an import share.
+
+    marks: whether to mark each entry that the source contains, and to remove the unmarked entries at the end. mapped:
+    the attributes that the mappings of the directory and its groups use. started_at: the time in microseconds.
+
+    former: the mappings of groups that this import has removed, by case-folded group name. If the import adds a group
+    with this name later, the group gets the mapping. A restart loses `former`.
+    """
 
     domain_id: int
     directory_id: int
@@ -151,8 +157,8 @@ class Run:
 
 @dataclass(frozen=True, slots=True)
 class Moved:
-    """The present name and status of an unchanged entry; a value that is not known is empty. They differ from the
-    stored values if a unit above the entry was renamed, or if the status has changed with time."""
+    """The name and status that an unchanged entry has now. An unknown value is empty. The name differs from the stored
+    name if a unit above the entry was renamed. The status can change with time, such as when an account expires."""
 
     dn: str
     dn_key: bytes
@@ -184,11 +190,11 @@ class Counts:
 
 
 class Revocations(Protocol):
-    """The revocation of access. After the transaction, it ends the sessions of the users in domains that disconnect on
-    revocation."""
+    """The revocation of access. In domains that disconnect on revocation, the sessions of the users end after the
+    transaction."""
 
     def revoke(self, tx: Tx, domain_id: int, names: Sequence[str], reason: str) -> None:
-        """Revoke the access of users of a domain. reason: text for the admin."""
+        """Revoke the access of users of a domain. reason: a text for the admin."""
 
     def group_matters(self, domain_id: int, group: str) -> bool:
         """Return whether a login rule of the domain names the group."""

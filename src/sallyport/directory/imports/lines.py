@@ -1,8 +1,8 @@
-"""The lines of a prepared file. A line is a JSON array with an entry that can be written without further parsing.
+"""The lines of a prepared file. A line is a JSON array with an entry that can be written to the store without further
+parsing.
 
 Names are hashed to keys of 16 octets, and members are compared by key. An unchanged entry is recognized by the digest
-of all its values. The lines with a group's members follow the line of the group; a line has at most MEMBERS
-members.
+of all its values. The lines with a group's members follow the line of the group. A line has at most MEMBERS members.
 
     ["p", external_id, dn, dn_key, uid_key, name, aliases, status, group_keys, attributes, digest]
     ["g", external_id, dn, dn_key, name, digest, number of "m" lines that follow]   ["m", [member_key, ...]]
@@ -27,7 +27,7 @@ Line = list[object]
 MEMBERS: Final = 500
 MOST_GROUPS: Final = 2_000
 MOST_ALIASES: Final = 64
-"""Maximum numbers of groups and of aliases in a person's entry. A login also reads at most this number of groups."""
+"""Maximum numbers of groups and of aliases in a person's entry. A login reads at most MOST_GROUPS groups."""
 KEY_OCTETS: Final = 16
 UID: Final = "uid:"
 ID: Final = "id:"
@@ -42,12 +42,13 @@ _VOLATILE: Final = frozenset(
 
 
 def encoded(line: Line | Wire) -> bytes:
-    """Return the octets of a line of a prepared file, or of an entry in a reading's file (`wire`), with a line feed."""
+    """Return a line as octets of JSON with a line feed. line: a line of a prepared file, or an entry in the form of
+    `wire`."""
     return json.dumps(line, separators=(",", ":")).encode("ascii") + b"\n"
 
 
 def gathered(entries: Iterable[Entry]) -> bytes:
-    """Return some entries in the form in which a reading's file stores them."""
+    """Return entries as JSON lines, in the form of `wire`, for the file of a reading."""
     return b"".join(encoded(line) for entry in entries for line in to_wire(entry))
 
 
@@ -55,16 +56,19 @@ def gathered(entries: Iterable[Entry]) -> bytes:
 
 
 def key_of(name: str) -> bytes:
-    """Return the key of a name, which has 16 octets. name: a distinguished name in any spelling, `uid:` followed by a
-    login name, or `id:` followed by an identifier of a cloud directory. Invalid: the name is any other text."""
+    """Return the key of a name: a hash of 16 octets. Raises Invalid if the name has none of these forms.
+
+    name: a distinguished name in any spelling, `uid:` followed by a login name, or `id:` followed by an identifier of a
+    cloud directory.
+    """
     own = name.casefold() if name.startswith((UID, ID)) else normalized(name)
     if not own:
-        raise Invalid("it has no name")
+        raise Invalid("the entry has no name")
     return blake2b(own.encode("utf-8", "surrogatepass"), digest_size=KEY_OCTETS).digest()
 
 
 def keys_of(names: Sequence[str]) -> list[str]:
-    """Return the keys of the valid names, in hexadecimal, without repetitions."""
+    """Return the keys of the valid names, in hexadecimal, without repetitions. Invalid names are left out."""
     found = dict[str, None]()
     for name in names:
         try:
@@ -75,7 +79,7 @@ def keys_of(names: Sequence[str]) -> list[str]:
 
 
 def digest_of(*parts: object) -> bytes:
-    """Return the digest of an entry. parts: all values that were read."""
+    """Return the digest of an entry. parts: all values of the entry."""
     return blake2b(json.dumps(parts).encode(), digest_size=KEY_OCTETS).digest()
 
 
@@ -83,7 +87,7 @@ def digest_of(*parts: object) -> bytes:
 
 
 def prepared(entry: Entry) -> Iterator[Line]:
-    """Yield the prepared lines of an entry. Invalid: its name is not valid."""
+    """Yield the lines of an entry in a prepared file. Raises Invalid if the name of the entry is not valid."""
     match entry:
         case Person():
             yield person_line(entry, keys_of(entry.member_of))
@@ -102,10 +106,12 @@ def prepared(entry: Entry) -> Iterator[Line]:
 
 
 def person_line(person: Person, group_keys: Sequence[str]) -> Line:
-    """Return the line of a person. group_keys: keys of the person's groups, in hexadecimal. Invalid: the name is not
-    valid, or the person has more groups or aliases than one short transaction can write."""
+    """Return the line of a person. Raises Invalid if the name is not valid, or if the person has too many groups or
+    aliases for one short transaction. group_keys: the keys of the person's groups, in hexadecimal."""
     if len(group_keys) > MOST_GROUPS or len(person.aliases) > MOST_ALIASES:
-        raise Invalid(f"it names more than {MOST_GROUPS:,} groups, or has more than {MOST_ALIASES} further names")
+        raise Invalid(
+            f"the entry names more than {MOST_GROUPS:,} groups, or has more than {MOST_ALIASES} further login names"
+        )
     attributes = {name: list(values) for name, values in sorted(person.attributes.items()) if name not in _VOLATILE}
     rest = (person.dn, person.name, person.aliases, person.status, sorted(group_keys), attributes)
     return [
@@ -133,8 +139,8 @@ def _group(group: Group) -> Iterator[Line]:
 
 
 def prepared_change(dn: str, new_dn: str, steps: Iterable[tuple[str, str, Iterable[bytes]]]) -> Line:
-    """Return the line of a modification or renaming of a stored entry. Values that are not text are omitted. Invalid: a
-    name is not valid."""
+    """Return the line that modifies or renames a stored entry. Values that are not text are left out. Raises Invalid if
+    a name is not valid."""
     texts = [[step, name, [text for value in values if (text := _text(value))]] for step, name, values in steps]
     return ["~", dn, key_of(dn).hex(), new_dn, key_of(new_dn).hex(), texts]
 

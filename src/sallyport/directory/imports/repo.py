@@ -23,7 +23,7 @@ _OPEN: Final = "j.state in ('QUEUED', 'RUNNING')"
 
 
 def add(tx: Tx, domain_id: int, new: NewJob, at: int, node_id: int) -> int:
-    """Add a job; return its id. node_id: the node that must run the job; 0 for any node."""
+    """Add a job and return its id. node_id: the node that must run the job; 0 for any node."""
     job_id = tx.value(
         int,
         "insert into directory_jobs (domain_id, directory_id, kind, state, file_name, file, complete, source, "
@@ -62,8 +62,11 @@ def of_directory(tx: Tx, directory_id: int, limit: int) -> list[Job]:
 
 
 def waiting(tx: Tx, node_id: int, busy: Collection[int], held: Mapping[int, int], most: int) -> list[Job]:
-    """Return the next job of each domain that is not busy, oldest first, unless another node has it. held: the number
-    of running jobs by tenant. most: the maximum number of a tenant's running and returned jobs together."""
+    """Return the jobs that this node may start now, oldest first: the next job of each domain that is not in `busy`.
+
+    A domain is skipped if another node has its next job. held: the number of running jobs of each tenant. most: the
+    maximum number of jobs of a tenant, counting running and returned jobs.
+    """
     sql = (
         "select min(j.id), j.domain_id, d.tenant_id from directory_jobs j join domains d on d.id = j.domain_id "
         f"where {_OPEN} group by j.domain_id, d.tenant_id order by min(j.id)"
@@ -101,29 +104,29 @@ def open_removal(tx: Tx, directory_id: int) -> int | None:
 
 
 def last_done(tx: Tx) -> list[tuple[int, int]]:
-    """Return the id of each domain with the time at which its last successful job ended, in microseconds."""
+    """Return (domain id, time) pairs. The time is the end of the domain's last successful job, in microseconds."""
     sql = "select domain_id, max(ended_at) from directory_jobs where state = 'DONE' group by domain_id"
     return [(row[0], row[1]) for row in tx.rows(sql) if isinstance(row[0], int) and isinstance(row[1], int)]
 
 
 def files(tx: Tx) -> set[str]:
-    """Return the names of the files of queued jobs, running jobs and agents' runs."""
+    """Return the names of all files that queued jobs, running jobs and runs of agents use."""
     sql = f"select j.file from directory_jobs j where {_OPEN} union select file from directory_runs"
     return {str(row[0]) for row in tx.rows(sql)}
 
 
 def set_secret(tx: Tx, job_id: int, sealed: bytes) -> None:
-    """Store the sealed password of a job's bind."""
+    """Store the encrypted bind password of a job."""
     tx.execute("update directory_jobs set secret = :sealed where id = :id", sealed=sealed, id=job_id)
 
 
 def secret(tx: Tx, job_id: int) -> bytes | None:
-    """Return the sealed password of a job's bind, or None."""
+    """Return the encrypted bind password of a job, or None."""
     return tx.value(bytes, "select secret from directory_jobs where id = :id", id=job_id)
 
 
 def begin(tx: Tx, job_id: int, at: int, node_id: int) -> bool:
-    """Mark a job as running on a node; return False if the job has ended, or if another node has it."""
+    """Mark a job as running on a node. Return False if the job has ended or another node has it."""
     sql = (
         "update directory_jobs set state = 'RUNNING', started_at = coalesce(started_at, :at), message = '', "
         "node_id = :node where id = :id and state in ('QUEUED', 'RUNNING') and node_id in (0, :node)"
@@ -132,8 +135,8 @@ def begin(tx: Tx, job_id: int, at: int, node_id: int) -> bool:
 
 
 def must_own(tx: Tx, job_id: int, node_id: int) -> None:
-    """Raise LeaseLost unless the given node runs the job. The job may have been cancelled, or another node may have
-    taken it over."""
+    """Raise LeaseLost if the given node does not run the job, because the job was cancelled or another node has taken
+    it over."""
     sql = f"select 1 from directory_jobs j where j.id = :id and j.node_id = :node and {_OPEN}"
     if not tx.rows(sql, id=job_id, node=node_id):
         raise LeaseLost(f"import {job_id} was cancelled or taken over by another node")
@@ -158,20 +161,20 @@ def release(tx: Tx, job_id: int) -> None:
 
 
 def collected(tx: Tx, job_id: int, file: str, cursor: str, *, complete: bool) -> None:
-    """Set the file that holds all entries of the source, and the cursor of the reading."""
+    """Store the name of the file that holds all entries of the source, and the cursor for the next reading."""
     sql = "update directory_jobs set file = :file, cursor = :cursor, complete = :complete where id = :id"
     tx.execute(sql, id=job_id, file=file, cursor=cursor, complete=int(complete))
 
 
 def prepared(tx: Tx, job_id: int, total: int, skipped: int) -> None:
-    """Set the numbers of entries in a prepared file, unless some of its lines are already written."""
+    """Store the numbers of entries in a prepared file. Do nothing if some of its lines were already written."""
     sql = "update directory_jobs set total = :total, skipped = :skipped where id = :id and position = 0"
     tx.execute(sql, id=job_id, total=total, skipped=skipped)
 
 
 def progress(tx: Tx, job_id: int, position: int | None, counts: Counts, errors: Sequence[tuple[str, str]] = ()) -> None:
-    """Add the results of a transaction to the job, in the same transaction. position: the number of written lines; if
-    None, it does not change."""
+    """Add the results of a transaction to the job. Call this function in the same transaction. position: the number of
+    written lines; None leaves the number unchanged."""
     columns: dict[str, Value] = {
         "added": counts.added,
         "updated": counts.updated,
@@ -223,7 +226,7 @@ def confirm(tx: Tx, job_id: int) -> bool:
 
 
 def purge(tx: Tx, domain_id: int, keep: int) -> None:
-    """Delete the ended jobs of a domain, except the latest ones. keep: the number of jobs to keep."""
+    """Delete the oldest ended jobs of a domain. keep: the number of ended jobs to keep."""
     sql = (
         "delete from directory_jobs where domain_id = :d and state not in ('QUEUED', 'RUNNING') and id <= coalesce("
         "(select id from directory_jobs where domain_id = :d order by id desc limit 1 offset :keep), 0)"

@@ -1,9 +1,9 @@
-"""Choose the jobs to run: at most one at a time for a domain, and two for a tenant. Of all jobs, at most two
-write at the same time.
+"""Choose the jobs to run: at most one at a time for a domain, and at most two for a tenant. Of all jobs, at most two
+write to the store at the same time.
 
-A directory decides how long its reading takes, and may delay it without end. So a reading never takes a place that
-another tenant could use. Writing ends when all entries are written. So all tenants share the two places for writers, in
-the order of their requests.
+Reading and writing have separate limits. A slow directory can delay its reading without end, so a reading counts only
+against the limit of its own tenant. Writing always ends, so all tenants share the two places for writers, in the order
+of their requests.
 """
 
 from collections import Counter
@@ -29,8 +29,8 @@ class _Running:
 
 
 class Scheduler:
-    """The running jobs of this node. node_id: returns the id of the node. writers: limits the number of jobs that write
-    at the same time."""
+    """The running jobs of this node. node_id: a function that returns the id of the node. writers: the limit for jobs
+    that write at the same time."""
 
     def __init__(self, node_id: Callable[[], int]) -> None:
         self._node_id = node_id
@@ -39,12 +39,12 @@ class Scheduler:
         self._domains: set[int] = set()
 
     def due(self) -> Work[list[Job]]:
-        """Return the query for the jobs that may start now. Call `begin` for each of these jobs."""
+        """Return the query that reads the jobs that may start now. Call `begin` for each of these jobs."""
         held = Counter(each.tenant_id for each in self._running.values())
         return partial(repo.waiting, node_id=self._node_id(), busy=frozenset(self._domains), held=held, most=AT_ONCE)
 
     def begin(self, job: Job) -> None:
-        """Register a job that starts. Call `domain_taken` after it."""
+        """Register a job that starts. The job must then enter `domain_taken`."""
         self._domains.add(job.domain_id)
         self._running[job.id] = _Running(job.tenant_id, trio.CancelScope())
 
@@ -58,7 +58,7 @@ class Scheduler:
 
     @contextmanager
     def running(self, job: Job) -> Iterator[None]:
-        """Count the job as running within the block. `cancel` cancels the block."""
+        """Count the job as running within the block. A call of `cancel` cancels the block."""
         try:
             with self._running[job.id].scope:
                 yield
@@ -66,7 +66,7 @@ class Scheduler:
             del self._running[job.id]
 
     def cancel(self, job_id: int) -> bool:
-        """Cancel a running job; return whether it was running."""
+        """Cancel a running job. Return False if the job was not running."""
         if job_id not in self._running:
             return False
         self._running[job_id].scope.cancel()

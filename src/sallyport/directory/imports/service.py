@@ -2,9 +2,10 @@
 
 A job has three steps, and a restart continues with the step that was not completed:
 
-1. The source is stored in a file. It is an upload, an agent's run, or a directory that the service reads (`collect`).
-2. A child process prepares the file.
-3. The prepared lines are written, and the position is stored in the job's row.
+1. The entries are stored in a file. They come from an upload, an agent's run, or a directory that the service reads
+   (`collect`).
+2. A child process converts the file to a prepared file.
+3. The lines of the prepared file are written to the store. The position in the file is stored in the job's row.
 
 If the service stops while a job runs, the job keeps the state RUNNING in the store, and continues after the next start.
 
@@ -67,23 +68,27 @@ MOST_WAITING: Final = 20
 """Maximum number of queued and running jobs of a domain."""
 TOO_MANY_WAIT: Final = f"{MOST_WAITING} imports of the domain have not ended: wait for one, or cancel one"
 KEPT: Final = 200
-"""Number of latest jobs of a domain that are kept."""
+"""Number of ended jobs that are kept for each domain. Older ones are deleted."""
 FEW_REMOVALS: Final = 20
-"""A job needs a confirmation if it would remove at least this number of entries and more than half of the known
+"""A job needs a confirmation if it would remove at least this number of entries, and more than half of the stored
 entries."""
 LOOK_S: Final = 5.0
 SUCCEEDED_S: Final = 60.0
 AGAIN_S: Final = 5.0
 UNFINISHED_S: Final = 3600.0
-"""Age in seconds up to which a file without a row is kept, because another worker may be receiving it as an upload."""
+"""Age in seconds from which a file that belongs to no job is deleted. A younger file may be an upload that still
+runs."""
 
 log = structlog.get_logger()
 
 
 class Jobs:
-    """The jobs of all domains; `run` runs them. readers: the reader of each kind of directory. changed: a function that
-    is called with the id of each domain that an import has changed. cluster: the nodes, of which this node is one.
-    limits: limits of the child process that prepares a file."""
+    """The import jobs of all domains. `run` runs them.
+
+    readers: the reader of each kind of directory. changed: a function that is called with the id of each domain that an
+    import has changed. cluster: the nodes of the installation. limits: limits of the child process that converts a
+    file.
+    """
 
     def __init__(
         self,
@@ -115,8 +120,8 @@ class Jobs:
     # --- requests ---------------------------------------------------------------------------------------------------
 
     def add(self, tx: Tx, domain_id: int, new: NewJob) -> int:
-        """Queue a job in the caller's transaction. Return the job's id. Call `wake` after the commit. Conflict: too
-        many jobs wait."""
+        """Queue a job in the caller's transaction. Return the job's id. Call `wake` after the commit. Raises Conflict
+        if too many jobs are waiting."""
         if repo.open_jobs(tx, domain_id) >= MOST_WAITING:
             raise Conflict(TOO_MANY_WAIT)
         job_id = repo.add(tx, domain_id, new, self._clock(), self._cluster.id if new.file else 0)
@@ -141,7 +146,7 @@ class Jobs:
         return await self._store.read(lambda tx: repo.page(tx, domain_id, offset, limit))
 
     async def cancel(self, job: Job) -> None:
-        """Cancel a job. Entries that it has already written are kept. Conflict: the job has ended."""
+        """Cancel a job. Entries that the job has already written are kept. Raises Conflict if the job has ended."""
 
         def work(tx: Tx) -> None:
             if not repo.end(tx, job.id, State.CANCELLED, "cancelled", self._clock()):
@@ -153,8 +158,8 @@ class Jobs:
             await self._clean_up(job.id)
 
     async def confirm(self, job: Job) -> None:
-        """Continue a job that stopped before its removals. Conflict: the job does not wait for a confirmation, or too
-        many jobs wait."""
+        """Continue a job that has stopped because it would remove most of a directory. Raises Conflict if the job
+        does not wait for a confirmation, or if too many jobs are waiting."""
 
         def work(tx: Tx) -> None:
             if repo.open_jobs(tx, job.domain_id) >= MOST_WAITING:
@@ -167,7 +172,7 @@ class Jobs:
         self.wake()
 
     def forget(self) -> None:
-        """Cancel the running jobs, because the store was replaced."""
+        """Cancel the running jobs. Call this method after a backup has replaced the store."""
         self._scheduler.cancel_all()
 
     # --- in the background ------------------------------------------------------------------------------------------
@@ -192,14 +197,14 @@ class Jobs:
                     await self._wake.wait()
 
     async def _show_succeeded(self) -> None:
-        """Set the metric of the last success from the store, because the import may have run on another node or before
-        a restart."""
+        """Set the metric of the last successful import of each domain from the store. The import may have run on
+        another node, or before a restart."""
         for domain_id, at in await self._store.read(repo.last_done):
             self._metrics.succeeded(domain_id, at / SECOND)
 
     def _owned(self, job: Job) -> Store:
-        """Return the store that a running job writes to. A write raises LeaseLost if another node has ended the job, or
-        has taken it over."""
+        """Return the store that a running job writes to. A write raises LeaseLost if another node has cancelled the
+        job or has taken it over."""
         if not self._cluster.is_shared:
             return self._store
         return CheckedStore(self._store, partial(repo.must_own, job_id=job.id, node_id=self._cluster.id))
@@ -217,7 +222,7 @@ class Jobs:
         await self._clean_up(job.id)
 
     async def _attempt(self, job: Job) -> bool:
-        """Run a job. Return True if the job must run again when the store is available again."""
+        """Run a job. Return True if the store failed, and the job must run again later."""
         try:
             with acting_as(Actor("service", f"import {job.id}")):
                 await self._perform(job)
@@ -237,7 +242,7 @@ class Jobs:
         return False
 
     async def _fail_unexpectedly(self, job: Job) -> None:
-        """Log the current exception, which was not expected, and end the job as failed."""
+        """End the job as failed, and log the current exception with its traceback."""
         error_id = new_error_id()
         log.exception("import_failed", job=job.id, error_id=error_id)
         await self._fail(job, f"internal error {error_id}, see the log of the service")
@@ -248,7 +253,8 @@ class Jobs:
             await self._owned(job).write(partial(self.end, job=job, state=State.FAILED, message=message))
 
     async def _clean_up(self, job_id: int) -> None:
-        """Count a job that has ended in the metrics, end the sessions of former members, and delete the job's files."""
+        """Finish an ended job: count it in the metrics, end the sessions of people who have lost their access, and
+        delete the job's files."""
         with suppress(StoreError, OSError, NotFound):
             job = await self.get(job_id)
             if job.ended_at is not None:
@@ -279,7 +285,7 @@ class Jobs:
             await self._write(self._owned(job), job, directory, mapped)
 
     async def _write(self, store: Store, job: Job, directory: Directory, mapped: frozenset[str]) -> None:
-        """Write the entries of the job's file, and update everything that depends on them."""
+        """Write the entries of the job's prepared file, and update everything that depends on them."""
         writes = job.kind not in (Kind.MAPPING, Kind.REMOVAL) and job.removals != Removals.CONFIRMED
         applier = Applier(store, self._revocations, self._clock, self._invalidations.changed)
         if writes:
@@ -322,7 +328,8 @@ class Jobs:
             self._metrics.forget(job.domain_id)
 
     async def _prepare(self, store: Store, job: Job, mapped: Collection[str]) -> None:
-        """Prepare the job's file in a child process. Invalid: the file has an error, or exceeds a limit."""
+        """Convert the job's file to a prepared file in a child process. Raises Invalid if the file has an error or
+        exceeds a limit."""
         source, target = self._files.path(job.file), self._files.prepared(job.file)
         if target.exists() and job.total:
             return
@@ -331,12 +338,12 @@ class Jobs:
         await store.write(partial(repo.prepared, job_id=job.id, total=done.total, skipped=done.skipped))
 
     async def _finish(self, store: Store, applier: Applier, run: Run) -> str:
-        """Remove missing entries, and update fields and member counts. Return the message of the job."""
+        """Remove the missing entries, and update fields and member counts. Return the message of the job."""
         job, message, stops = await self.get(run.job_id), "", ""
         if run.marks and job.kind == Kind.LDIF and job.failed:
-            message = "nothing was removed, since some entries could not be used"
+            message = "nothing was removed, because some entries could not be used"
         elif run.marks and await self._store.search(partial(entries.shows_nobody, run=run)):
-            message = "nothing was removed, since the source has no people"
+            message = "nothing was removed, because the source has no people"
         elif run.marks:
             stops = await self._too_many(job, run)
             if not stops:
@@ -356,9 +363,9 @@ class Jobs:
             found = await self._store.search(partial(entries.missing, run=run, table=table))
             if found.missing >= FEW_REMOVALS and 2 * found.missing > found.known:
                 return (
-                    f"nothing was removed: {found.missing:,} of the {found.known:,} {kind} known of this directory are "
-                    "missing. Look at the base DN, the filter and what the account may read; if they are really gone, "
-                    f"confirm import {job.id}"
+                    f"nothing was removed: {found.missing:,} of the {found.known:,} {kind} in the store are missing in "
+                    "the directory. Check the base DN, the filter and the rights of the account. If the entries are "
+                    f"really gone, confirm import {job.id}"
                 )
         return ""
 

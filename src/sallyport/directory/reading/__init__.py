@@ -1,31 +1,33 @@
 """Read directories: LDAP, Entra ID and Okta. The package needs no store and no web: the directory agent reads LDAP too.
 
-fields      the types of an admin's settings: URLs, names, filters, certificates
-search      search filters (RFC 4515), the attributes to request, the kind of a directory
+fields      checks an admin's settings: URLs, names, filters, certificates
+search      search filters (RFC 4515), the attributes to request, and the kind of a directory
 answers     checks and limits a server's answers
 server      opens a checked, encrypted stream to the server of a URL
-connection  the LDAP conversation over that stream: bind, search, pages; libldap does it, through bonsai
+connection  the LDAP conversation over that stream (bind, search, pages), with libldap and its binding bonsai
 reader      one reading of an LDAP directory
 api         the pages of a cloud directory's HTTP API, within its rate limit
 graph       Microsoft Graph: the users and groups of Entra ID, by delta queries
 okta        Okta: users and groups, by its Users and Groups APIs
 
-libldap holds the interpreter lock while it connects and negotiates TLS, so a directory that hangs would stop the whole
+libldap holds the interpreter lock while it connects and negotiates TLS. So a directory that hangs would stop the whole
 service. Therefore `server` makes the network connection, with time limits, a check of the addresses and Python's TLS.
 libldap connects to a local socket of this process, and `connection` relays the octets.
 
 Cloud directories are read through their public APIs with the credentials of an application. They have no distinguished
-names, so the name of an entry is "id:" followed by its identifier. Attributes get the names that they have in LDAP, so
-that one mapping of fields works for all directories.
+names, so the name of an entry is "id:" followed by its identifier. Their attributes are renamed to the LDAP names, so
+that one field mapping works for all directories.
 """
 
 from sallyport.base.errors import SallyportError
 
 
 class ReadError(SallyportError):
-    """The error for a reading that ended early. Entries that it has not mentioned are not removed. The message is for
-    an admin and has no secrets. retry_after_s: the Retry-After of the directory in seconds; 0 if the directory has sent
-    none."""
+    """The error for a reading that failed. The import then removes no entries. The message is for an admin and has
+    no secrets.
+
+    retry_after_s: the Retry-After of the directory in seconds, or 0 if the directory has sent none.
+    """
 
     def __init__(self, message: str, *, retry_after_s: float = 0.0) -> None:
         super().__init__(message)

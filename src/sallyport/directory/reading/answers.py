@@ -5,9 +5,9 @@ hold the interpreter lock. Some messages crash the process: a control without a 
 of a search result.
 
 So this module splits the octets into messages. It decodes the entries itself, in a thread if there are many octets, and
-passes none of them to libldap. It passes a result on only if the result is expected, has the exact form, and is within
-the limits. It drops references, intermediate responses and notices. It also drops all controls, except the password
-policy of a bind and the cookie of paged results.
+passes no entry to libldap. It passes a result to libldap only if the result is expected, has the exact form, and is
+within the limits. It drops references, intermediate responses and notices. It also drops all controls, except the
+password policy of a bind and the cookie of paged results.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ _AFTER_RESULT: Final = frozenset({_REFERRAL, 0x87})  # referral, serverSaslCreds
 _NUMBERS: Final = frozenset({_INTEGER, _ENUMERATED})
 _PAGE: Final = b"1.2.840.113556.1.4.319"  # RFC 2696
 _KEPT_CONTROLS: Final = {_BIND_RESPONSE: b"1.3.6.1.4.1.42.2.27.8.5.1", _SEARCH_DONE: _PAGE}
-"""The type of the control that is passed on with each kind of message. For a bind response, it is the control of
+"""The type of the control that libldap gets with each kind of message. For a bind response, it is the control of
 draft-behera-ldap-password-policy."""
 _POLICY_TAGS: Final = frozenset({0xA0, 0x81})  # warning, error
 _MOST_WITHOUT_ENTRY: Final = 64 << 10
@@ -45,9 +45,8 @@ class TooLarge(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """Limits of answers. octets, messages, values: the maximum numbers of them in the answer to one request. message:
-    the maximum size of one message in octets. entry_values, attributes: the maximum numbers of values and attributes in
-    one entry."""
+    """Limits of answers. octets, messages, values: their maximum numbers in the answer to one request. message: the
+    maximum size of one message in octets. entry_values, attributes: their maximum numbers in one entry."""
 
     octets: int
     messages: int
@@ -65,13 +64,13 @@ READING: Final = Limits(octets=64 << 20, messages=10_000, message=16 << 20, valu
 """Limits for a page of an import: 100 entries, which may be large groups. A value takes 60 octets of memory in addition
 to its size."""
 SHORT: Final = 16 << 10
-"""Maximum number of octets that are parsed on the event loop, which takes 2 ms. More octets are parsed in a thread."""
+"""Maximum number of octets that are parsed on the event loop, in about 2 ms. More octets are parsed in a thread."""
 
 
 @dataclass(frozen=True, slots=True)
 class RawEntry:
-    """An entry whose values are not decoded. values: the octets of the values by attribute description. A description
-    is in lower case and may have options."""
+    """An entry with undecoded values. values: the octets of the values by attribute description, which is in lower
+    case and may have options."""
 
     dn: str
     values: Mapping[str, tuple[bytes, ...]]
@@ -79,7 +78,7 @@ class RawEntry:
 
 @dataclass(slots=True)
 class _Answer:
-    """The received part of an answer. number: the encoded messageID (RFC 4511)."""
+    """The part of an answer that was received so far. number: the encoded messageID (RFC 4511)."""
 
     number: bytes = b""
     octets: int = 0
@@ -89,8 +88,8 @@ class _Answer:
 
 
 class Answers:
-    """The messages that the server sends on one connection. The first one answers a bind. exceeded: the error of the
-    first limit that an answer has exceeded."""
+    """The messages that the server sends on one connection, of which the first must answer a bind. exceeded: the
+    error for the first limit that an answer has exceeded, or None."""
 
     def __init__(self, limits: Limits) -> None:
         self._limits = limits
@@ -101,23 +100,24 @@ class Answers:
 
     @property
     def entries(self) -> list[RawEntry]:
-        """Return the entries of the answer to the last request. The list is complete when libldap has the result."""
+        """Return the entries of the answer to the last request. The list is complete when libldap has received the
+        result of the search."""
         return self._answer.entries
 
     def request(self, octets: bytes | bytearray) -> None:
-        """Prepare to receive the answer to a request. octets: the request, as it is sent. The rest of an earlier answer
-        is dropped."""
+        """Prepare to receive the answer to a request. An earlier answer that is still incomplete is dropped. octets:
+        the encoded request."""
         message = memoryview(octets)
         _, start, end = _element(message, _element(message, 0)[1])
         self._answer = _Answer(bytes(message[start:end]))
 
     def is_short(self, part: bytes | bytearray) -> bool:
-        """Return whether `feed` takes this part quickly enough to be called on the event loop."""
+        """Return whether `feed` is fast enough for the event loop with this part. If not, call `feed` in a thread."""
         return len(self._pending) + len(part) <= SHORT
 
     def feed(self, part: bytes | bytearray) -> bytes:
-        """Take received octets, and return the complete messages for libldap. TooLarge: an answer exceeds a limit.
-        ValueError: the octets are not an expected answer."""
+        """Take received octets, and return the complete messages for libldap. Raises TooLarge if an answer exceeds a
+        limit. Raises ValueError if the octets are not an expected answer."""
         self._answer.octets += len(part)
         try:
             if self._answer.octets > self._limits.octets:
@@ -148,14 +148,14 @@ class Answers:
         return b"".join(ready)
 
     def _checked(self, message: memoryview) -> bytes:
-        """Return the message for libldap, without superfluous controls. Return an empty result if libldap must not get
-        the message."""
+        """Return a message without superfluous controls. Return an empty result if the message must not reach
+        libldap."""
         answer = self._answer
         _, begin, _ = _element(message, 0)
         _, first, at = _expected(message, begin, _INTEGER)  # the messageID
         kind, start, end = _element(message, at)
         if len(message) - (end - start) * (kind == _SEARCH_ENTRY) > _MOST_WITHOUT_ENTRY:
-            raise TooLarge(f"an answer has a message of more than {_MOST_WITHOUT_ENTRY:,} octets that is no entry")
+            raise TooLarge(f"an answer has a message of more than {_MOST_WITHOUT_ENTRY:,} octets that is not an entry")
         if kind in _DROPPED:
             return b""
         if kind == _SEARCH_ENTRY and self._is_bound:
@@ -205,8 +205,8 @@ class Answers:
 
 
 def message_size(octets: bytes | bytearray) -> int | None:
-    """Return the size of the LDAP message at the start of these octets, or None if its length field is incomplete
-    (X.690 section 8.1.3)."""
+    """Return the size of the LDAP message that these octets start with, from its length field (X.690 section 8.1.3).
+    Return None if the length field is incomplete."""
     if len(octets) < 2:
         return None
     if octets[1] < _SHORT:
@@ -227,7 +227,7 @@ def _check_result(message: memoryview, at: int, end: int) -> None:
 
 
 def _kept_control(message: memoryview, at: int, wanted: bytes | None) -> bytes:
-    """Return the control of the type `wanted` from the end of a message. Return an empty result if there is none."""
+    """Return the control of the type `wanted` from the end of a message, or an empty result if the message has none."""
     _, start, end = _expected(message, at, _CONTROLS)
     _require(end == len(message))
     for tag, first, last in _elements(message, start, end):

@@ -18,7 +18,7 @@ BY_ID: Final = "id:"
 
 TRIES: Final = 6
 LONGEST_WAIT_S: Final = 300.0
-"""Maximum accepted Retry-After of an API, in seconds. A longer one ends the reading."""
+"""Maximum accepted Retry-After of an API, in seconds. A longer Retry-After ends the reading."""
 ANSWER_S: Final = 60.0
 MOST: Final = 2**20
 MOST_PAGES: Final = 200_000
@@ -30,8 +30,12 @@ the last one."""
 
 
 class AccessToken:
-    """The access token of an application (RFC 6749 section 4.4). It is requested when it is missing or about to expire.
-    form: returns the body of the token request. refused: the error message if the request is refused."""
+    """The access token of an application (RFC 6749 section 4.4). A new token is requested when there is none, or
+    when the token is about to expire.
+
+    form: a function that returns the body of the token request. refused: the message of the ReadError if the token
+    request is refused.
+    """
 
     def __init__(self, client: Client, path: str, form: Callable[[], Mapping[str, str]], refused: str) -> None:
         self._client = client
@@ -42,7 +46,8 @@ class AccessToken:
         self._until = 0.0
 
     async def __call__(self, renew: bool) -> str:
-        """Return the Authorization header. renew: whether to request another token. Raises ReadError, ProviderError."""
+        """Return the Authorization header. renew: whether to request a new token in any case. Raises ReadError,
+        ProviderError."""
         if renew or trio.current_time() >= self._until:
             answer = await exchange(self._client, "POST", self._path, data=self._form())
             if answer.status_code != 200:
@@ -50,14 +55,14 @@ class AccessToken:
             document = json_object(answer)
             self._value, lasts = text_at(document, "access_token"), member(document, "expires_in")
             if not (self._value.isascii() and self._value.isprintable() and self._value):
-                raise ReadError(f"{self._client.base_url.host}: gave the application no token")
+                raise ReadError(f"{self._client.base_url.host}: the answer has no access token")
             self._until = trio.current_time() + (float(lasts) if isinstance(lasts, int) else 0.0) - _SOONER_S
         return f"Bearer {self._value}"
 
 
 class Pages:
-    """The requests of one reading. client: the HTTP client for the API's origin. Links to other origins are not
-    followed."""
+    """The requests of one reading. Links to other origins than the client's are not followed. client: the HTTP
+    client for the API's origin."""
 
     def __init__(self, client: Client, authorize: Authorize) -> None:
         self._client = client
@@ -67,12 +72,12 @@ class Pages:
     async def get(
         self, url: str, params: Mapping[str, str] | None = None, headers: Mapping[str, str] | None = None
     ) -> httpx.Response:
-        """Return the answer to a GET request if its status is 404, 410 or below 400. Raises ReadError,
-        ProviderError."""
+        """Send a GET request and return the answer. Raises ReadError or ProviderError if the status is 400 or more,
+        except for 404 and 410."""
         renew = False
         self._asked += 1
         if self._asked > MOST_PAGES:
-            raise ReadError(f"{self._client.base_url.host}: more than {MOST_PAGES} pages, or no end")
+            raise ReadError(f"{self._client.base_url.host}: the list has more than {MOST_PAGES} pages")
         for attempt in range(TRIES):
             authorization = await self._authorize(renew)
             try:
@@ -92,11 +97,11 @@ class Pages:
             if answer.status_code >= 400 and answer.status_code not in (404, 410):
                 raise ReadError(f"{self._client.base_url.host}: {_refusal(answer.status_code)}")
             return answer
-        raise ReadError(f"{self._client.base_url.host}: every attempt to get an answer failed")
+        raise ReadError(f"{self._client.base_url.host}: every request failed")
 
 
 def _refusal(status: int) -> str:
-    meanings = {401: "does not accept the credentials", 403: "the application may not read users and groups"}
+    meanings = {401: "does not accept the credentials", 403: "does not allow the application to read users and groups"}
     return f"{meanings.get(status, 'refuses the request')} (HTTP {status})"
 
 
@@ -108,7 +113,7 @@ def texts(value: object) -> list[str]:
 
 @contextmanager
 def as_read_error() -> Iterator[None]:
-    """Raise ProviderError of the API as ReadError."""
+    """Convert a ProviderError within the block to a ReadError."""
     try:
         yield
     except ProviderError as error:

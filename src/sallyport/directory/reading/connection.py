@@ -1,7 +1,7 @@
 """One LDAP conversation over an open stream: a bind, then searches.
 
-libldap connects to a Unix socket in a directory of mode 0700. The directory is removed as soon as libldap has
-connected, and before any octet is sent to the server. So a process that is killed during a slow answer leaves no file.
+libldap connects to a Unix socket in a file system directory of mode 0700. The directory is removed as soon as libldap
+has connected, before any octet is sent to the server. So a process that is killed during a slow answer leaves no file.
 
 Two tasks relay the octets between that socket and the server. So no call of libldap blocks: it connects at once and
 never waits for input. Closing the connection ends all waits. Referrals are neither followed nor returned.
@@ -60,7 +60,7 @@ def has_ldap() -> bool:
 
 
 class Policy(Enum):
-    """The state of an account in the password policy control (draft-behera-ldap-password-policy)."""
+    """The state of an account, as the password policy control reports it (draft-behera-ldap-password-policy)."""
 
     LOCKED = "account locked"
     EXPIRED = "password expired"
@@ -69,7 +69,7 @@ class Policy(Enum):
 
 class Refusal(Exception):
     """The error for a request that the directory has refused. code: the result code (RFC 4511). policy: the state of
-    the account in the password policy control."""
+    the account, if the answer has the password policy control."""
 
     def __init__(self, code: int, text: str, policy: Policy | None = None) -> None:
         super().__init__(text)
@@ -79,27 +79,27 @@ class Refusal(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """One entry. values: texts by the attribute's name in lower case."""
+    """One entry. values: the text values by attribute name in lower case."""
 
     dn: str
     values: Mapping[str, tuple[str, ...]]
 
     def of(self, attribute: str) -> tuple[str, ...]:
-        """Return the values of an attribute; its name is case-insensitive. Return no values if the entry has none, or
-        if they may not be read."""
+        """Return the values of an attribute, in any case of its name. Return no values if the entry has none, or if
+        the account may not read them."""
         return self.values.get(attribute.lower(), ())
 
 
 @dataclass(frozen=True, slots=True)
 class Account:
-    """The account of a bind."""
+    """The account that binds."""
 
     dn: str
     password: str
 
 
 class Connection:
-    """A bound connection. has_policy: whether the server has answered the password policy control."""
+    """A bound connection. has_policy: whether the bind response contained the password policy control."""
 
     def __init__(
         self,
@@ -120,21 +120,23 @@ class Connection:
         return not self._relay.cancel_called
 
     async def search(self, base: str, pattern: str, attributes: Sequence[str]) -> list[Entry]:
-        """Return at most two entries at and below a base that match a filter. Refusal with the code SIZE_LIMIT: more
-        than two entries match. Raises Unreachable, TooLarge."""
+        """Return at most two entries that match a filter, from the base and everything below it. Raises Refusal with
+        the code SIZE_LIMIT if more than two entries match. Raises Unreachable, TooLarge."""
         return await self._search(base, pattern, attributes, 2, whole_tree=True)
 
     async def read(self, dn: str, attributes: Sequence[str]) -> list[Entry]:
-        """Return one entry if it may be read. Raises Refusal, Unreachable, TooLarge."""
+        """Return one entry, or an empty list if the account may not read the entry. Raises Refusal, Unreachable,
+        TooLarge."""
         return await self._search(dn, "(objectClass=*)", attributes, 1, whole_tree=False)
 
     async def pages(
         self, base: str, pattern: str, attributes: Sequence[str], size: int, *, timeout_s: float
     ) -> AsyncGenerator[list[RawEntry], None]:
-        """Yield pages of the entries at and below a base that match a filter (RFC 2696).
+        """Yield pages of the entries that match a filter, from the base and everything below it (RFC 2696). Raises
+        Refusal, Unreachable, TooLarge.
 
-        size: the number of entries in a page; it is smaller if the server accepts only smaller pages. timeout_s: the
-        maximum time for one page. `values` may be called between two pages. Raises Refusal, Unreachable, TooLarge.
+        size: the number of entries in a page. The pages are smaller if the server accepts only smaller pages.
+        timeout_s: the maximum time for one page. `values` may be called between two pages.
         """
         import bonsai
 
@@ -155,8 +157,8 @@ class Connection:
     async def _first_page(
         self, base: str, pattern: str, attributes: Sequence[str], size: int, timeout_s: float
     ) -> ldapsearchiter:
-        """Begin a paged search. OpenLDAP refuses a page that is larger than its `size.pr`. So the page size is halved
-        until the server accepts it."""
+        """Begin a paged search. OpenLDAP refuses pages that are larger than its setting `size.pr`. So the page size
+        is halved until the server accepts it."""
         import bonsai
 
         scope = bonsai.LDAPSearchScope.SUBTREE
@@ -170,7 +172,8 @@ class Connection:
                 size //= 2
 
     async def values(self, dn: str, attributes: Sequence[str], *, timeout_s: float) -> RawEntry | None:
-        """Return one entry with undecoded values if it may be read. Raises Refusal, Unreachable, TooLarge."""
+        """Return one entry with undecoded values, or None if the account may not read the entry. Raises Refusal,
+        Unreachable, TooLarge."""
         with trio.move_on_after(timeout_s):
             found = await self._found(dn, "(objectClass=*)", attributes, 1, whole_tree=False)
             return next(iter(found), None)
@@ -210,11 +213,12 @@ async def bind(
     *,
     asks_policy: bool = False,
 ) -> Connection:
-    """Bind once over a stream. The connection owns the stream, which is closed if the bind fails.
+    """Bind once over a stream. The connection owns the stream. If the bind fails, the stream is closed. Raises
+    Refusal, Unreachable, TooLarge.
 
-    nursery: runs the relay until the connection is closed. account: the account of the bind, or None for an anonymous
-    bind. limits: the limits of the server's answers. turns: limits the number of answers that one pass of the event
-    loop reads. asks_policy: whether to send the password policy control. Raises Refusal, Unreachable, TooLarge.
+    nursery: runs the tasks that relay octets until the connection is closed. account: the account that binds, or
+    None for an anonymous bind. limits: the limits of the server's answers. turns: limits the number of answers that
+    one pass of the event loop reads. asks_policy: whether to send the password policy control.
     """
     relay, answers = trio.CancelScope(), Answers(limits)
     try:
@@ -238,8 +242,8 @@ async def _bind(
     *,
     asks_policy: bool,
 ) -> tuple[TrioLDAPConnection, object]:
-    """Return the bound connection and the password policy control. Raises the bindings' errors. OSError: there is no
-    local socket."""
+    """Return the bound connection and the password policy control. Raises the errors of bonsai. Raises OSError if a
+    local socket cannot be created."""
     import bonsai
 
     # Distinguished names come from the directory and go back to it unchanged. The check in the bindings is disabled:
@@ -270,8 +274,8 @@ async def _bind(
 
 @cache
 def _connection_class() -> type[TrioLDAPConnection]:
-    """Return a class of the bindings' connection that does not block until the rest of a message arrives, because
-    `_relay_octets` relays that rest in the same thread."""
+    """Return a subclass of bonsai's connection that never blocks while a message is incomplete. Blocking would be a
+    deadlock, because `_relay_octets` delivers the missing octets in the same thread."""
     from bonsai.trio import TrioLDAPConnection
 
     class Conversation(TrioLDAPConnection):  # type: ignore[misc]  # bonsai is an extra
@@ -297,8 +301,9 @@ async def _relay_octets(
 ) -> None:
     """Accept libldap's connection, and relay octets in both directions until one side ends.
 
-    connected: called when the connection is accepted, and at the end. If the connection cannot be accepted, for example
-    without a free file descriptor, it is closed. Then only this attempt fails.
+    connected: a function that is called when the connection is accepted, and again at the end. If the connection
+    cannot be accepted, for example because file descriptors are used up, the stream is closed and only this attempt
+    fails.
     """
     try:
         with relay, suppress(OSError):
@@ -328,8 +333,8 @@ async def _relay_requests(
 async def _relay_answers(
     server: trio.abc.Stream, local: trio.abc.Stream, relay: trio.CancelScope, answers: Answers, turns: LoopTurns
 ) -> None:
-    """Relay the server's messages. If a message exceeds a limit, close the connection, because libldap keeps answers of
-    any size in memory."""
+    """Relay the server's messages to libldap. If a message exceeds a limit, close the connection, because libldap
+    keeps answers of any size in memory."""
     with suppress(*_FAILED, TooLarge, ValueError):
         while part := await server.receive_some(_CHUNK):
             await turns.take()
@@ -345,13 +350,13 @@ def _decoded(raw: RawEntry) -> Entry:
 
 
 def _error_of(error: Exception, answers: Answers) -> Refusal | Unreachable | TooLarge:
-    """Return the exception to raise for an error that occurred while an answer was awaited or read."""
+    """Return the exception to raise instead of an error of bonsai or of a stream."""
     import bonsai
 
     if answers.exceeded is not None:
         return answers.exceeded
     if not isinstance(error, bonsai.LDAPError):
-        return Unreachable(f"LDAP could not be spoken: {type(error).__name__}")
+        return Unreachable(f"the LDAP connection failed: {type(error).__name__}")
     if isinstance(error, (bonsai.ConnectionError, bonsai.ClosedConnection, bonsai.TimeoutError)):
         return Unreachable("the server closed the connection")
     policies = {

@@ -1,6 +1,6 @@
 """The types that check the settings of an LDAP directory before they are stored.
 
-Error messages name the accepted values and never repeat a submitted one (`base/validation.py`).
+Error messages name the accepted values and never repeat a submitted value (`base/validation.py`).
 """
 
 from __future__ import annotations
@@ -52,6 +52,6 @@ LdapUrl = Annotated[str, Field(max_length=512), AfterValidator(_url)]
 Name = Annotated[str, Field(max_length=1024), AfterValidator(_dn)]
 """A distinguished name. The empty name of the root is not valid."""
 Line = Annotated[str, Field(min_length=1, max_length=1024), AfterValidator(_line)]
-"""The account of a bind: text without control characters. Active Directory also accepts a UPN."""
+"""The account that binds: text without control characters, because Active Directory also accepts a UPN."""
 Filter = Annotated[str, Field(max_length=4096), AfterValidator(_filter)]
 """A search filter (RFC 4515)."""

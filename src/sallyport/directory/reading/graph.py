@@ -7,8 +7,8 @@
 The first round of a delta query returns everything. A later round returns the changes, with `@removed` for removed
 objects. A cursor has two links: one to the next round for users, and one to the next round for groups.
 
-groups/delta distributes the changes of a group's members over several pages, and a lost part would not be noticed. So
-all members of a changed group are read again.
+groups/delta distributes the changes of a group's members over several pages. A lost part would not be noticed. So all
+members of a changed group are read again.
 """
 
 from __future__ import annotations
@@ -50,8 +50,8 @@ _Objects = AsyncGenerator[Sequence[object], None]
 
 @dataclass(frozen=True, slots=True)
 class GraphSource:
-    """A tenant of Entra ID, and the application that reads it. graph, login: the origins of Microsoft Graph and of the
-    login server, which differ for a national cloud."""
+    """A tenant of Entra ID, and the application that reads the tenant. graph, login: the origins of Microsoft Graph
+    and of the login server. A national cloud has other origins."""
 
     tenant: str
     client_id: str
@@ -61,15 +61,18 @@ class GraphSource:
 
 
 class GraphReader:
-    """A reader of tenants. Several readings may run at the same time."""
+    """A reader of Entra ID tenants. Several readings may run at the same time."""
 
     def __init__(self, http: HttpFactory) -> None:
         self._http = http
 
     @asynccontextmanager
     async def read(self, source: GraphSource, cursor: str = "", *, full: bool = True) -> AsyncIterator[Batches]:
-        """Yield the batches of one reading. Raises ReadError, also during the iteration. cursor: the cursor of the last
-        reading. Only changes after that reading are read, unless `full` is set or the cursor has expired."""
+        """Yield the batches of one reading. Raises ReadError, also during the iteration.
+
+        cursor: the cursor of the last reading. Only changes after the last reading are read, unless `full` is set or
+        the cursor has expired.
+        """
         async with self._http(source.graph) as graph, self._http(source.login) as login:
             reading = _Reading(graph, _token(login, source))
             async with aclosing(reading.batches(cursor, full=full)) as batches:
@@ -88,7 +91,7 @@ def _token(login: Client, source: GraphSource) -> AccessToken:
         "scope": f"{source.graph}/.default",
     }
     path = f"/{quote(source.tenant, safe='')}/oauth2/v2.0/token"
-    refused = "the login of the application is refused: check tenant, clientId and clientSecret"
+    refused = "Entra ID refuses the application: check tenant, clientId and clientSecret"
     return AccessToken(login, path, lambda: form, refused)
 
 
@@ -109,13 +112,13 @@ class _Reading:
                         yield batch
             except _Expired:
                 if links is None:
-                    raise ReadError("Graph forgets a delta query while it is read") from None
+                    raise ReadError("a new delta query expired during the reading") from None
                 links, self._links = None, []
                 async with aclosing(self._rounds(None)) as batches:
                     async for batch in batches:
                         yield batch
         if links is None and not self._has_accounts:
-            raise ReadError("Graph shows no user: may the application read them (User.Read.All)?")
+            raise ReadError("Graph shows no user: check that the application has the permission User.Read.All")
         yield Batch((), complete=links is None, cursor=json.dumps(self._links))
 
     async def _rounds(self, links: Sequence[str] | None) -> Batches:
@@ -135,7 +138,7 @@ class _Reading:
                         yield Batch([await self._group(found)])
 
     async def _round(self, link: str) -> _Objects:
-        """Yield all pages of one delta query, and keep the link of the next query."""
+        """Yield all pages of one delta query, and store the link for the next delta query."""
         while True:
             answer = await self._pages.get(link, headers={"Prefer": f"odata.maxpagesize={PAGE}"})
             if answer.status_code == 410:
@@ -147,14 +150,14 @@ class _Reading:
                 self._links.append(last)
                 return
             if not link:
-                raise ReadError("Graph ends a delta query without a link for the next")
+                raise ReadError("Graph ended a delta query without the link for the next delta query")
 
     async def _group(self, found: object) -> Entry:
         external_id, name = text_at(found, "id"), text_at(found, "displayName")
         if member(found, "@removed") is not None:
             return Gone(external_id)
         if not (external_id and is_name(name)):
-            return Problem(f"{BY_ID}{external_id}", "it has no name", external_id)
+            return Problem(f"{BY_ID}{external_id}", "the entry has no name", external_id)
         members: list[str] = []
         link = f"/v1.0/groups/{quote(external_id, safe='')}/members?$select=id&$top={_MEMBERS}"
         while link:
@@ -172,7 +175,7 @@ def _user(found: object) -> Entry:
     if member(found, "@removed") is not None:
         return Gone(external_id)
     if not (external_id and is_name(name)):
-        return Problem(f"{BY_ID}{external_id}", "it has no userPrincipalName", external_id)
+        return Problem(f"{BY_ID}{external_id}", "the entry has no userPrincipalName", external_id)
     others = (text_at(found, alias) for alias in _ALIASES)
     return Person(
         external_id=external_id,
@@ -188,12 +191,12 @@ def _user(found: object) -> Entry:
 def _objects(document: object) -> Sequence[object]:
     values = member(document, "value")
     if not isinstance(values, list):
-        raise ProviderError("Graph answers without the value that a page has")
+        raise ProviderError("Graph sent a page without the field `value`")
     return values
 
 
 def _links_of(cursor: str, origin: str) -> Sequence[str] | None:
-    """Return the links in a cursor, or None if the text is not a cursor of this origin."""
+    """Return the links in a cursor. Return None if the text is not a cursor, or if its links have another origin."""
     try:
         links = json.loads(cursor)
     except ValueError:

@@ -5,8 +5,8 @@
 The reader authenticates with an API token (SSWS), or as a service application with its own key (client credentials with
 private_key_jwt, RFC 7523). Okta requires a key for scopes of its management API.
 
-A reading of changes requests all updates from shortly before the last known change. They include deactivated users. A
-deleted group is found only by the next complete reading.
+A reading of changes requests all updates from shortly before the last known change. The updates include deactivated
+users. A deleted group is found only by the next full reading.
 """
 
 from __future__ import annotations
@@ -60,9 +60,12 @@ _Objects = AsyncGenerator[Sequence[object], None]
 
 @dataclass(frozen=True, slots=True)
 class OktaSource:
-    """An organization of Okta. url: the origin of the organization, without a trailing slash. client_id: the id of an
-    application; the secret is then the private key of this application (RSA or P-256, in PEM or as a JWK). If client_id
-    is empty, the secret is an API token. attributes: the profile attributes that take precedence."""
+    """An organization of Okta. url: the origin of the organization, without a trailing slash. attributes: the
+    profile attributes that take precedence.
+
+    client_id: the id of the application. The secret is then the private key of the application (RSA or P-256, in PEM
+    or as a JWK). If client_id is empty, the secret is an API token.
+    """
 
     url: str
     client_id: str
@@ -71,7 +74,7 @@ class OktaSource:
 
 
 class OktaReader:
-    """A reader of organizations. Several readings may run at the same time."""
+    """A reader of Okta organizations. Several readings may run at the same time."""
 
     def __init__(self, http: HttpFactory, clock: Clock) -> None:
         self._http = http
@@ -81,7 +84,7 @@ class OktaReader:
     async def read(self, source: OktaSource, cursor: str = "", *, full: bool = True) -> AsyncIterator[Batches]:
         """Yield the batches of one reading. Raises ReadError, also during the iteration.
 
-        cursor: the cursor of the last reading. Only changes after that reading are read, unless `full` is set.
+        cursor: the cursor of the last reading. Only changes after the last reading are read, unless `full` is set.
         """
         async with self._http(source.url) as client:
             authorize: Authorize = (
@@ -129,8 +132,8 @@ async def _application(client: Client, source: OktaSource, clock: Clock) -> Acce
 
 
 def application_key(octets: bytes) -> RSAKey | ECKey:
-    """Return the private key of an application, given in PEM or as a JWK. Call it in a worker thread (`outgoing.pem`).
-    Raises PemError."""
+    """Return the private key of an application, from PEM or a JWK. Call this function in a worker thread (see
+    `outgoing.pem`). Raises PemError if the text is not a supported key."""
     from cryptography.hazmat.primitives.asymmetric.ec import SECP256R1, EllipticCurvePrivateKey
     from cryptography.hazmat.primitives.asymmetric.rsa import RSAPrivateKey
     from joserfc.jwk import ECKey, RSAKey
@@ -143,12 +146,12 @@ def application_key(octets: bytes) -> RSAKey | ECKey:
         return RSAKey.import_key(key, parameters)
     if isinstance(key, EllipticCurvePrivateKey) and isinstance(key.curve, SECP256R1):
         return ECKey.import_key(key, parameters)
-    raise PemError("an RSA private key, or one of the curve P-256")
+    raise PemError("an RSA private key, or a private key on the curve P-256")
 
 
 def key_flaw(octets: bytes) -> str:
-    """Return a text that lists the accepted forms of an application's private key if the secret has none of them.
-    Otherwise return ""."""
+    """Return "" if a secret is a private key that Okta accepts. Otherwise return a text that lists the accepted
+    kinds of keys."""
     try:
         application_key(octets)
     except PemError as error:
@@ -175,7 +178,7 @@ class _Reading:
                 async for batch in batches:
                     yield batch
         if since is None and not self._has_accounts:
-            raise ReadError("Okta shows no user: may this token or application read them?")
+            raise ReadError("Okta shows no user: check the rights of the token or the application")
         yield Batch((), complete=since is None, cursor=iso(self._latest) if self._latest else "")
 
     async def _users(self, since: int | None) -> Batches:
@@ -204,7 +207,7 @@ class _Reading:
     async def _group(self, found: object) -> Entry:
         external_id, name = text_at(found, "id"), text_at(found, "profile", "name")
         if not (external_id and is_name(name)):
-            return Problem(f"{BY_ID}{external_id}", "it has no name", external_id)
+            return Problem(f"{BY_ID}{external_id}", "the entry has no name", external_id)
         members: list[str] = []
         path = f"/api/v1/groups/{quote(external_id, safe='')}/users"
         async with aclosing(self._all(path, {"limit": PAGE})) as pages:
@@ -222,7 +225,7 @@ class _Reading:
                 return
             answer = await self._pages.get(following)
         if answer.status_code == 410 or path in ("/api/v1/users", "/api/v1/groups"):
-            raise ProviderError("Okta does not know its own lists: check the URL")
+            raise ProviderError("Okta does not find the list of users or groups: check the URL")
 
     def _note(self, found: object, name: str) -> None:
         self._latest = max(self._latest, _moment(text_at(found, name)) or 0)
@@ -234,7 +237,7 @@ def _user(found: object, mapped: Collection[str]) -> Entry:
     if status == _DEPROVISIONED:
         return Gone(external_id)
     if not (external_id and is_name(name)):
-        return Problem(f"{BY_ID}{external_id}", "it has no login", external_id)
+        return Problem(f"{BY_ID}{external_id}", "the entry has no login", external_id)
     profile = member(found, "profile")
     values = profile if isinstance(profile, dict) else {}
     named = ((str(key).lower(), value) for key, value in values.items())
@@ -250,7 +253,7 @@ def _user(found: object, mapped: Collection[str]) -> Entry:
 
 
 def _moment(text: str) -> int | None:
-    """Return an ISO 8601 time in microseconds, or None for any other text."""
+    """Return an ISO 8601 time in microseconds. Return None if the text is not a time."""
     try:
         return from_iso(text)
     except (ValueError, OverflowError):

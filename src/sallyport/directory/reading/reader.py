@@ -1,14 +1,14 @@
 """One reading of an LDAP directory, from the bind to the last batch. There are two kinds of readings:
 
     full      reads the names and keys of all groups; then every account, group and unit
-    changes   reads the identity of every entry, to find removed, renamed and expired ones; then the changed entries
+    changes   reads the identity of every entry, to find removed, renamed and expired entries; then the changed entries
 
 Directories have no common way to report deletions, and most show them only to administrators. Reading the identity of
 every entry works with all of them, and costs a tenth of a full reading.
 
-If a group is read too, its memberships are taken from the group. In most directories an account's memberOf changes
-without a change of the account, so a membership that has ended would be kept. The primary group, and groups outside of
-the base, are taken from the account's own entry.
+If the reading includes a group, the group's entry gives the memberships. In most directories, an account's memberOf
+changes without a change of the account, so an ended membership would be kept. The account's own entry gives the primary
+group, and groups outside of the base.
 
 The reading ends with ReadError if the directory closes the connection, refuses a request, or returns no account at all.
 """
@@ -79,7 +79,7 @@ MANY_VALUES: Final = 200
 MANY_OCTETS: Final = 64 << 10
 """An entry is interpreted in a thread if it has more values than MANY_VALUES, or more octets than this in its
 values."""
-NO_ACCOUNT: Final = "the directory shows no account: the filter fits none, or this account may not read them"
+NO_ACCOUNT: Final = "the directory shows no account: check the filter, and the rights of the account that reads"
 _SLICE: Final = 20
 _MOST_KNOWN: Final = 100_000
 _RANGE: Final = "member;range="
@@ -91,10 +91,12 @@ Understood = Person | Group | Unit | Problem | None
 
 @dataclass(frozen=True, slots=True)
 class LdapSource:
-    """A directory to read. servers: the servers, of which the first one that answers is read. account: the account of
-    the bind, or None for an anonymous bind. accounts: the filter of the accounts (RFC 4515); all groups and units are
-    read too. attributes: the attributes to read in addition to the usual ones; they take precedence. authorities:
-    certificates in PEM, trusted instead of the system's trust store."""
+    """A directory to read. servers: the servers to try, in order. account: the account that binds, or None for an
+    anonymous bind. accounts: the filter of the accounts (RFC 4515); the filter does not apply to groups and units.
+
+    attributes: the attributes to read in addition to the usual attributes. They take precedence. authorities:
+    certificates in PEM, trusted instead of the system's trust store.
+    """
 
     servers: Sequence[Server]
     base: str
@@ -105,8 +107,8 @@ class LdapSource:
 
 
 class LdapReader:
-    """A reader of LDAP directories. Several readings may run at the same time. trust: the TLS context; if None, it is a
-    context with the system's trust store."""
+    """A reader of LDAP directories. Several readings may run at the same time. trust: the TLS context; None uses the
+    system's trust store."""
 
     def __init__(self, egress: Egress, clock: Clock, trust: ssl.SSLContext | None = None) -> None:
         self._egress = egress
@@ -117,14 +119,14 @@ class LdapReader:
     async def read(self, source: LdapSource, cursor: str = "", *, full: bool = True) -> AsyncIterator[Batches]:
         """Yield the batches of one reading. Raises ReadError, also during the iteration.
 
-        cursor: the cursor of the last reading. Only changes after that reading are read, unless `full` is set or the
-        cursor belongs to another server.
+        cursor: the cursor of the last reading. Only changes after the last reading are read, unless `full` is set or
+        the cursor belongs to another server.
         """
         async with self._opened(source) as reading, aclosing(reading.batches(cursor, full=full)) as batches:
             yield batches
 
     async def check(self, source: LdapSource) -> int:
-        """Return the number of accounts in the first slice of the directory's answer. Raises ReadError."""
+        """Test a directory: return the number of accounts at the start of the first page. Raises ReadError."""
         async with self._opened(source) as reading:
             return await reading.first_accounts()
 
@@ -164,7 +166,7 @@ class LdapReader:
                 failures.append(str(error))
             except trio.TooSlowError:
                 failures.append(f"{server}: no answer in time")
-        raise Unreachable(failures[-1] if failures else "no server is set")
+        raise Unreachable(failures[-1] if failures else "the directory has no server")
 
 
 @contextmanager
@@ -176,17 +178,17 @@ def _as_read_error() -> Iterator[None]:
     except Unreachable as error:
         raise ReadError(str(error)) from None
     except TooLarge as error:
-        raise ReadError(f"the directory's answer is refused: {error}") from None
+        raise ReadError(f"the directory's answer was not accepted: {error}") from None
 
 
 def _why(error: Refusal) -> str:
     if error.code in (INVALID_CREDENTIALS, INAPPROPRIATE_AUTHENTICATION):
         return f"the directory refuses the account that reads: {error}"
     if error.code == SIZE_LIMIT:
-        return "the directory gives no more entries, even in pages: this account needs a higher limit (size.prtotal)"
+        return "the directory gives no more entries, even in pages: raise the account's limit (size.prtotal)"
     if error.code == NO_SUCH_OBJECT:
         return "the directory has no entry of the base's name, or this account may not read it"
-    return f"the directory refuses to answer: {error}"
+    return f"the directory refuses the request: {error}"
 
 
 def _same(person: Person) -> Person:
@@ -231,8 +233,8 @@ class _Reading:
         yield Batch((), complete=True, cursor=json.dumps([kind.origin, at_first or self._place]))
 
     async def first_accounts(self) -> int:
-        """Return the number of accounts in the first slice. ReadError: the reading failed, or no account matches the
-        filter."""
+        """Return the number of accounts at the start of the first page. Raises ReadError if the reading failed or no
+        account matches the filter."""
         with _as_read_error():
             async with aclosing(self._slices(self._source.accounts, IDENTITY)) as slices:
                 async for part in slices:
@@ -240,8 +242,8 @@ class _Reading:
         raise ReadError(NO_ACCOUNT)
 
     async def _kind_and_place(self) -> tuple[Kind, int]:
-        """Return the kind of the directory and the present value of its change counter, which is 0 if the directory
-        does not count changes."""
+        """Return the kind of the directory and the current value of its change counter. The value is 0 if the
+        directory does not count changes."""
         root = await self._connection.values("", ROOT, timeout_s=PAGE_S)
         values = root.values if root is not None else {}
         kind = kind_of(values)
@@ -254,8 +256,8 @@ class _Reading:
                     await self._interpreted_fairly(_plain(found))
 
     async def _unchanged(self, pattern: str, kind: Kind, first: int) -> Batches:
-        """Yield the unchanged entries, and note the groups. Changed entries are omitted, because they are read
-        later."""
+        """Yield the unchanged entries. Changed entries are left out, because their contents are read later. Also
+        remember the groups."""
         async with aclosing(self._slices(pattern, IDENTITY)) as slices:
             async for part in slices:
                 entries = [await self._if_unchanged(_plain(found), kind, first) for found in part]
@@ -285,21 +287,22 @@ class _Reading:
                 yield Batch(entries)
 
     async def _slices(self, pattern: str, attributes: Sequence[str]) -> AsyncGenerator[Sequence[RawEntry], None]:
-        """Yield the raw entries that match a filter, a few at a time, so that logins do not wait."""
+        """Yield the raw entries that match a filter. Only a few entries are yielded at a time, so that logins can
+        run in between."""
         pages = self._connection.pages(self._source.base, pattern, attributes, PAGE, timeout_s=PAGE_S)
         entries = 0
         async with aclosing(pages):
             async for page in pages:
                 entries += len(page)
                 if entries > MOST_ENTRIES:
-                    raise ReadError(f"the directory has more than {MOST_ENTRIES} entries below the base, or no end")
+                    raise ReadError(f"the directory has more than {MOST_ENTRIES} entries below the base")
                 for at in range(0, len(page), _SLICE):
                     await trio.lowlevel.checkpoint()
                     yield page[at : at + _SLICE]
 
     async def _interpreted_fairly(self, raw: Raw, then: Callable[[Person], Person] = _same) -> Understood:
-        """Interpret an entry; if it is large, do so in a thread. then: a function that is applied to the result if it
-        is a person."""
+        """Interpret an entry, in a thread if the entry is large. then: a function that is applied to a resulting
+        person."""
         several = raw.attributes.values()
         if (
             sum(map(len, several)) > MANY_VALUES
@@ -321,7 +324,8 @@ class _Reading:
         return then(entry) if isinstance(entry, Person) else entry
 
     def _with_own_groups(self, person: Person) -> Person:
-        """Return a person with the primary group, and without the memberships in groups whose own entries are read."""
+        """Return a person with the primary group. Memberships in groups of this reading are left out, because the
+        entries of these groups give them."""
         own = tuple(dn for dn in person.member_of if not self._has_been_read(dn))
         return with_primary_group(replace(person, member_of=own), self._groups)
 
@@ -338,7 +342,8 @@ class _Reading:
         return known
 
     def _noted_place(self, raw: Raw, kind: Kind) -> int:
-        """Return the place of an entry's last change. Also note the highest place of all entries."""
+        """Return the place (`search.Kind`) of an entry's last change. Also remember the highest place of all entries
+        as the next cursor."""
         place = kind.place_of(next(iter(raw.attributes.get(kind.stamp.lower(), ())), b""))
         self._place = max(self._place, place)
         return place
@@ -377,7 +382,7 @@ def _identity_of(raw: Raw) -> str:
 
 
 def _place_in(cursor: str, kind: Kind) -> int | None:
-    """Return the place in a cursor, or None if the cursor belongs to another directory."""
+    """Return the place in a cursor. Return None if the cursor is not valid or belongs to another directory."""
     try:
         origin, place = json.loads(cursor)
     except (ValueError, TypeError):

@@ -25,15 +25,15 @@ _ITEM: Final = re.compile(
 
 
 def checked(text: str) -> str:
-    """Return a filter in parentheses. Text without parentheses is also accepted, as most programs do. Invalid: the text
-    is not a filter, or is a filter that is too long or nested too deep for servers."""
+    """Return a valid filter in parentheses. The parentheses may be missing in `text`. Raises Invalid if the text is
+    not a filter, or if the filter is too long or nested too deep for servers."""
     pattern = text.strip()
     if not pattern.startswith("("):
         pattern = f"({pattern})"
     if len(pattern) > LONGEST:
         raise Invalid(f"not an LDAP filter: longer than {LONGEST} characters")
     if _end(pattern, 0, 0) != len(pattern):
-        raise Invalid("not an LDAP filter: there is more behind its end")
+        raise Invalid("not an LDAP filter: text after the last parenthesis")
     return pattern
 
 
@@ -53,11 +53,12 @@ def escaped(value: str) -> str:
 
 
 def _end(text: str, at: int, depth: int) -> int:
-    """Return the end of the filter that begins at `at`."""
+    """Return the position after the filter that begins at `at`. depth: the number of filters around it. Raises
+    Invalid."""
     if depth > DEEPEST:
-        raise Invalid(f"not an LDAP filter: deeper than {DEEPEST}")
+        raise Invalid(f"not an LDAP filter: nested deeper than {DEEPEST} levels")
     if text[at : at + 1] != "(":
-        raise Invalid(f"not an LDAP filter: no parenthesis at character {at + 1}")
+        raise Invalid(f"not an LDAP filter: expected ( at character {at + 1}")
     kind = text[at + 1 : at + 2]
     if kind == "!":
         at = _end(text, at + 2, depth + 1)
@@ -68,10 +69,10 @@ def _end(text: str, at: int, depth: int) -> int:
     else:
         item = _ITEM.match(text, at + 1)
         if item is None:
-            raise Invalid(f"not an LDAP filter: at character {at + 2}")
+            raise Invalid(f"not an LDAP filter: invalid condition at character {at + 2}")
         at = item.end()
     if text[at : at + 1] != ")":
-        raise Invalid(f"not an LDAP filter: no end at character {at + 1}")
+        raise Invalid(f"not an LDAP filter: expected ) at character {at + 1}")
     return at + 1
 
 
@@ -105,16 +106,17 @@ CONTENT: Final = (
 _ACTIVE_DIRECTORY: Final = b"1.2.840.113556.1.4.800"  # MS-ADTS section 3.1.1.3.4.3.1
 ROOT: Final = ("supportedCapabilities", "highestCommittedUSN", "dsServiceName", "vendorName")
 OVERLAP_S: Final = 300
-"""Time before the last change that is read again, in seconds. Replication may bring changes with earlier times."""
+"""A reading starts this number of seconds before the last change, because replication may bring changes with earlier
+times."""
 
 
 @dataclass(frozen=True, slots=True)
 class Kind:
-    """How the changes of a directory are found. A place in these changes is the value of a counter, or a
-    time in seconds.
+    """The method by which the changes of a directory are found. A place is a position in these changes: the value of
+    a counter, or a time in seconds.
 
-    origin: identifies the counter; a cursor with another origin is not used. stamp: the attribute that changes with
-    each entry. counts: whether the stamp is a counter; otherwise it is a time.
+    origin: identifies the counter. A cursor with another origin is not used. stamp: the attribute that gets a new
+    value with each change of an entry. counts: whether the stamp is a counter. If not, the stamp is a time.
     """
 
     origin: str
@@ -122,7 +124,7 @@ class Kind:
     counts: bool
 
     def first(self, since: int) -> int:
-        """Return the place at which the next reading starts after a reading that ended at the place `since`."""
+        """Return the place at which a reading starts if the last reading ended at the place `since`."""
         return since + 1 if self.counts else max(since - OVERLAP_S, 1)
 
     def written(self, place: int) -> str:
@@ -130,7 +132,7 @@ class Kind:
         return str(place) if self.counts else datetime.fromtimestamp(place, UTC).strftime("%Y%m%d%H%M%SZ")
 
     def place_of(self, stamp: bytes) -> int:
-        """Return the place that a value of the stamp stands for, or 0 if the value is not valid."""
+        """Return the place that a value of the stamp means, or 0 if the value is not valid."""
         text = stamp.decode(errors="replace")
         try:
             if self.counts:

@@ -33,8 +33,8 @@ _MAX_ANSWER: Final = 4096
 
 
 def split_url(url: str) -> tuple[str, str, int]:
-    """Return the scheme, the host without brackets, and the port of an LDAP URL. ValueError: the text is not an LDAP
-    URL."""
+    """Return the scheme, the host without brackets, and the port of an LDAP URL. Raises ValueError if the text is
+    not an LDAP URL."""
     parts = urlsplit(url)  # urlsplit removes some control characters, so `url` is checked below
     if (
         not url.isprintable()
@@ -52,7 +52,7 @@ def split_url(url: str) -> tuple[str, str, int]:
 
 
 def in_clear(url: str) -> bool:
-    """Return whether a connection to an LDAP URL crosses a network unencrypted."""
+    """Return whether a connection to an LDAP URL would cross a network without encryption."""
     scheme, host, _ = split_url(url)
     return scheme == "ldap" and not is_loopback(host)
 
@@ -64,8 +64,8 @@ class Unreachable(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Server:
-    """One directory server. start_tls: whether to encrypt an `ldap://` connection before the first request. trusted:
-    the name of the setting with the trusted certificates."""
+    """One directory server. start_tls: whether to encrypt an `ldap://` connection with StartTLS before the first
+    request. trusted: the name of the setting that holds the trusted certificates, for error messages."""
 
     url: str
     start_tls: bool
@@ -75,8 +75,8 @@ class Server:
         return self.url
 
     async def connect(self, trust: ssl.SSLContext, egress: Egress, report: Report) -> trio.abc.Stream:
-        """Connect to one of the server's allowed addresses. The server's certificate must be valid for the host of the
-        URL. Raises Unreachable."""
+        """Return an encrypted connection to one of the server's allowed addresses. The server's certificate must be
+        valid for the host of the URL. Raises Unreachable."""
         scheme, host, port = split_url(self.url)
         stream = await _connected(host, port, egress, report)
         if scheme == "ldap" and not self.start_tls:
@@ -95,12 +95,12 @@ class Server:
             if isinstance(error, (trio.BrokenResourceError, OSError)):
                 raise Unreachable(f"{self}: {_why(error)}") from None
             raise
-        report(f"{self}: encrypted, and the certificate is right for {host}")
+        report(f"{self}: encrypted, and the certificate is valid for {host}")
         return tls
 
     async def _before_tls(self, egress: Egress) -> trio.SocketStream:
-        """Return a new stream that is ready for TLS. Unreachable: there is no connection. trio.BrokenResourceError: the
-        server refuses StartTLS."""
+        """Return a new stream that is ready for TLS. Raises Unreachable if no connection is possible. Raises
+        trio.BrokenResourceError if the server refuses StartTLS."""
         scheme, host, port = split_url(self.url)
         stream = await _connected(host, port, egress, lambda _: None)
         if scheme == "ldap":
@@ -127,13 +127,13 @@ async def _connected(host: str, port: int, egress: Egress, report: Report) -> tr
                 continue
             report(f"connected to {address} port {port}")
             return stream
-        why = "no connection in time; check the address, and firewalls on the way"
+        why = "the connection timed out; check the address, and firewalls on the way"
         report(f"{address} port {port}: {why}")
     raise Unreachable(f"{host} port {port}: {why}")
 
 
 async def _start_tls(stream: trio.SocketStream) -> None:
-    """Request StartTLS. Octets after the answer are refused, because an attacker may have inserted them."""
+    """Request StartTLS. Octets after the answer cause an error, because an attacker may have inserted them."""
     await stream.send_all(_START_TLS)
     answer = bytearray()
     while (size := message_size(answer)) is None or len(answer) < size:
@@ -151,12 +151,13 @@ class _NoTls(trio.BrokenResourceError):
 
 
 def _why(error: BaseException) -> str:
-    """Return the reason why a stream could not be encrypted."""
     if isinstance(error, _NoTls):
-        return "it refuses StartTLS; use ldaps://, or switch TLS on there"
+        return "the server refuses StartTLS; use ldaps://, or enable TLS on the server"
     cause: BaseException | None = error
     while cause is not None and not isinstance(cause, ssl.SSLError):
         cause = cause.__cause__
     return (
-        "no TLS connection; check that the port is the one for TLS" if cause is not None else "it closed the connection"
+        "no TLS connection; check that the port is a TLS port"
+        if cause is not None
+        else "the server closed the connection"
     )
