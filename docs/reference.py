@@ -99,7 +99,8 @@ def _command(group: click.Group, context: click.Context) -> Iterator[str]:
             continue
         yield f"```text\n{' '.join([inner.command_path, *command.collect_usage_pieces(inner)])}\n```"
         records = (each.get_help_record(inner) for each in command.get_params(inner))
-        yield _table(("option", "meaning"), ((_code(record[0]), record[1]) for record in records if record and record[1]))
+        described = ((_code(record[0]), record[1]) for record in records if record and record[1])
+        yield _table(("option", "meaning"), described)
 
 
 def _help(command: click.Command) -> str:
