@@ -37,6 +37,7 @@ from sallyport.metrics import render
 from sallyport.nodes import commands as node_commands
 from sallyport.store import commands as store_commands
 from sallyport.tenancy import commands as token_commands
+from sallyport.tenancy.signin import commands as administrator_commands
 from sallyport.web.operation import MOST_ENTRIES, Operation, Operations
 from sallyport.web.scope import Caller, Role, Whole
 
@@ -149,6 +150,9 @@ def commands(app: App) -> Commands:
     return Commands(
         [
             token_commands.commands(app.tenancy, now_us),
+            administrator_commands.commands(
+                app.administrators, app.console_sessions, app.tenancy, app.administrator_uri
+            ),
             cert_commands.commands(
                 app.certificate_files,
                 app.issued,

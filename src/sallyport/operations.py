@@ -2,11 +2,18 @@
 
 They call the same services as the commands of the control socket (`commands`)."""
 
+from collections.abc import Sequence
+
+import trio
 from starlette.routing import BaseRoute
 
 from sallyport.app import App
 from sallyport.audit import operations as audit_api
 from sallyport.base.clock import now_us
+from sallyport.base.command import Commands
+from sallyport.console.pages import ALL
+from sallyport.console.site import Site
+from sallyport.console.visit import Services
 from sallyport.did import public as did_pages
 from sallyport.did.credentials import operations as credentials_api
 from sallyport.did.dids import operations as dids_api
@@ -68,6 +75,14 @@ def operations(app: App, gate: Gate) -> list[Operations]:
     ]
 
 
-def pages(app: App, gate: Gate) -> list[BaseRoute]:
-    """Return the pages that need no token: the page of an enrolment link, and the resolution of DIDs."""
-    return [*enrolments_page.routes(app.seeds), *did_pages.routes(app.did, gate)]
+def pages(app: App, gate: Gate, site: Site) -> list[BaseRoute]:
+    """Return the pages: those of the console, and those that need no token, which are the page of an enrolment link and
+    the resolution of DIDs."""
+    return [*site.routes(), *enrolments_page.routes(app.seeds), *did_pages.routes(app.did, gate)]
+
+
+def console(app: App, gate: Gate, declared: Sequence[Operations], commands: Commands, stopping: trio.Event) -> Site:
+    """Return the console, which runs these operations and commands. stopping: is set when the service begins to
+    stop."""
+    services = Services(declared, commands, gate, app.domains, app.tenancy, app.console_sessions, stopping)
+    return Site(ALL, services, app.settings.public_url)

@@ -22,7 +22,7 @@ from sallyport.base.config import Settings
 from sallyport.base.notify import Notifier, ToParent
 from sallyport.base.setting_values import Address
 from sallyport.build import build
-from sallyport.commands import Requests
+from sallyport.commands import Requests, commands
 from sallyport.garbage import collect_garbage
 from sallyport.listen import radsec, udp
 from sallyport.listen.control import serve_control, serve_socket
@@ -33,7 +33,7 @@ from sallyport.listen.waiting import Waiting
 from sallyport.metrics import render
 from sallyport.metrics.workers import merged
 from sallyport.nodes.periodic import while_leading
-from sallyport.operations import operations, pages
+from sallyport.operations import console, operations, pages
 from sallyport.sockets import Bound, Sockets, bind
 from sallyport.web.app import create_app, create_metrics_app
 from sallyport.web.operation import Operations
@@ -340,7 +340,7 @@ async def _serve_http(
         observe=observe,
         not_ready=not_ready,
         metrics=None if settings.metrics_bind else metrics,
-        pages=pages(app, gate),
+        pages=pages(app, gate, console(app, gate, declared, commands(app), stop)),
     )
     sites = [Listener(main, settings.http_bind, app.tls, settings.trusted_proxies)]
     if settings.metrics_bind is not None:

@@ -26,10 +26,11 @@ OTHER_ROWS = {
         "accounting_records", "answers", "challenges", "device_posture", "events", "lockouts", "sessions",
     },
     "deleted as soon as it is done": {"device_restarts", "revocations"},
+    "at most 50 for each token and administrator": {"console_sessions"},
     "kept totals": {"audit_totals", "counters", "tenant_rows"},
     "of the installation": {
-        "certificate_files", "config_version", "issued_certificates", "limits", "organizations", "outlet_places",
-        "tenants",
+        "administrators", "certificate_files", "config_version", "issued_certificates", "limits", "organizations",
+        "outlet_places", "tenants",
     },
 }  # fmt: skip
 

@@ -76,6 +76,7 @@ def test_a_database_from_before_the_release_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "s.db"
     opened(path).close()
     with closing(sqlite3.connect(path)) as connection:
+        connection.execute("delete from _sqlite_migrations where name <> 'm0001_baseline'")
         connection.execute("update _sqlite_migrations set name = 'm0001_inventory'")
         connection.commit()
     with pytest.raises(SchemaError, match=r"before the first release.*another data directory"):

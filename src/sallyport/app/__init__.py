@@ -17,6 +17,7 @@ from sallyport.app.logins import Logins
 from sallyport.audit.service import Audit
 from sallyport.audit.service import Retention as AuditRetention
 from sallyport.base import log as logs
+from sallyport.base.agentwire.state import Quality, Rules
 from sallyport.base.clock import SECOND, Clock, now_us
 from sallyport.base.config import Settings
 from sallyport.base.errors import ConfigError, SecretError
@@ -44,7 +45,7 @@ from sallyport.endpoints.instances.service import Instances
 from sallyport.endpoints.page import PATH as ENROLMENT_PATH
 from sallyport.endpoints.service import EndpointUsers
 from sallyport.endpoints.targets import AccessTargets
-from sallyport.endpoints.totp import STEP_S, OneTimeSeeds
+from sallyport.endpoints.totp import STEP_S, OneTimeSeeds, matching_step, otpauth
 from sallyport.endpoints.users.service import Users
 from sallyport.events.outlets.log import LoginLog
 from sallyport.events.outlets.service import Outlets
@@ -88,6 +89,7 @@ from sallyport.nodes.periodic import store_of_leader
 from sallyport.nodes.service import Cluster
 from sallyport.nodes.watch import Watch
 from sallyport.outgoing.http import HttpFactory
+from sallyport.passwords.engine import failures as password_failures
 from sallyport.passwords.repo import forget_instance
 from sallyport.passwords.service import PasswordPolicies
 from sallyport.policy.rules.service import LoginRules
@@ -106,9 +108,15 @@ from sallyport.tenancy.keys import repo as keys_repo
 from sallyport.tenancy.keys.key import Agent, KeyRecord
 from sallyport.tenancy.keys.service import Keys
 from sallyport.tenancy.service import Tenancy
+from sallyport.tenancy.signin import repo as sign_in_repo
+from sallyport.tenancy.signin.administrators import Administrators
+from sallyport.tenancy.signin.sessions import Sessions as ConsoleSessions
 from sallyport.web.server import Tls
 
 WRONG_WALLET_KEYS = 10  # limit of the wrong keys, and of the wrong presentations, of one token in a short time
+
+FAILED_SIGN_INS = 10  # limit of the failed sign-ins of one address or administrator in a short time
+ADMINISTRATORS_PASSWORD = Rules(quality=Quality(minlen=12, minclass=2, maxsequence=4, usercheck=True))
 
 
 @dataclass(frozen=True, slots=True)
@@ -165,6 +173,7 @@ class App:
         self.notices = node_parts.notices_of(self)
         self.configuration = Configuration(store)
         self.tenancy = Tenancy(store, clock)
+        self._wire_sign_in()
         self.domains = Domains(
             self.configuration,
             DomainMetrics(registry),
@@ -243,6 +252,28 @@ class App:
         self.configuration.on_foreign_change(self._forget)
         for forget in (self.devices.sightings.forget_all, self.logins.second.forget, self.revocations.forget):
             self.configuration.on_replaced(forget)
+
+    def _wire_sign_in(self) -> None:
+        """Connect the local administrators and the sessions of the console."""
+        settings, minute = self.settings, 60 * SECOND
+        self.administrators = Administrators(
+            self.store,
+            self.vault,
+            lambda password, name: [
+                each.message for each in password_failures(ADMINISTRATORS_PASSWORD, password, name)
+            ],
+            self.clock,
+        )
+        self.console_sessions = ConsoleSessions(
+            self.store,
+            self.vault,
+            self.tenancy,
+            node_parts.guesses_of(self, "sign_in", burst=FAILED_SIGN_INS),
+            matching_step,
+            self.clock,
+            idle_us=settings.console_idle_minutes * minute,
+            longest_us=settings.console_hours * 60 * minute,
+        )
 
     def _wire_endpoints(self, vault: Vault) -> None:
         self.did = DidArea(
@@ -364,6 +395,8 @@ class App:
         valid again."""
         now = self.clock()
         sessions.void(tx)
+        sign_in_repo.void(tx)
+        sign_in_repo.void_codes(tx, now // (STEP_S * SECOND) + 1)
         self.did.requests.void(tx)
         endpoints_repo.void_codes(tx, now // (STEP_S * SECOND) + 1)  # a code of the next time step is accepted too
         if revoke_tokens:
@@ -399,6 +432,10 @@ class App:
         """The authentication of tokens and keys."""
         return Authentication(self.tenancy, self.keys)
 
+    def administrator_uri(self, seed: str, name: str) -> str:
+        """Return the URI of an administrator's seed for authenticator apps."""
+        return otpauth(seed, issuer="Sallyport", account=name)
+
     def enrolment_link(self, secret: str) -> str:
         """Return the complete URL of an enrolment link."""
         return self.settings.link_base(self.http_address) + ENROLMENT_PATH + secret
@@ -413,6 +450,7 @@ class App:
         self.did.dids.check_key(tx)
         self.directory.directories.check_key(tx)
         self.agents.check_key(tx)
+        self.administrators.check_key(tx)
         check_key(tx, self.vault)
 
     def apply(self, settings: Settings) -> None:

@@ -41,7 +41,7 @@ class AuditEntry(Model):
 
     auditId: int = Field(description="Id of the entry; later entries have higher ids.")
     time: str = Field(description="Time of the change, ISO 8601 in UTC.")
-    actorKind: str = Field(description="Kind of the actor: token, agent, command line or service.")
+    actorKind: str = Field(description="Kind of the actor: token, administrator, agent, command line or service.")
     actor: str = Field(description="Name of the actor.")
     tokenId: int | None = Field(description="Id of the actor's token; null for another kind of actor.")
     action: str = Field(description="Action, such as `domain.add`.")

@@ -10,8 +10,9 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Actor:
-    """The actor of a change. kind: `token`, `command line`, `agent`, or `service` if no request makes the change.
-    name: the name of the token or the user. tenant_id: the tenant of the token or the agent."""
+    """The actor of a change. kind: `token`, `administrator`, `command line`, `agent`, or `service` if no request makes
+    the change. name: the name of the token, the administrator or the user. tenant_id: the tenant of the actor; None if
+    it has none."""
 
     kind: str
     name: str = ""

@@ -105,6 +105,12 @@ class Settings(BaseModel):
         description="separate address of metrics and health, such as `127.0.0.1:9090`",
         json_schema_extra=unset("the API's address"),
     )
+    console_idle_minutes: int = Field(
+        30, ge=1, le=1440, description="minutes (1 to 1440) without a request after which a session of the console ends"
+    )
+    console_hours: int = Field(
+        12, ge=1, le=168, description="hours (1 to 168) after which a session of the console ends in any case"
+    )
     trusted_proxies: Networks = Field(
         (),
         description="networks of HTTP proxies, separated by commas, whose `X-Forwarded-For` gives the client's address",

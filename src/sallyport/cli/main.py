@@ -67,6 +67,7 @@ SECTIONS: Sections = {
         "serve": ("sallyport.cli.serve:serve", "Run the service."),
         "server": ("sallyport.deploy.cli:server", "Install and uninstall the system service."),
         "doctor": ("sallyport.cli.doctor:doctor", "Find faults and weaknesses of this installation."),
+        "admin": ("sallyport.cli.admin:admin", "Local administrators of the console, and sessions."),
         "token": ("sallyport.tenancy.cli:token", "Access tokens of the API."),
         "node": ("sallyport.nodes.cli:node", "Nodes: the services that use the same database."),
         "db": ("sallyport.store.cli:db", "The database: schema, backup, restore."),

@@ -58,6 +58,8 @@ SEALED_COLUMNS: Final = (
     Sealed("did_keys", "sealed", ("id",), "did_keys/{}/sealed"),
     Sealed("certificate_files", "content", ("name",), "certificate_files/{}"),
     Sealed("credentials", "password", ("id",), "credentials/{}/password"),
+    Sealed("administrators", "password", ("id",), "administrators/{}/password"),
+    Sealed("administrators", "seed", ("id",), "administrators/{}/seed"),
 )
 
 

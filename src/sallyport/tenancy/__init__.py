@@ -8,4 +8,5 @@ returns, and `forget` empties the cache after another process has changed the st
     authentication  the cache, the rate limit for wrong keys, and the look-up of tokens and keys for the package web
     service         Tenancy: tenants and tokens
     keys            API keys of agents
+    signin          local administrators, and the sessions of people in the console
 """

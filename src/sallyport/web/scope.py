@@ -45,6 +45,8 @@ class Role(StrEnum):
     DIRECTORY = "directory"
     ENROLMENT = "enrolment"
     WALLET = "wallet"
+    INSTALLATION = "installation"
+    """The role of an administrator of the whole installation, in the console. No token has it."""
 
 
 ADMINS = frozenset({Role.ADMIN})
@@ -61,6 +63,8 @@ ENROLMENTS = frozenset({Role.ENROLMENT})
 """The role of an enrolment key, with which an agent can only register its own key."""
 WALLETS = frozenset({Role.WALLET})
 """The role of a wallet's holder."""
+INSTALLATIONS = frozenset({Role.INSTALLATION})
+"""The role of pages about what belongs to no tenant."""
 MOST_RUNNING = 128
 """Maximum number of concurrent requests of one tenant's admins, operators and auditors. A listener has 512
 connections."""
@@ -87,11 +91,16 @@ class Caller:
     instance_id: int | None = None
     """The only instance that an endpoint agent may act on; None for other callers."""
     is_installation: bool = False
-    """Whether the caller is a user of the command line on the service's host, who may act as admin of any tenant."""
+    """Whether the caller may act as admin of any tenant: a user of the command line on the service's host, or an
+    installation administrator in the console."""
+    is_administrator: bool = False
+    """Whether the caller is a local administrator, who has signed in to the console without a token."""
 
     @property
     def actor(self) -> Actor:
         """The caller as actor in the audit trail."""
+        if self.is_administrator:
+            return Actor("administrator", self.name, tenant_id=self.tenant_id or None)
         if self.is_installation:
             return Actor("command line", self.name)
         return Actor("agent" if self.role in _KEYS else "token", self.name, self.token_id, self.tenant_id)

@@ -11,7 +11,7 @@ import psycopg
 
 from sallyport.store.postgres import announcements, limits
 from sallyport.store.postgres.connection import Connection
-from sallyport.store.schema import SEARCHED, statements
+from sallyport.store.schema import SEARCHED, SIGN_IN, statements, statements_of
 
 LAST_CASED: Final = 0x1FFFF
 """No letter after this code point has another case."""
@@ -87,7 +87,7 @@ class PostgresDialect:
 
 
 def create(connection: Connection) -> None:
-    """Create all tables, functions and triggers in an empty database."""
+    """Create the tables, functions and triggers of the baseline in an empty database."""
     connection.execute(
         "create table schema_steps (name text primary key, beside text not null, applied_at timestamptz not null)"
     )
@@ -108,6 +108,12 @@ def create(connection: Connection) -> None:
             connection.execute(
                 f"create index {table}_search_texts on {table}_search using gin (texts gin_trgm_ops)".encode()
             )
+
+
+def create_sign_in(connection: Connection) -> None:
+    """Create the tables of the console: local administrators and sessions."""
+    for statement in statements_of(SIGN_IN, PostgresDialect()):
+        connection.execute(statement.encode())
 
 
 def _has_trigrams(connection: Connection) -> bool:

@@ -3,7 +3,7 @@
 The parts of a statement that differ between the engines are written as placeholders, such as `{id}`; `dialect` has the
 SQL of each engine for them.
 
-tables    `FILES`, one for each area
+tables    `FILES`, one for each area; a later step has a file of its own
 limits    triggers that count the rows of tenants; those of PostgreSQL are in `store.postgres.limits`
 TRIGGERS  the others
 SEARCHED  the tables with a search index
@@ -17,7 +17,9 @@ from typing import Final
 from sallyport.store.schema.dialect import Dialect
 
 FILES: Final = ("tenancy", "inventory", "endpoints", "agents", "directory", "did", "login")
-"""The order matters, because a table must come after the tables to which it refers."""
+"""The files of the baseline. The order matters, because a table must come after the tables to which it refers."""
+SIGN_IN: Final = "signin"
+"""The file of the step after the baseline."""
 SEARCHED: Final = (
     "devices", "directory_groups", "directory_users", "dids", "endpoint_groups", "endpoint_instances", "endpoint_users",
     "wallets",
@@ -33,13 +35,19 @@ _TEXT: Final = re.compile(r"(?<=[a-z_] )text(?= not null| primary key|,|\)|$)", 
 
 
 def statements(dialect: Dialect) -> Iterator[str]:
-    """Yield the statements that create all tables, indexes and triggers, in an engine's dialect."""
+    """Yield the statements that create the tables, indexes and triggers of the baseline, in an engine's dialect."""
     for name in FILES:
-        text = _TEXT.sub(dialect.text, files(__package__).joinpath(f"{name}.sql").read_text())
-        for mark, written in (("id", dialect.id), ("rowid", dialect.rowid), ("clustered", dialect.clustered)):
-            text = text.replace(f"{{{mark}}}", written)
-        yield from (statement for statement in text.split(";\n") if statement.strip())
+        yield from statements_of(name, dialect)
     yield from _triggers(dialect)
+
+
+def statements_of(name: str, dialect: Dialect) -> Iterator[str]:
+    """Yield the statements of one file of this package, in an engine's dialect. name: the file's name without
+    `.sql`."""
+    text = _TEXT.sub(dialect.text, files(__package__).joinpath(f"{name}.sql").read_text())
+    for mark, written in (("id", dialect.id), ("rowid", dialect.rowid), ("clustered", dialect.clustered)):
+        text = text.replace(f"{{{mark}}}", written)
+    yield from (statement for statement in text.split(";\n") if statement.strip())
 
 
 def _triggers(dialect: Dialect) -> Iterator[str]:

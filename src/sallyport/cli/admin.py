@@ -1,0 +1,121 @@
+"""`sallyport admin`: local administrators of the console, and the sessions of signed-in people."""
+
+import sys
+
+import click
+
+from sallyport.base.command import CommandLine, Form
+from sallyport.base.errors import Invalid
+from sallyport.base.options import Group
+from sallyport.base.wire import Row
+
+COLUMNS = ("id", "name", "role", "org", "tenant", "created")
+SESSION_COLUMNS = ("id", "kind", "name", "role", "org", "tenant", "from", "began", "seen", "ends")
+NUMBER = click.IntRange(min=1)
+
+_password = click.option(
+    "--password", metavar="-", help="- reads the first line of standard input; default: prompt for the password."
+)
+_json = click.option("--json", "form", flag_value="json", help="Print JSON.")
+
+
+@click.group(cls=Group)
+def admin() -> None:
+    """Local administrators of the console, and sessions."""
+
+
+@admin.command()
+@click.argument("name")
+@click.option("--org", type=NUMBER, help="orgId of the tenant; default: the whole installation.")
+@click.option("--tenant", type=NUMBER, help="tenantId of the tenant; default: the whole installation.")
+@click.option(
+    "--role",
+    type=click.Choice(["admin", "operator", "auditor"]),
+    help="Role in the tenant, as of a token; default: admin. Without a tenant, the administrator has every role.",
+)
+@_password
+@click.pass_obj
+def add(
+    line: CommandLine, *, name: str, org: int | None, tenant: int | None, role: str | None, password: str | None
+) -> None:
+    """Add an administrator, and show the QR code of the one-time codes."""
+    if (org is None) != (tenant is None):
+        raise click.UsageError("--org and --tenant go together")
+    if role is not None and org is None:
+        raise click.UsageError("--role needs --org and --tenant")
+    secret = _read(line, password)
+    made = line.row("admin.add", name=name, password=secret, org=org, tenant=tenant, role=role or "admin")
+    _show(line, made)
+
+
+@admin.command("list")
+@_json
+@click.pass_obj
+def list_(line: CommandLine, *, form: Form | None) -> None:
+    """List the administrators."""
+    line.print_rows(line.rows("admin.list"), COLUMNS, form)
+
+
+@admin.command()
+@click.argument("name")
+@click.pass_obj
+def remove(line: CommandLine, *, name: str) -> None:
+    """Remove an administrator and end its sessions."""
+    removed = line.row("admin.remove", name=name)
+    line.note(f"administrator {removed['name']} is removed")
+
+
+@admin.command("password")
+@click.argument("name")
+@_password
+@click.pass_obj
+def password_(line: CommandLine, *, name: str, password: str | None) -> None:
+    """Set the password of an administrator and end its sessions."""
+    line.row("admin.password", name=name, password=_read(line, password))
+    line.note(f"the password of {name} is set; its sessions have ended")
+
+
+@admin.command()
+@click.argument("name")
+@click.pass_obj
+def totp(line: CommandLine, *, name: str) -> None:
+    """Make a new seed of one-time codes and show its QR code."""
+    _show(line, line.row("admin.totp", name=name))
+
+
+@admin.command()
+@_json
+@click.pass_obj
+def sessions(line: CommandLine, *, form: Form | None) -> None:
+    """List the sessions of the console."""
+    line.print_rows(line.rows("admin.sessions"), SESSION_COLUMNS, form)
+
+
+@admin.command()
+@click.argument("session", type=NUMBER)
+@click.pass_obj
+def revoke(line: CommandLine, *, session: int) -> None:
+    """End a session of the console at once."""
+    ended = line.row("admin.revoke", session=session)
+    line.note(f"session {session} of {ended['name']} has ended")
+
+
+def _show(line: CommandLine, made: Row) -> None:
+    from sallyport.endpoints.totp import qr_blocks
+
+    uri = str(made["otpauth"])
+    for text in (qr_blocks(uri), uri):
+        line.print(text)
+    line.note(f"scan the code with an authenticator app; {made['name']} signs in with the password and a code")
+
+
+def _read(line: CommandLine, password: str | None) -> str:
+    """Read a password from standard input, or prompt for it twice."""
+    if password not in (None, "-"):
+        raise click.UsageError("--password takes - only: all users of a machine see its command lines")
+    if password is None and not sys.stdin.isatty():
+        raise click.UsageError("standard input is no terminal: add --password - to read the password from it")
+    try:
+        return line.read_secret("Password").decode()
+    except UnicodeDecodeError:
+        raise Invalid("the password is not UTF-8") from None

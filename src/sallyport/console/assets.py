@@ -1,0 +1,94 @@
+"""Templates and static files, which are package data.
+
+Templates are rendered in worker threads, a few at a time, so that a long list does not delay logins. The tenants take
+turns.
+"""
+
+import hashlib
+from collections.abc import Mapping
+from functools import partial
+from importlib.resources import files
+from typing import Final
+
+import trio
+from jinja2 import Environment, PackageLoader, StrictUndefined
+from markupsafe import Markup
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import BaseRoute
+
+from sallyport.base.errors import NotFound
+from sallyport.base.fair import FairLimiter
+from sallyport.base.text import counted
+from sallyport.web import problem
+from sallyport.web.routing import TemplateRoute
+
+TYPES: Final[Mapping[str, str]] = {
+    "console.css": "text/css; charset=utf-8",
+    "console.js": "text/javascript; charset=utf-8",
+    "icon.svg": "image/svg+xml",
+}
+RENDERING: Final = 2
+"""Maximum number of templates that are rendered at the same time."""
+
+
+class Assets:
+    """The templates and static files."""
+
+    def __init__(self) -> None:
+        self._files = {name: files(__package__).joinpath("static", name).read_bytes() for name in TYPES}
+        self._environment = Environment(
+            loader=PackageLoader(__package__),
+            autoescape=True,
+            undefined=StrictUndefined,
+            trim_blocks=True,
+            lstrip_blocks=True,
+        )
+        self._environment.filters |= {"time": as_time, "counted": counted}
+        self._environment.globals |= {"static": self.url, "qr": qr}
+        self._turns: FairLimiter[int] = FairLimiter(RENDERING)
+
+    async def render(self, template: str, variables: Mapping[str, object], tenant_id: int = 0) -> bytes:
+        """Return a rendered template in UTF-8. tenant_id: the tenant that waits for it; 0 for none."""
+        async with self._turns.slot(tenant_id):
+            return await trio.to_thread.run_sync(partial(self._render, template, variables))
+
+    def _render(self, template: str, variables: Mapping[str, object]) -> bytes:
+        return self._environment.get_template(template).render(variables).encode(errors="replace")
+
+    def url(self, name: str) -> str:
+        """Return the address of a static file. It changes with the content, so browsers may keep the file."""
+        return f"/static/{name}?v={hashlib.sha256(self._files[name]).hexdigest()[:12]}"
+
+    def routes(self) -> list[BaseRoute]:
+        """Return the routes of the static files."""
+
+        async def static(request: Request) -> Response:
+            name = str(request.path_params["name"])
+            if name not in TYPES:
+                return problem.response(NotFound("no such path"), "/static/{name}")
+            headers = {
+                "cache-control": "public, max-age=31536000, immutable",
+                "x-content-type-options": "nosniff",
+                "cross-origin-resource-policy": "same-origin",
+            }
+            return Response(self._files[name], headers=headers, media_type=TYPES[name])
+
+        return [TemplateRoute("/static/{name}", static)]
+
+
+def as_time(text: object) -> Markup:
+    """Return an ISO 8601 time in UTC as an element that the script converts to the viewer's zone."""
+    value = str(text or "")
+    if not value:
+        return Markup("")
+    shown = value[:19].replace("T", " ")
+    return Markup('<time datetime="{}">{} UTC</time>').format(value, shown)
+
+
+def qr(text: str) -> Markup:
+    """Return the QR code of a text as an SVG element, black on white."""
+    import segno
+
+    image = segno.make_qr(text, error="m").svg_inline(scale=4, border=4, dark="#000", light="#fff")
+    return Markup(image)  # noqa: S704  segno makes it of squares; the text is not in it

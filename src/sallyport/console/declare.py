@@ -1,0 +1,92 @@
+"""The declaration of pages and forms. See the package for an example."""
+
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass
+from typing import TypeAlias
+
+from starlette.responses import Response
+
+from sallyport.console.visit import Visit
+from sallyport.web.scope import Role
+
+Context: TypeAlias = Mapping[str, object]
+"""The variables of a template. `title` replaces the title of the page. If `table` is a `Table`, the page can be
+exported as CSV."""
+
+
+@dataclass(frozen=True, slots=True)
+class Redirect:
+    """The answer of a form that was accepted. to: the path of the next page. notice: a sentence about the change, which
+    the next page shows."""
+
+    to: str
+    notice: str = ""
+
+
+Show: TypeAlias = Callable[[Visit], Awaitable[Context | Response]]
+Submit: TypeAlias = Callable[[Visit], Awaitable[Redirect | Context]]
+
+
+@dataclass(frozen=True, slots=True)
+class Page:
+    """A page. path: with parameters such as `/devices/{device}`. menu: the heading of the menu under which it is
+    listed; None if it is not listed. is_quiet: whether a request for it does not count as use of the session."""
+
+    path: str
+    title: str
+    roles: frozenset[Role]
+    template: str
+    show: Show
+    menu: str | None = None
+    is_quiet: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Form:
+    """A form, which is sent to the path of its page. template: shows an answer that is no redirect; None for the
+    template of the page."""
+
+    path: str
+    roles: frozenset[Role]
+    submit: Submit
+    template: str | None = None
+
+
+class Pages:
+    """The pages and forms of a module."""
+
+    def __init__(self) -> None:
+        self.pages: list[Page] = []
+        self.forms: list[Form] = []
+
+    def show(
+        self,
+        path: str,
+        title: str,
+        *,
+        roles: frozenset[Role],
+        template: str = "",
+        menu: str | None = None,
+        is_quiet: bool = False,
+    ) -> Callable[[Show], Show]:
+        """Declare a page. The function returns the variables of the template, or a complete response. It changes
+        nothing. It raises Refused if the person asks for something that does not exist or is not allowed."""
+
+        def declare(work: Show) -> Show:
+            self.pages.append(Page(path, title, roles, template, work, menu, is_quiet))
+            return work
+
+        return declare
+
+    def submit(self, path: str, *, roles: frozenset[Role], template: str | None = None) -> Callable[[Submit], Submit]:
+        """Declare a form. There must be a page with the same path. If the function raises Refused, that page is shown
+        again, with `visit.problem` and the submitted `visit.fields`.
+
+        The function returns a Redirect, or variables of a template, for something that is shown only once.
+        """
+
+        def declare(work: Submit) -> Submit:
+            self.forms.append(Form(path, roles, work, template))
+            return work
+
+        return declare

@@ -1,0 +1,8 @@
+"""The pages of the console, in the order of the menu."""
+
+from typing import Final
+
+from sallyport.console.pages import account, home
+
+ALL: Final = (home.pages, account.pages)
+"""The pages of each module."""

@@ -1,0 +1,86 @@
+"""Pages about the person: the sessions that the person may end, and the tenant in which the person acts."""
+
+from sallyport.base.clock import iso
+from sallyport.base.errors import Invalid, NotFound
+from sallyport.base.wire import Row
+from sallyport.console.declare import Context, Pages, Redirect
+from sallyport.console.table import Column, complete
+from sallyport.console.visit import Visit
+from sallyport.tenancy.signin.person import Session
+from sallyport.tenancy.signin.sessions import NOT_FOUND
+from sallyport.web.scope import INSTALLATIONS, READERS
+
+pages = Pages()
+EVERYONE = READERS | INSTALLATIONS
+END = "/account/sessions/{session}/end"
+COLUMNS = (
+    Column("id", "Session", link=lambda row: f"/account/sessions/{row['id']}/end"),
+    Column("name", "Name"),
+    Column("role", "Role"),
+    Column("from", "From", "code"),
+    Column("browser", "Browser", is_chosen=False),
+    Column("began", "Signed in", "time"),
+    Column("seen", "Last request", "time"),
+    Column("ends", "Ends", "time"),
+    Column("this", "This session", "flag"),
+)
+
+
+@pages.show("/account", "Your sessions", roles=EVERYONE, template="account.html", menu="Administration")
+async def account(visit: Visit) -> Context:
+    """List the sessions of the console that the person may end."""
+    sessions = await visit.services.sessions.visible_to(visit.person)
+    return {"table": complete(visit, COLUMNS, [_row(each, visit) for each in sessions])}
+
+
+@pages.show(END, "End a session", roles=EVERYONE, template="session_end.html")
+async def confirm(visit: Visit) -> Context:
+    """Show the session that would end."""
+    return {"session": _row(await _session(visit), visit)}
+
+
+@pages.submit(END, roles=EVERYONE)
+async def end(visit: Visit) -> Redirect:
+    """End the session."""
+    session = await _session(visit)
+    await visit.services.sessions.end(session.id, visit.person)
+    return Redirect("/account", f"The session of {session.name} from {session.source} has ended.")
+
+
+@pages.show("/tenants", "Tenants", roles=INSTALLATIONS, template="tenants.html", menu="Installation")
+async def tenants(visit: Visit) -> Context:
+    """List the tenants in which an installation administrator can act."""
+    numbers = await visit.services.tenancy.numbers()
+    return {"tenants": [(tenant, *each) for tenant, each in sorted(numbers.items(), key=lambda item: item[1])]}
+
+
+@pages.submit("/tenants", roles=INSTALLATIONS)
+async def choose(visit: Visit) -> Redirect:
+    """Choose the tenant."""
+    wanted, numbers = visit.fields.get("tenant", ""), await visit.services.tenancy.numbers()
+    chosen = {str(tenant): (tenant, *each) for tenant, each in numbers.items()}.get(wanted)
+    if chosen is None:
+        raise Invalid("no such tenant")
+    await visit.services.sessions.choose_tenant(visit.person, chosen[0])
+    return Redirect("/", f"You now act in tenant {chosen[2]} of organization {chosen[1]}.")
+
+
+async def _session(visit: Visit) -> Session:
+    for each in await visit.services.sessions.visible_to(visit.person):
+        if str(each.id) == visit.at["session"]:
+            return each
+    raise NotFound(NOT_FOUND)
+
+
+def _row(each: Session, visit: Visit) -> Row:
+    return {
+        "id": each.id,
+        "name": each.name,
+        "role": each.role,
+        "from": each.source,
+        "browser": each.agent,
+        "began": iso(each.created_at),
+        "seen": iso(each.seen_at),
+        "ends": iso(each.ends_at),
+        "this": each.id == visit.person.session.id,
+    }

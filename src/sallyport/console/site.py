@@ -1,0 +1,215 @@
+"""The routes of the console: the checks before each page, its rendering, and the pages of errors."""
+
+import json
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Final, TypeAlias
+
+from starlette.datastructures import QueryParams
+from starlette.requests import Request
+from starlette.responses import RedirectResponse, Response
+from starlette.routing import BaseRoute
+
+from sallyport.base.errors import Forbidden, Refused
+from sallyport.console import sign_in
+from sallyport.console.assets import Assets
+from sallyport.console.declare import Context, Form, Page, Pages, Redirect
+from sallyport.console.guard import HEADERS, NOTICE, SESSION, Guard, form_token, source
+from sallyport.console.sign_in import SignIn
+from sallyport.console.table import Table
+from sallyport.console.visit import Problem, Services, Visit, address
+from sallyport.tenancy.signin.person import Person
+from sallyport.web import problem
+from sallyport.web.content import headers_of
+from sallyport.web.peer import PEER
+from sallyport.web.routing import TemplateRoute
+from sallyport.web.scope import Role
+
+MENU: Final = (
+    "", "Logins", "Network", "Sign-in policy", "People", "Endpoints", "Credentials", "Administration", "Installation",
+)  # fmt: skip
+"""The headings of the menu, in their order. The pages under the first have no heading."""
+TENANTS: Final = "/tenants"
+"""The page on which an installation administrator chooses a tenant."""
+QUIET: Final = "x-refresh"
+"""The header of a request that the script has sent without the person."""
+_Handler: TypeAlias = Callable[[Request], Awaitable[Response]]
+
+
+@dataclass(frozen=True, slots=True)
+class _Place:
+    """A page with its form, if it has one."""
+
+    page: Page
+    form: Form | None = None
+
+
+class Site:
+    """The console. areas: the pages of each module, in the order of the menu.
+
+    Raises ValueError if two pages have the same path, or if a form has no page.
+    """
+
+    def __init__(self, areas: Sequence[Pages], services: Services, public_url: str) -> None:
+        self._services = services
+        self._guard = Guard(public_url)
+        self._assets = Assets()
+        self._places: dict[str, _Place] = {}
+        for page in (page for area in areas for page in area.pages):
+            if page.path in self._places:
+                raise ValueError(f"two pages have the path {page.path}")
+            if page.menu is not None and page.menu not in MENU:
+                raise ValueError(f"the menu has no heading {page.menu}")
+            self._places[page.path] = _Place(page)
+        for form in (form for area in areas for form in area.forms):
+            if form.path not in self._places or self._places[form.path].form is not None:
+                raise ValueError(f"no page of its own for the form {form.path}")
+            self._places[form.path] = replace(self._places[form.path], form=form)
+
+    def routes(self) -> list[BaseRoute]:
+        """Return all routes of the console."""
+        entrance = SignIn(self._services.sessions, self._guard, self._assets)
+        routes: list[BaseRoute] = [
+            TemplateRoute(sign_in.PATH, partial(self._safely, entrance.answer), methods=["GET", "POST"]),
+            TemplateRoute("/sign-out", partial(self._safely, self._sign_out), methods=["GET", "POST"]),
+            *self._assets.routes(),
+        ]
+        for path, place in self._places.items():
+            methods = ["GET"] if place.form is None else ["GET", "POST"]
+            routes.append(TemplateRoute(path, partial(self._safely, partial(self._answer, place)), methods=methods))
+        return routes
+
+    # --- one request ------------------------------------------------------------------------------------------
+
+    async def _answer(self, place: _Place, request: Request) -> Response:
+        person = await self._person(request, is_quiet=place.page.is_quiet)
+        if person is None:
+            return self._to_sign_in(request)
+        visit = Visit(
+            request,
+            self._services,
+            person,
+            {name: str(value) for name, value in request.path_params.items()},
+            QueryParams(request.scope["query_string"].decode("latin-1")),
+        )
+        try:
+            if request.method == "POST" and place.form is not None:
+                return await self._submitted(place, place.form, visit)
+            return await self._shown(place.page, visit)
+        except Exception as error:
+            return await self._error(request, error, visit)
+
+    async def _shown(self, page: Page, visit: Visit, status: int = 200) -> Response:
+        if not visit.may(page.roles):
+            if visit.person.is_installation and Role.ADMIN in page.roles:
+                return RedirectResponse(TENANTS, 303, HEADERS)
+            raise Forbidden("your role does not allow this page")
+        content = await page.show(visit)
+        if isinstance(content, Response):
+            return content
+        table = content.get("table")
+        if isinstance(table, Table) and visit.query.get("format") == "csv":
+            return _csv(table, page)
+        return await self._rendered(page, page.template, content, visit, status)
+
+    async def _submitted(self, place: _Place, form: Form, visit: Visit) -> Response:
+        fields = await self._guard.fields(visit.request, self._guard.cookie(visit.request, SESSION))
+        visit = replace(visit, fields=fields)
+        if not visit.may(form.roles):
+            raise Forbidden("your role does not allow this change")
+        try:
+            answer = await form.submit(visit)
+        except Refused as error:
+            return await self._shown(place.page, replace(visit, problem=Problem.of(error)), error.status)
+        if isinstance(answer, Redirect):
+            response = RedirectResponse(answer.to, 303, HEADERS)
+            self._guard.set_notice(visit.request, response, answer.notice)
+            return response
+        return await self._rendered(place.page, form.template or place.page.template, answer, visit)
+
+    async def _rendered(
+        self, page: Page | None, template: str, content: Context, visit: Visit, status: int = 200
+    ) -> Response:
+        request, notice = visit.request, self._guard.notice(visit.request)
+        variables = {
+            "title": page.title if page else "",
+            "here": page.path if page else "",
+            "visit": visit,
+            "person": visit.person,
+            "menu": self._menu(visit),
+            "csrf": form_token(self._guard.cookie(request, SESSION)),
+            "notice": notice,
+            "problem": visit.problem,
+            **content,
+        }
+        octets = await self._assets.render(template, variables, visit.caller.tenant_id)
+        response = Response(octets, status, HEADERS, media_type="text/html")
+        if notice:
+            self._guard.set_cookie(request, response, NOTICE, "")
+        return response
+
+    def _menu(self, visit: Visit) -> list[tuple[str, list[Page]]]:
+        """Return the pages of the menu that the person may open, by heading."""
+        pages = [place.page for place in self._places.values() if visit.may(place.page.roles)]
+        found = [(heading, [page for page in pages if page.menu == heading]) for heading in MENU]
+        return [(heading, listed) for heading, listed in found if listed]
+
+    # --- session ----------------------------------------------------------------------------------------------
+
+    async def _person(self, request: Request, *, is_quiet: bool) -> Person | None:
+        key = self._guard.cookie(request, SESSION)
+        if not key:
+            return None
+        touch = not is_quiet and QUIET not in headers_of(request)
+        person = await self._services.sessions.person(key, source(request), touch=touch)
+        if person is not None and (peer := PEER.get()) is not None:
+            peer.authenticate()
+        return person
+
+    def _to_sign_in(self, request: Request) -> Response:
+        path, query = request.scope["path"], request.scope["query_string"].decode("latin-1")
+        wanted = f"{path}?{query}" if query else path
+        shown = wanted if request.method == "GET" and wanted != "/" else ""
+        response = RedirectResponse(address(sign_in.PATH, [("next", shown)]), 303, HEADERS)
+        if self._guard.cookie(request, SESSION):
+            self._guard.set_cookie(request, response, SESSION, "")
+        return response
+
+    async def _sign_out(self, request: Request) -> Response:
+        """End the session. A person without JavaScript, or with an old form, gets a page with a button."""
+        person = await self._person(request, is_quiet=False)
+        if person is None:
+            return self._to_sign_in(request)
+        if request.method != "POST":
+            visit = Visit(request, self._services, person, {}, QueryParams())
+            return await self._rendered(None, "sign_out.html", {"title": "Sign out"}, visit)
+        await self._guard.fields(request, self._guard.cookie(request, SESSION))
+        await self._services.sessions.sign_out(person)
+        response = RedirectResponse(sign_in.PATH, 303, HEADERS)
+        self._guard.set_cookie(request, response, SESSION, "")
+        return response
+
+    # --- errors -----------------------------------------------------------------------------------------------
+
+    async def _safely(self, answer: _Handler, request: Request) -> Response:
+        try:
+            return await answer(request)
+        except Exception as error:
+            return await self._error(request, error, None)
+
+    async def _error(self, request: Request, error: Exception, visit: Visit | None) -> Response:
+        """Return an error as a page. `problem` determines its status, its text and the entry in the log."""
+        told = problem.response(error, request.scope.get("path", ""))
+        message = json.loads(bytes(told.body)).get("message", "")
+        variables = {"title": "This did not work", "message": message, "status": told.status_code}
+        if visit is not None:
+            return await self._rendered(None, "error.html", variables, visit, told.status_code)
+        octets = await self._assets.render("error_bare.html", variables)
+        return Response(octets, told.status_code, HEADERS, media_type="text/html")
+
+
+def _csv(table: Table, page: Page) -> Response:
+    name = page.path.strip("/").partition("/")[0] or "list"
+    headers = {**HEADERS, "content-disposition": f'attachment; filename="{name}.csv"'}
+    return Response(table.csv().encode(errors="replace"), headers=headers, media_type="text/csv; charset=utf-8")

@@ -1,0 +1,94 @@
+// The script of the console. Every page works without it. It acts on attributes of the templates:
+//   time[datetime]       shown in the viewer's zone
+//   [data-live=URL]      a table body: the stream at URL sends new rows
+//   [data-refresh=N]     an element with an id: replaced every N seconds by the same element of the page
+//   [data-search]        the field that the key / focuses
+//   select[data-submit]  a choice that sends its form at once
+
+const SHOWN = { year: "numeric", month: "2-digit", day: "2-digit", hour: "2-digit", minute: "2-digit", second: "2-digit", hour12: false };
+const MOST_ROWS = 500;
+
+function localTimes(root) {
+  for (const each of root.querySelectorAll("time[datetime]")) {
+    const at = new Date(each.dateTime);
+    if (!Number.isNaN(at.getTime())) {
+      each.title = each.dateTime;
+      each.textContent = at.toLocaleString("sv-SE", SHOWN);
+    }
+  }
+}
+
+function live(body) {
+  const button = document.querySelector("[data-pause]");
+  const state = document.querySelector("[data-state]");
+  const stream = new EventSource(body.dataset.live);
+  let waiting = [];
+  let paused = false;
+  const say = (text) => { if (state) state.textContent = text; };
+  const add = (html) => {
+    const holder = document.createElement("template");
+    holder.innerHTML = html;
+    const row = holder.content.querySelector("tr");
+    if (!row || document.getElementById(row.id)) return;
+    localTimes(row);
+    row.classList.add("new");
+    body.prepend(row);
+    setTimeout(() => row.classList.remove("new"), 3000);
+    while (body.rows.length > MOST_ROWS) body.deleteRow(-1);
+  };
+  stream.addEventListener("open", () => say(paused ? "paused" : "live"));
+  stream.addEventListener("row", (event) => {
+    if (paused) {
+      waiting.push(event.data);
+      say(`paused, ${waiting.length} new`);
+    } else {
+      add(event.data);
+    }
+  });
+  stream.addEventListener("end", () => { stream.close(); say("ended: reload the page"); });
+  stream.addEventListener("error", () => say("reconnecting"));
+  if (button) {
+    button.hidden = false;
+    button.addEventListener("click", () => {
+      paused = !paused;
+      button.textContent = paused ? "Continue" : "Pause";
+      button.setAttribute("aria-pressed", String(paused));
+      say(paused ? "paused" : "live");
+      if (!paused) {
+        waiting.forEach(add);
+        waiting = [];
+      }
+    });
+  }
+}
+
+async function refresh(id) {
+  const present = document.getElementById(id);
+  if (!present || document.hidden || present.contains(document.activeElement)) return;
+  const answer = await fetch(location.href, { headers: { "X-Refresh": "1" }, redirect: "manual" });
+  if (!answer.ok) return;
+  const page = new DOMParser().parseFromString(await answer.text(), "text/html");
+  const next = page.getElementById(id);
+  if (next) {
+    localTimes(next);
+    present.replaceWith(next);
+  }
+}
+
+localTimes(document);
+document.querySelectorAll("[data-live]").forEach(live);
+for (const each of document.querySelectorAll("[data-refresh][id]")) {
+  setInterval(() => refresh(each.id).catch(() => {}), 1000 * Number(each.dataset.refresh));
+}
+for (const each of document.querySelectorAll("select[data-submit]")) {
+  each.addEventListener("change", () => each.form.requestSubmit());
+}
+document.addEventListener("keydown", (event) => {
+  const typing = event.target.closest("input, textarea, select, [contenteditable]");
+  const field = document.querySelector("[data-search]");
+  if (event.key === "/" && !typing && !event.ctrlKey && !event.metaKey && !event.altKey && field) {
+    event.preventDefault();
+    field.focus();
+    field.select();
+  }
+});

@@ -1,0 +1,186 @@
+"""Lists: filters, sorting, paging, chosen columns and CSV. All choices are in the address, so that a list can be
+bookmarked and shared.
+
+A list of a paged operation is read page by page, in the order of the operation (`listed`). A list that is complete in
+memory can also be sorted and searched (`complete`). A page returns the result as the variable `table`, and its template
+draws it with the macro of the same name.
+"""
+
+import csv
+import io
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Final, Literal
+
+from sallyport.base.command import entries
+from sallyport.base.text import fold
+from sallyport.base.wire import JSON, Row
+from sallyport.console.visit import Visit
+
+SIZE: Final = 50
+MOST_EXPORTED: Final = 10_000
+_FORMULA: Final = ("=", "+", "-", "@", "\t", "\r")
+"""Characters at the start of a cell that make spreadsheets run it as a formula."""
+
+Kind = Literal["text", "time", "number", "code", "flag", "outcome"]
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """A column. key: the field of a row. is_chosen: whether it is shown unless the person chooses other columns. link:
+    returns the address that the cell of a row links to."""
+
+    key: str
+    title: str
+    kind: Kind = "text"
+    is_chosen: bool = True
+    link: Callable[[Row], str] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Filter:
+    """A filter. name: the parameter in the address. choices: (value, text) of each choice; empty for free text."""
+
+    name: str
+    title: str
+    choices: Sequence[tuple[str, str]] = ()
+
+
+@dataclass
+class Table:
+    """A list as its page shows it. total: the number of all matching rows; None if it is not known. empty: what to do
+    next if there are no rows. can_sort: whether the person can sort it. next_url: the address of the next page, for
+    lists that are not paged by number."""
+
+    visit: Visit
+    columns: Sequence[Column]
+    rows: Sequence[Row]
+    total: int | None
+    page: int = 1
+    size: int = SIZE
+    filters: Sequence[Filter] = ()
+    empty: str = "There is nothing here yet."
+    can_sort: bool = False
+    next_url: str = ""
+    kept: Sequence[str] = field(default=("domain",))
+    """Parameters of the address that belong to no filter, and that the form of the filters must keep."""
+
+    @property
+    def chosen(self) -> list[Column]:
+        """The columns that are shown, in the order of the declaration."""
+        wanted = self.visit.query.getlist("column")
+        known = [column for column in self.columns if column.key in wanted]
+        return known or [column for column in self.columns if column.is_chosen]
+
+    @property
+    def is_filtered(self) -> bool:
+        """Whether the person has set a filter."""
+        return any(self.visit.query.get(each.name) for each in self.filters)
+
+    @property
+    def page_url(self) -> Callable[[int], str]:
+        """A function that returns the address of another page."""
+        return lambda page: self.visit.url(page=page if page > 1 else None)
+
+    @property
+    def last_page(self) -> int:
+        """The number of the last page."""
+        return max(1, -(-(self.total or 0) // self.size))
+
+    def sort_url(self, column: Column) -> str:
+        """Return the address that sorts by a column, in the other direction if it is sorted by this column already."""
+        present = self.visit.query.get("sort", "")
+        return self.visit.url(sort=f"-{column.key}" if present == column.key else column.key, page=None)
+
+    def csv(self) -> str:
+        """Return the rows with the chosen columns as CSV."""
+        out = io.StringIO()
+        writer = csv.writer(out)
+        writer.writerow([column.title for column in self.chosen])
+        for row in self.rows:
+            writer.writerow([_cell(row.get(column.key)) for column in self.chosen])
+        return out.getvalue()
+
+
+def wanted(visit: Visit, filters: Sequence[Filter]) -> dict[str, JSON]:
+    """Return the values of the filters that are set, by name."""
+    return {each.name: visit.query[each.name] for each in filters if visit.query.get(each.name)}
+
+
+async def listed(
+    visit: Visit,
+    columns: Sequence[Column],
+    path: str,
+    rows: str,
+    body: Mapping[str, JSON],
+    *,
+    domain: int | None = None,
+    filters: Sequence[Filter] = (),
+    empty: str = "There is nothing here yet.",
+    most: int = 100,
+) -> Table:
+    """Return one page of a list operation, or all pages for an export. rows: the field of the answer with the rows.
+    most: the largest page that the operation returns. Raises Refused, StoreError."""
+    page = page_of(visit)
+    exports = visit.query.get("format") == "csv"
+    size, found, total = (most if exports else SIZE), list[Row](), 0
+    while True:
+        number = page if not exports else len(found) // size + 1
+        paging: dict[str, JSON] = {"pageId": number, "pageNumber": number, "pageSize": size}
+        answer = await visit.call(path, {**body, **paging}, domain=domain)
+        more = entries(answer.get(rows))
+        found += more
+        total = int(str(answer.get("totalCount", len(found))))
+        if not exports or len(more) < size or len(found) >= min(total, MOST_EXPORTED):
+            break
+    return Table(visit, columns, found, total, page, size, filters, empty)
+
+
+def complete(
+    visit: Visit,
+    columns: Sequence[Column],
+    rows: Sequence[Row],
+    *,
+    filters: Sequence[Filter] = (),
+    empty: str = "There is nothing here yet.",
+) -> Table:
+    """Return one page of a list that is complete, or all rows for an export. A filter finds the rows whose field of the
+    same name contains the text. The filter `search` finds it in every column."""
+    for each in filters:
+        text = fold(visit.query.get(each.name, ""))
+        keys = [column.key for column in columns] if each.name == "search" else [each.name]
+        if text:
+            rows = [row for row in rows if any(text in fold(_text(row.get(key))) for key in keys)]
+    sort = visit.query.get("sort", "")
+    if sort.removeprefix("-") in {column.key for column in columns}:
+        rows = sorted(rows, key=lambda row: _order(row.get(sort.removeprefix("-"))), reverse=sort.startswith("-"))
+    page, total = page_of(visit), len(rows)
+    if visit.query.get("format") != "csv":
+        rows = rows[(page - 1) * SIZE : page * SIZE]
+    return Table(visit, columns, rows, total, page, SIZE, filters, empty, can_sort=True)
+
+
+def page_of(visit: Visit) -> int:
+    """Return the number of the page in the address; 1 if it has none."""
+    text = visit.query.get("page", "")
+    return max(1, int(text)) if text.isdecimal() and text.isascii() and len(text) < 10 else 1
+
+
+def _text(value: JSON) -> str:
+    if isinstance(value, list):
+        return ", ".join(map(str, value))
+    return "" if value is None else str(value)
+
+
+def _cell(value: JSON) -> str:
+    """Return a value for a spreadsheet. The text comes from packets and directories, so it must not become a
+    formula."""
+    text = _text(value)
+    return f"'{text}" if isinstance(value, str | list) and text.startswith(_FORMULA) else text
+
+
+def _order(value: JSON) -> tuple[bool, float, str]:
+    """Return the key by which a value is sorted: numbers by size, texts without case, empty values last."""
+    if isinstance(value, int | float):
+        return False, float(value), ""
+    return not value, 0.0, fold(_text(value))

@@ -1,0 +1,155 @@
+"""One request of a signed-in person, and the operations that its page may run."""
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from types import MappingProxyType
+from typing import cast
+from urllib.parse import urlencode
+
+import trio
+from starlette.datastructures import QueryParams
+from starlette.requests import Request
+
+from sallyport.base.actor import acting_as
+from sallyport.base.command import Commands
+from sallyport.base.errors import Forbidden, Invalid, NotFound, Refused
+from sallyport.base.wire import JSON, Row
+from sallyport.domains.domain import Domain
+from sallyport.domains.service import Domains
+from sallyport.tenancy.service import Tenancy
+from sallyport.tenancy.signin.person import Person
+from sallyport.tenancy.signin.sessions import Sessions
+from sallyport.web.operation import Operation, Operations
+from sallyport.web.scope import Caller, Gate, Role
+
+_NOTHING: Mapping[str, JSON] = MappingProxyType({})
+
+
+class Services:
+    """What the pages may use: the operations of the API, the commands of the control socket, and the sessions.
+
+    stopping: is set when the service begins to stop. product_url: the base URL of this service for browsers.
+    """
+
+    def __init__(
+        self,
+        operations: Sequence[Operations],
+        commands: Commands,
+        gate: Gate,
+        domains: Domains,
+        tenancy: Tenancy,
+        sessions: Sessions,
+        stopping: trio.Event,
+    ) -> None:
+        self.commands = commands
+        self.gate = gate
+        self.domains = domains
+        self.tenancy = tenancy
+        self.sessions = sessions
+        self.stopping = stopping
+        self._operations: dict[str, Operation] = {}
+        for each in (operation for several in operations for operation in several.all):
+            for path in each.paths:
+                self._operations.setdefault(path, each)
+
+    async def run(self, path: str, body: object, caller: Caller) -> JSON:
+        """Run an operation after all checks of the API. Raises Refused, StoreError."""
+        operation = self._operations[path]
+        if operation.run is None:
+            raise LookupError(f"{path} takes a file")
+        octets = json.dumps(body, ensure_ascii=False).encode(errors="replace")
+        with self.gate.running(caller):
+            return cast(JSON, json.loads(await operation.run(octets, caller)))
+
+
+@dataclass(frozen=True, slots=True)
+class Problem:
+    """The reason why a form was refused. fields: the reasons by the field of the operation."""
+
+    message: str
+    fields: Mapping[str, str]
+
+    @classmethod
+    def of(cls, error: Refused) -> "Problem":
+        """Return the problem of an error."""
+        wrong = error.errors if isinstance(error, Invalid) else ()
+        return cls(str(error), {each.field: each.message for each in wrong})
+
+
+@dataclass(frozen=True)
+class Visit:
+    """One request. at: the parameters of the path. query: those of the address. fields: those of the submitted form;
+    empty for a page that is shown. problem: the reason why the form was refused, when its page is shown again.
+    is_local: whether the browser runs on this machine."""
+
+    request: Request
+    services: Services
+    person: Person
+    at: Mapping[str, str]
+    query: QueryParams
+    fields: QueryParams = field(default_factory=QueryParams)
+    problem: Problem | None = None
+
+    @property
+    def caller(self) -> Caller:
+        """The caller of operations."""
+        return self.person.caller
+
+    def may(self, roles: frozenset[Role]) -> bool:
+        """Return whether the person has one of these roles."""
+        return bool(self.person.roles & roles)
+
+    async def call(
+        self,
+        path: str,
+        body: Mapping[str, JSON] | Sequence[Mapping[str, JSON]] = _NOTHING,
+        *,
+        domain: int | None = None,
+    ) -> Row:
+        """Run an operation of the API, and return its answer. An answer that is no object is in the field `message`.
+
+        orgId and tenantId are filled in, and domainId if `domain` is given. Raises Refused, StoreError, as the API
+        would.
+        """
+        caller = self.caller
+        filled: dict[str, JSON] = {"orgId": caller.organization, "tenantId": caller.tenant_number}
+        if domain is not None:
+            filled["domainId"] = domain
+        whole: object = {**filled, **body} if isinstance(body, Mapping) else [{**filled, **each} for each in body]
+        answer = await self.services.run(path, whole, caller)
+        return answer if isinstance(answer, dict) else {"message": answer}
+
+    async def command(self, name: str, /, **arguments: JSON) -> JSON:
+        """Run a command of the control socket, for what belongs to no tenant. Only an installation administrator may do
+        this. Raises Refused, StoreError."""
+        if not self.person.is_installation:
+            raise Forbidden("role not allowed")
+        ready = self.services.commands.ready(name, arguments)
+        with acting_as(self.caller.actor):
+            return await ready()
+
+    def domains(self) -> list[Domain]:
+        """Return the domains of the tenant, ordered by id."""
+        return sorted(self.services.domains.of_tenant(self.caller.tenant_id), key=lambda domain: domain.id)
+
+    def domain(self) -> Domain:
+        """Return the domain that the parameter `domain` of the address names by its id, or else the first domain.
+        Raises NotFound if there is no such domain."""
+        wanted, domains = self.query.get("domain", ""), self.domains()
+        found = [each for each in domains if wanted in ("", str(each.id))]
+        if not found:
+            raise NotFound("domain not found" if wanted else "the tenant has no domain yet")
+        return found[0]
+
+    def url(self, **changes: object) -> str:
+        """Return the address of this page with other parameters. A parameter that is empty or None is left out."""
+        kept = [(name, value) for name, value in self.query.multi_items() if name not in changes]
+        added = [(name, str(value)) for name, value in changes.items() if value not in (None, "")]
+        return address(self.request.scope["path"], [*kept, *added])
+
+
+def address(path: str, parameters: Sequence[tuple[str, str]]) -> str:
+    """Return a path with parameters."""
+    filled = [(name, value) for name, value in parameters if value]
+    return f"{path}?{urlencode(filled)}" if filled else path

@@ -1,0 +1,22 @@
+"""Sign-in of people to the console: local administrators, sessions, and their entries in the audit trail.
+
+A person signs in with an access token, or as a local administrator with a password and a one-time code. The result is a
+session. The browser has its key in a cookie, and the store has only the hash of the key. Each request reads its session
+together with the token or the administrator, without a cache. So a session ends on all nodes at the moment when it is
+revoked, or when its token or its administrator ends, and a change of a role applies to the next request.
+
+A local administrator belongs to a tenant, or to no tenant (`Role.INSTALLATION`). Administrators are made only on the
+command line, so they work when every other system is down. The password is hashed, and the hash is sealed under the
+master key, like the seed of the one-time codes. Thus a stolen database does not even allow guessing.
+
+Failed attempts count against the sender's address, and against the administrator's name, over all nodes. Attempts from
+the machine itself do not count against the name, so that an attacker cannot keep an administrator out.
+
+    person          the values: Administrator, Session, Person
+    repo            SQL of administrators and sessions
+    administrators  Administrators: add, list, change and remove
+    sessions        Sessions: sign in, look up, list, end
+    commands        commands of the control socket, for `sallyport admin`
+
+A sign-in by an identity provider becomes a further method of `Sessions`, with a table of the bound accounts.
+"""

@@ -1,0 +1,104 @@
+"""The values of sign-ins: an administrator, a session, and a signed-in person."""
+
+from dataclasses import dataclass
+
+from sallyport.web.scope import Caller, Role
+
+
+@dataclass(frozen=True, slots=True)
+class Administrator:
+    """A local administrator without secrets. organization, tenant_number: those of the tenant; 0 for an installation
+    administrator."""
+
+    id: int
+    name: str
+    role: str
+    tenant_id: int | None
+    organization: int
+    tenant_number: int
+    created_at: int
+
+    @property
+    def target(self) -> str:
+        """The administrator as target in the audit trail."""
+        return f"administrator {self.id} {self.name}"
+
+
+@dataclass(frozen=True, slots=True)
+class Session:
+    """A session with its token or administrator. name, role: those of the token or administrator. tenant_id: the tenant
+    in which the session acts; None if an installation administrator has not chosen one. source: the address from which
+    the person has signed in. agent: the browser, as its request describes it. ends_at: the end, whether the session is
+    used or not. Times are in microseconds."""
+
+    id: int
+    token_id: int | None
+    administrator_id: int | None
+    name: str
+    role: str
+    tenant_id: int | None
+    organization: int
+    tenant_number: int
+    source: str
+    agent: str
+    created_at: int
+    seen_at: int
+    ends_at: int
+    token_expires_at: int | None
+    token_revoked_at: int | None
+
+    def is_live(self, now: int, idle_us: int) -> bool:
+        """Return whether the session is valid. idle_us: the time without a request after which a session ends."""
+        if self.token_id is not None and self.token_revoked_at is not None:
+            return False
+        ends = [self.ends_at, self.seen_at + idle_us]
+        if self.token_expires_at is not None:
+            ends.append(self.token_expires_at)
+        return now < min(ends)
+
+    @property
+    def kind(self) -> str:
+        """Return `token` or `administrator`."""
+        return "administrator" if self.token_id is None else "token"
+
+    @property
+    def target(self) -> str:
+        """The token or administrator of the session as target in the audit trail."""
+        return f"{self.kind} {self.administrator_id if self.token_id is None else self.token_id} {self.name}"
+
+
+@dataclass(frozen=True, slots=True)
+class Person:
+    """The person of a valid session."""
+
+    session: Session
+
+    @property
+    def is_installation(self) -> bool:
+        """Return whether the person is an installation administrator."""
+        return self.session.role == Role.INSTALLATION
+
+    @property
+    def roles(self) -> frozenset[Role]:
+        """Return the roles whose pages the person may open. An installation administrator is an admin in the tenant
+        that the session acts in."""
+        role = Role(self.session.role)
+        if role is not Role.INSTALLATION:
+            return frozenset({role})
+        return frozenset({role} if self.session.tenant_id is None else {role, Role.ADMIN})
+
+    @property
+    def caller(self) -> Caller:
+        """Return the caller of operations, in the tenant that the session acts in. Without a tenant, its tenant_id is
+        0, to which nothing belongs."""
+        each = self.session
+        return Caller(
+            token_id=each.token_id or 0,
+            organization=each.organization,
+            tenant_number=each.tenant_number,
+            tenant_id=each.tenant_id or 0,
+            role=Role.ADMIN if self.is_installation else Role(each.role),
+            name=each.name,
+            is_installation=self.is_installation,
+            is_administrator=each.token_id is None,
+        )

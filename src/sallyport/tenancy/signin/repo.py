@@ -1,0 +1,188 @@
+"""SQL for local administrators and for sessions of the console, as functions of a transaction."""
+
+from dataclasses import dataclass
+
+from sallyport.store.model import Tx
+from sallyport.store.vault import Vault
+from sallyport.tenancy.signin.person import Administrator, Session
+
+_ADMINISTRATOR = """
+select administrators.id, administrators.name, role, tenant_id, coalesce(organization_id, 0) as organization,
+    coalesce(number, 0) as tenant_number, administrators.created_at
+from administrators left join tenants on tenants.id = tenant_id
+"""
+_SESSION = """
+select s.id, s.token_id, s.administrator_id, coalesce(t.name, a.name) as name, coalesce(t.role, a.role) as role,
+    tenants.id as tenant_id, coalesce(tenants.organization_id, 0) as organization,
+    coalesce(tenants.number, 0) as tenant_number, s.source, s.agent, s.created_at, s.seen_at, s.ends_at,
+    t.expires_at as token_expires_at, t.revoked_at as token_revoked_at
+from console_sessions s
+    left join access_tokens t on t.id = s.token_id
+    left join administrators a on a.id = s.administrator_id
+    left join tenants on tenants.id = coalesce(t.tenant_id, a.tenant_id, s.tenant_id)
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Secrets:
+    """The sealed secrets of an administrator. last_step: the time step of the last accepted code."""
+
+    id: int
+    password: bytes
+    seed: bytes
+    last_step: int
+
+    def open_password(self, vault: Vault) -> str:
+        """Return the hash of the password. Raises SecretError."""
+        return vault.open(self.password, f"administrators/{self.id}/password").decode()
+
+    def open_seed(self, vault: Vault) -> str:
+        """Return the seed of the one-time codes in base32. Raises SecretError."""
+        return vault.open(self.seed, f"administrators/{self.id}/seed").decode()
+
+
+def add_administrator(tx: Tx, name: str, name_key: str, role: str, tenant_id: int | None, at: int) -> int:
+    """Insert an administrator without secrets, and return its id. Set the secrets in the same transaction."""
+    made = tx.value(
+        int,
+        "insert into administrators (name, name_key, role, tenant_id, password, seed, created_at)"
+        " values (:name, :key, :role, :tenant, :none, :none, :at) returning id",
+        name=name,
+        key=name_key,
+        role=role,
+        tenant=tenant_id,
+        none=b"",
+        at=at,
+    )
+    if made is None:
+        raise LookupError("an insert returned no id")
+    return made
+
+
+def set_password(tx: Tx, vault: Vault, administrator_id: int, hashed: str) -> None:
+    """Store the hash of a password."""
+    sealed = vault.seal(hashed.encode(), f"administrators/{administrator_id}/password")
+    tx.execute("update administrators set password = :sealed where id = :id", sealed=sealed, id=administrator_id)
+
+
+def set_seed(tx: Tx, vault: Vault, administrator_id: int, seed: str) -> None:
+    """Store the seed of the one-time codes."""
+    sealed = vault.seal(seed.encode(), f"administrators/{administrator_id}/seed")
+    sql = "update administrators set seed = :sealed, last_step = 0 where id = :id"
+    tx.execute(sql, sealed=sealed, id=administrator_id)
+
+
+def spend(tx: Tx, administrator_id: int, step: int) -> bool:
+    """Store the time step of an accepted code. Return False if a code of this step or a later one was accepted
+    before."""
+    sql = "update administrators set last_step = :step where id = :id and last_step < :step"
+    return tx.execute(sql, step=step, id=administrator_id) > 0
+
+
+def void_codes(tx: Tx, step: int) -> None:
+    """Refuse the codes of a time step and of all earlier ones, for all administrators."""
+    tx.execute("update administrators set last_step = :step where last_step < :step", step=step)
+
+
+def administrator(tx: Tx, name_key: str) -> Administrator | None:
+    """Return an administrator by the name in the form for comparison, or None."""
+    return tx.one(Administrator, f"{_ADMINISTRATOR} where name_key = :key", key=name_key)
+
+
+def administrators(tx: Tx) -> list[Administrator]:
+    """Return every administrator, ordered by name."""
+    return tx.all(Administrator, f"{_ADMINISTRATOR} order by name_key")
+
+
+def secrets(tx: Tx, administrator_id: int) -> Secrets | None:
+    """Return the secrets of an administrator, or None."""
+    sql = "select id, password, seed, last_step from administrators where id = :id"
+    return tx.one(Secrets, sql, id=administrator_id)
+
+
+def every_secret(tx: Tx) -> list[Secrets]:
+    """Return the secrets of all administrators."""
+    return tx.all(Secrets, "select id, password, seed, last_step from administrators order by id")
+
+
+def remove_administrator(tx: Tx, administrator_id: int) -> None:
+    """Delete an administrator and its sessions."""
+    tx.execute("delete from console_sessions where administrator_id = :id", id=administrator_id)
+    tx.execute("delete from administrators where id = :id", id=administrator_id)
+
+
+def add_session(
+    tx: Tx,
+    hashed: str,
+    *,
+    token_id: int | None,
+    administrator_id: int | None,
+    tenant_id: int | None,
+    source: str,
+    agent: str,
+    at: int,
+    ends_at: int,
+) -> None:
+    """Insert a session, and delete those whose end has passed."""
+    tx.execute("delete from console_sessions where ends_at <= :at", at=at)
+    tx.execute(
+        "insert into console_sessions (hash, token_id, administrator_id, tenant_id, source, agent, created_at, seen_at,"
+        " ends_at) values (:hash, :token, :administrator, :tenant, :source, :agent, :at, :at, :ends)",
+        hash=hashed,
+        token=token_id,
+        administrator=administrator_id,
+        tenant=tenant_id,
+        source=source,
+        agent=agent,
+        at=at,
+        ends=ends_at,
+    )
+
+
+def session_by_hash(tx: Tx, hashed: str) -> Session | None:
+    """Return the session with a hash, even if it has ended. Return None if there is none."""
+    return tx.one(Session, f"{_SESSION} where s.hash = :hash", hash=hashed)
+
+
+def session_by_id(tx: Tx, session_id: int) -> Session | None:
+    """Return a session, or None."""
+    return tx.one(Session, f"{_SESSION} where s.id = :id", id=session_id)
+
+
+def sessions(tx: Tx, tenant_id: int | None) -> list[Session]:
+    """Return the sessions of a tenant's tokens and administrators, newest first. tenant_id: None for all sessions of
+    the installation."""
+    where = "where coalesce(t.tenant_id, a.tenant_id) = :tenant" if tenant_id is not None else ""
+    parameters = {} if tenant_id is None else {"tenant": tenant_id}
+    return tx.all(Session, f"{_SESSION} {where} order by s.id desc", **parameters)
+
+
+def sessions_of(tx: Tx, token_id: int | None, administrator_id: int | None) -> list[Session]:
+    """Return the sessions of a token or an administrator, newest first."""
+    where = "where s.token_id = :token or s.administrator_id = :administrator order by s.id desc"
+    return tx.all(Session, f"{_SESSION} {where}", token=token_id, administrator=administrator_id)
+
+
+def seen(tx: Tx, session_id: int, at: int) -> None:
+    """Store the time of a request."""
+    tx.execute("update console_sessions set seen_at = :at where id = :id", at=at, id=session_id)
+
+
+def set_tenant(tx: Tx, session_id: int, tenant_id: int) -> None:
+    """Store the tenant in which an installation administrator acts."""
+    tx.execute("update console_sessions set tenant_id = :tenant where id = :id", tenant=tenant_id, id=session_id)
+
+
+def end(tx: Tx, session_id: int) -> bool:
+    """Delete a session. Return False if there is none."""
+    return tx.execute("delete from console_sessions where id = :id", id=session_id) > 0
+
+
+def end_of_administrator(tx: Tx, administrator_id: int) -> int:
+    """Delete the sessions of an administrator, and return their number."""
+    return tx.execute("delete from console_sessions where administrator_id = :id", id=administrator_id)
+
+
+def void(tx: Tx) -> None:
+    """Delete all sessions."""
+    tx.execute("delete from console_sessions")

@@ -1,0 +1,307 @@
+"""The service for sessions of the console: sign in, look up, list, and end them."""
+
+import ipaddress
+import secrets
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+from typing import Final
+
+import trio
+
+from sallyport.base.actor import Actor, acting, acting_as
+from sallyport.base.clock import SECOND, Clock
+from sallyport.base.errors import Forbidden, NotFound, SecretError, TooMany, Unauthenticated
+from sallyport.base.fair import FairLimiter
+from sallyport.base.secret import token_hash
+from sallyport.base.sha512crypt import matches, sha512_crypt
+from sallyport.base.text import fold_name
+from sallyport.base.wire import JSON
+from sallyport.store import audit
+from sallyport.store.audit import INSTALLATION
+from sallyport.store.model import Store, Tx
+from sallyport.store.vault import Vault
+from sallyport.tenancy.authentication import Guesses
+from sallyport.tenancy.signin import repo
+from sallyport.tenancy.signin.administrators import LONGEST_PASSWORD
+from sallyport.tenancy.signin.person import Administrator, Person, Session
+from sallyport.web.scope import READERS, Authenticator, Role
+
+REFUSED: Final = "the name, the password or the code is not right"
+REFUSED_TOKEN: Final = "the token is not valid"  # noqa: S105  a message
+NOT_FOUND: Final = "there is no such session of the console"
+LONGEST_AGENT: Final = 200
+MOST_SESSIONS: Final = 50
+"""Maximum number of sessions of one token or administrator. The next sign-in ends the oldest of them."""
+SEEN_US: Final = 60 * SECOND
+"""Resolution of the time of the last request, so that not every request writes to the store."""
+
+MatchingStep = Callable[[str, str, int], int | None]
+"""A function that returns the time step of a one-time code, or None: (seed, code, time in microseconds)."""
+
+
+@dataclass(frozen=True, slots=True)
+class Browser:
+    """The sender of a sign-in. source: the address. agent: the header User-Agent."""
+
+    source: str
+    agent: str = ""
+
+    @property
+    def is_local(self) -> bool:
+        """Return whether the request comes from the service's own machine."""
+        try:
+            return ipaddress.ip_address(self.source.partition("%")[0]).is_loopback
+        except ValueError:
+            return False
+
+
+class Sessions:
+    """The sessions of the console. tokens: the access tokens. guesses: the rate limit for failed attempts. idle_us: the
+    time without a request after which a session ends. longest_us: the time after which every session ends."""
+
+    def __init__(
+        self,
+        store: Store,
+        vault: Vault,
+        tokens: Authenticator,
+        guesses: Guesses,
+        step: MatchingStep,
+        clock: Clock,
+        *,
+        idle_us: int,
+        longest_us: int,
+    ) -> None:
+        self._store = store
+        self._vault = vault
+        self._tokens = tokens
+        self._guesses = guesses
+        self._step = step
+        self._clock = clock
+        self._idle_us = idle_us
+        self._longest_us = longest_us
+        self._hashing = trio.CapacityLimiter(1)
+        self._turns = FairLimiter[str](1)
+
+    # --- sign in ----------------------------------------------------------------------------------------------
+
+    async def by_token(self, token: str, browser: Browser) -> str:
+        """Sign in with an access token, and return the key of the new session.
+
+        Unauthenticated: the token is not valid, or not one of a person. TooMany: the address has failed too often.
+        """
+        self._check_rate(browser, "")
+        try:
+            caller = await self._tokens.authenticate(token.strip(), browser.source)
+            if caller.role not in READERS:
+                raise Unauthenticated(REFUSED_TOKEN)
+        except Unauthenticated:
+            await self._fail(browser, "", "token", INSTALLATION)
+            raise Unauthenticated(REFUSED_TOKEN) from None
+        key, at = _new_key(), self._clock()
+
+        def work(tx: Tx) -> None:
+            self._add(tx, key, browser, at, token_id=caller.token_id)
+            _record(tx, "console.sign-in", f"token {caller.token_id} {caller.name}", caller.tenant_id, browser, at)
+
+        with acting_as(caller.actor):
+            await self._store.write(work)
+        return key
+
+    async def by_password(self, name: str, password: str, code: str, browser: Browser) -> str:
+        """Sign in as a local administrator, and return the key of the new session. The caller must check that the
+        connection is encrypted or local.
+
+        Unauthenticated: the name, the password or the code is not right. The error is the same for all three. TooMany: the
+        address, or the name from other addresses, has failed too often.
+        """
+        name_key = fold_name(name)
+        self._check_rate(browser, name_key)
+        who, held = await self._store.read(partial(_administrator, name_key=name_key))
+        step = await self._checked(held, password, code)
+        key, at = _new_key(), self._clock()
+
+        def work(tx: Tx) -> bool:
+            if who is None or held is None or step is None or repo.secrets(tx, who.id) != held:
+                return False
+            if not repo.spend(tx, who.id, step):
+                return False
+            tenant_id = who.tenant_id or _only_tenant(tx)
+            self._add(tx, key, browser, at, administrator_id=who.id, tenant_id=tenant_id)
+            _record(tx, "console.sign-in", who.target, who.tenant_id or INSTALLATION, browser, at)
+            return True
+
+        with acting_as(Actor("administrator", who.name if who else "")):
+            if step is None or not await self._store.write(work):
+                target, tenant = (who.target, who.tenant_id) if who else ("administrator", None)
+                await self._fail(browser, name_key, target, tenant or INSTALLATION)
+                raise Unauthenticated(REFUSED)
+        return key
+
+    async def _checked(self, held: repo.Secrets | None, password: str, code: str) -> int | None:
+        """Return the time step of the code if the password and the code are right. Without an administrator, it takes
+        the same time."""
+        octets = password[: LONGEST_PASSWORD + 1].encode(errors="replace").replace(b"\0", b"?")
+        try:
+            hashed, seed = ("", "") if held is None else (held.open_password(self._vault), held.open_seed(self._vault))
+        except SecretError:
+            hashed, seed = "", ""
+        async with self._hashing:
+            if not hashed:
+                await trio.to_thread.run_sync(sha512_crypt, octets)
+                return None
+            is_right = await trio.to_thread.run_sync(matches, octets, hashed)
+        digits = "".join(code.split())
+        step = self._step(seed, digits, self._clock()) if len(digits) == 6 and digits.isascii() else None
+        return step if is_right else None
+
+    def _add(
+        self,
+        tx: Tx,
+        key: str,
+        browser: Browser,
+        at: int,
+        *,
+        token_id: int | None = None,
+        administrator_id: int | None = None,
+        tenant_id: int | None = None,
+    ) -> None:
+        own = [each.id for each in repo.sessions_of(tx, token_id, administrator_id)]
+        for session_id in own[MOST_SESSIONS - 1 :]:
+            repo.end(tx, session_id)
+        repo.add_session(
+            tx,
+            token_hash(key),
+            token_id=token_id,
+            administrator_id=administrator_id,
+            tenant_id=tenant_id,
+            source=browser.source,
+            agent=browser.agent[:LONGEST_AGENT],
+            at=at,
+            ends_at=at + self._longest_us,
+        )
+
+    def _check_rate(self, browser: Browser, name_key: str) -> None:
+        now = self._clock()
+        names_count = name_key and not browser.is_local
+        if self._guesses.too_many(browser.source, now) or (
+            names_count and self._guesses.too_many(_of_name(name_key), now)
+        ):
+            raise TooMany("too many failed sign-ins: try again in a minute")
+
+    async def _fail(self, browser: Browser, name_key: str, target: str, tenant_id: int) -> None:
+        """Count a failed sign-in, and write it to the audit trail. The entry has no name that was typed and does not
+        exist, because people type passwords into the wrong field."""
+        at = self._clock()
+        self._guesses.fail(browser.source, at)
+        if name_key:
+            self._guesses.fail(_of_name(name_key), at)
+        with acting_as(Actor("service")):
+            await self._store.write(lambda tx: _record(tx, "console.refuse", target, tenant_id, browser, at))
+
+    # --- while signed in --------------------------------------------------------------------------------------
+
+    async def person(self, key: str, source: str, *, touch: bool = True) -> Person | None:
+        """Return the person of a session's key; None if there is no such session, or if it has ended.
+
+        source: the address of the client. touch: whether the request counts as use of the session. It does not if a
+        script has sent it without the person.
+        """
+        if len(key) > LONGEST_AGENT:
+            return None
+        now = self._clock()
+        async with self._turns.slot(source):
+            session = await self._store.read_now(partial(repo.session_by_hash, hashed=token_hash(key)))
+        if session is None or not session.is_live(now, self._idle_us):
+            return None
+        if touch and now - session.seen_at >= min(SEEN_US, self._idle_us // 4):
+            await self._store.write(partial(repo.seen, session_id=session.id, at=now))
+        return Person(session)
+
+    async def sign_out(self, person: Person) -> None:
+        """End the person's session."""
+        session, at = person.session, self._clock()
+
+        def work(tx: Tx) -> None:
+            if repo.end(tx, session.id):
+                tenant_id = _owner(session)
+                _record(tx, "console.sign-out", session.target, tenant_id, Browser(session.source), at)
+
+        with acting_as(person.caller.actor):
+            await self._store.write(work)
+
+    async def choose_tenant(self, person: Person, tenant_id: int) -> None:
+        """Set the tenant in which an installation administrator acts. The caller must check that it exists. Raises
+        Forbidden."""
+        if not person.is_installation:
+            raise Forbidden("role not allowed")
+        await self._store.write(lambda tx: repo.set_tenant(tx, person.session.id, tenant_id))
+
+    # --- administration ---------------------------------------------------------------------------------------
+
+    async def everything(self) -> list[Session]:
+        """Return all live sessions of the installation, newest first."""
+        return self._live(await self._store.read(lambda tx: repo.sessions(tx, None)))
+
+    async def visible_to(self, person: Person) -> list[Session]:
+        """Return the live sessions that a person may see and end, newest first. An installation administrator has all,
+        an admin those of the tenant, and everyone else those of the own token or administrator."""
+        if person.is_installation:
+            return await self.everything()
+        own = person.session
+        found = self._live(await self._store.read(lambda tx: repo.sessions(tx, own.tenant_id)))
+        if Role.ADMIN in person.roles:
+            return found
+        mine = (own.token_id, own.administrator_id)
+        return [each for each in found if (each.token_id, each.administrator_id) == mine]
+
+    async def end(self, session_id: int, by: Person | None = None) -> Session:
+        """End a session. by: the person who ends it; None for the command line. Raises NotFound if there is no such
+        session, or if the person may not see it."""
+        if by is not None and session_id not in {each.id for each in await self.visible_to(by)}:
+            raise NotFound(NOT_FOUND)
+        at = self._clock()
+
+        def work(tx: Tx) -> Session:
+            session = repo.session_by_id(tx, session_id)
+            if session is None or not repo.end(tx, session_id):
+                raise NotFound(NOT_FOUND)
+            _record(tx, "console.revoke", session.target, _owner(session), Browser(session.source), at)
+            return session
+
+        with acting_as(acting() if by is None else by.caller.actor):
+            return await self._store.write(work)
+
+    def _live(self, sessions: list[Session]) -> list[Session]:
+        now = self._clock()
+        return [each for each in sessions if each.is_live(now, self._idle_us)]
+
+
+def _new_key() -> str:
+    return secrets.token_urlsafe(32)
+
+
+def _of_name(name_key: str) -> str:
+    """Return the key of a name in the rate limit. It cannot be confused with an address."""
+    return f"name {token_hash(name_key)}"
+
+
+def _administrator(tx: Tx, name_key: str) -> tuple[Administrator | None, repo.Secrets | None]:
+    who = repo.administrator(tx, name_key)
+    return who, None if who is None else repo.secrets(tx, who.id)
+
+
+def _only_tenant(tx: Tx) -> int | None:
+    """Return the id of the installation's tenant if it has only one."""
+    rows = tx.rows("select id from tenants order by id limit 2")
+    return int(str(rows[0][0])) if len(rows) == 1 else None
+
+
+def _owner(session: Session) -> int:
+    """Return the tenant whose audit trail has the entries about a session."""
+    return INSTALLATION if session.role == Role.INSTALLATION else session.tenant_id or INSTALLATION
+
+
+def _record(tx: Tx, action: str, target: str, tenant_id: int, browser: Browser, at: int) -> None:
+    changes: dict[str, JSON] = {"from": [None, browser.source]}
+    audit.record(tx, action, at=at, tenant_id=tenant_id, target=target, changes=changes)

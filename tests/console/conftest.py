@@ -1,0 +1,32 @@
+"""Fixtures: the console over the areas, and the browser of a signed-in person."""
+
+from collections.abc import AsyncIterator, Iterator
+
+import pytest
+
+from tests.areas import Areas, SetClock, areas, clock
+from tests.console.chromium import Chromium
+from tests.console.visitor import Site, Visitor, site_of
+
+__all__ = ["areas", "clock"]
+
+
+@pytest.fixture
+async def site(areas: Areas, clock: SetClock) -> Site:
+    """Return the console, over a store with one tenant and its domain corp."""
+    return site_of(areas, clock)
+
+
+@pytest.fixture
+async def admin(site: Site) -> AsyncIterator[Visitor]:
+    """Yield the browser of an admin of the tenant, signed in with a token."""
+    async with site.visitor() as visitor:
+        assert (await visitor.sign_in(await site.token())).status_code == 303
+        yield visitor
+
+
+@pytest.fixture(scope="module")
+def chromium() -> Iterator[Chromium]:
+    """Yield a real browser for the tests of a module."""
+    with Chromium() as chromium:
+        yield chromium

@@ -1,0 +1,146 @@
+"""The ends of a session, and the roles that may see and end it."""
+
+import pytest
+
+from sallyport.web.scope import Role
+from tests.console.visitor import Site, Visitor, text_of
+
+MINUTE, HOUR = 60, 3600
+
+
+async def test_a_session_ends_without_requests(site: Site, admin: Visitor) -> None:
+    """Half an hour after the last request, the next one leads to the sign-in, and the browser drops the cookie."""
+    site.clock.pass_by(29 * MINUTE)
+    assert await admin.is_signed_in()
+    site.clock.pass_by(29 * MINUTE)
+    assert await admin.is_signed_in()
+    site.clock.pass_by(31 * MINUTE)
+    answer = await admin.get("/account")
+    assert (answer.status_code, answer.headers["location"]) == (303, "/sign-in?next=%2Faccount")
+    assert "__Host-sallyport" not in admin.http.cookies
+
+
+async def test_requests_of_the_script_do_not_keep_a_session(site: Site, admin: Visitor) -> None:
+    """A page that refreshes itself does not count as use by the person."""
+    for _ in range(3):
+        site.clock.pass_by(9 * MINUTE)
+        assert await admin.is_signed_in(**{"x-refresh": "1"})
+    site.clock.pass_by(4 * MINUTE)
+    assert not await admin.is_signed_in()
+
+
+async def test_a_session_ends_although_it_is_used(site: Site, admin: Visitor) -> None:
+    """After twelve hours, a session has ended in any case."""
+    for _ in range(12 * 60 // 25):
+        site.clock.pass_by(25 * MINUTE)
+        assert await admin.is_signed_in()
+    site.clock.pass_by(25 * MINUTE)
+    assert not await admin.is_signed_in()
+
+
+async def test_a_session_ends_with_its_token(site: Site) -> None:
+    """The request after the revocation of the token is refused."""
+    async with site.visitor() as visitor:
+        await visitor.sign_in(await site.token())
+        assert await visitor.is_signed_in()
+        await site.areas.tenancy.revoke(Role.ADMIN.value)
+        assert not await visitor.is_signed_in()
+
+
+async def test_a_session_ends_when_its_token_expires(site: Site) -> None:
+    """The request after the expiry of the token is refused."""
+    expires = site.clock.now + 10 * MINUTE * 1_000_000
+    _, token = await site.areas.tenancy.create_token(1, 1, Role.ADMIN, "short", expires)
+    async with site.visitor() as visitor:
+        await visitor.sign_in(token)
+        assert await visitor.is_signed_in()
+        site.clock.pass_by(11 * MINUTE)
+        assert not await visitor.is_signed_in()
+
+
+@pytest.mark.parametrize("change", ["removed", "password", "seed"])
+async def test_the_sessions_of_a_changed_administrator_end(site: Site, change: str) -> None:
+    """A removal, a new password and a new seed of the codes end the sessions of the administrator."""
+    seed = await site.administrator("root")
+    administrators = site.areas.administrators
+    async with site.visitor() as visitor:
+        await visitor.sign_in_as("root", site.code(seed))
+        assert await visitor.is_signed_in()
+        if change == "removed":
+            await administrators.remove("root")
+        elif change == "password":
+            await administrators.set_password("root", "another horse, 43 batteries")
+        else:
+            await administrators.renew_seed("root")
+        assert not await visitor.is_signed_in()
+
+
+async def test_a_sign_out_ends_the_session(site: Site, admin: Visitor) -> None:
+    """The key is worthless afterwards, even to a thief of the cookie, and the audit trail has the sign-out."""
+    key = admin.http.cookies["__Host-sallyport"]
+    answer = await admin.send("/sign-out", page="/account")
+    assert (answer.status_code, answer.headers["location"]) == (303, "/sign-in")
+    async with site.visitor() as thief:
+        thief.http.cookies.set("__Host-sallyport", key, domain="console.example")
+        assert not await thief.is_signed_in()
+    assert len(await site.audited("console.sign-out")) == 1
+
+
+async def test_an_admin_ends_a_session_of_the_tenant(site: Site, admin: Visitor) -> None:
+    """The page shows the session first, and after the confirmation its person has to sign in again."""
+    async with site.visitor("192.0.2.7") as auditor:
+        await auditor.sign_in(await site.token(Role.AUDITOR))
+        number = max(each.id for each in await site.areas.console_sessions.everything())
+        page = f"/account/sessions/{number}/end"
+        assert "192.0.2.7" in text_of(await admin.get(page))
+        assert await auditor.is_signed_in()
+        answer = await admin.send(page)
+        assert (answer.status_code, answer.headers["location"]) == (303, "/account")
+        assert "has ended" in text_of(await admin.get("/account"))
+        assert not await auditor.is_signed_in()
+    assert len(await site.audited("console.revoke")) == 1
+
+
+@pytest.mark.parametrize("role", [Role.OPERATOR, Role.AUDITOR])
+async def test_other_roles_see_only_their_own_sessions(site: Site, admin: Visitor, role: Role) -> None:
+    """An operator and an auditor neither see nor end the session of another token."""
+    number = (await site.areas.console_sessions.everything())[0].id
+    async with site.visitor() as visitor:
+        await visitor.sign_in(await site.token(role))
+        assert f"/account/sessions/{number}/end" not in (await visitor.get("/account")).text
+        assert (await visitor.get(f"/account/sessions/{number}/end")).status_code == 404
+        assert (await visitor.send(f"/account/sessions/{number}/end", page="/account")).status_code == 404
+    assert await admin.is_signed_in()
+
+
+async def test_an_admin_of_another_tenant_sees_nothing(site: Site, admin: Visitor) -> None:
+    """A session does not exist for another tenant, nor for a tenant's admin if it is of the installation."""
+    seed = await site.administrator("root")
+    async with site.visitor() as root, site.visitor() as other:
+        await root.sign_in_as("root", site.code(seed))
+        await other.sign_in(await site.token(org=2, tenant=2))
+        numbers = {each.role: each.id for each in await site.areas.console_sessions.everything() if each.tenant_id == 1}
+        for number in numbers.values():
+            assert (await other.get(f"/account/sessions/{number}/end")).status_code == 404
+        assert (await admin.get(f"/account/sessions/{numbers['installation']}/end")).status_code == 404
+        assert "root" in text_of(await root.get("/account"))
+
+
+async def test_an_installation_administrator_chooses_the_tenant(site: Site) -> None:
+    """With several tenants, the pages of a tenant lead to the choice first; then they show that tenant."""
+    seed = await site.administrator("root")
+    tenant = await site.areas.tenancy.ensure_tenant(3, 4)
+    async with site.visitor() as root:
+        await root.sign_in_as("root", site.code(seed))
+        assert (await root.get("/")).headers["location"] == "/tenants"
+        assert (await root.send("/tenants", {"tenant": "999"})).status_code == 400
+        assert (await root.send("/tenants", {"tenant": str(tenant)})).headers["location"] == "/"
+        assert "org 3, tenant 4" in text_of(await root.get("/"))
+
+
+async def test_a_restored_backup_has_no_sessions(site: Site, admin: Visitor) -> None:
+    """Sessions that were ended after the backup must not come back, so none does."""
+    path = site.areas.settings.data_dir / "backup.db"
+    await site.areas.copies.backup(path)
+    await site.areas.copies.restore(path)
+    assert not await admin.is_signed_in()

@@ -1,0 +1,142 @@
+"""What every page has in common: headers, roles, form tokens, errors and escaping."""
+
+import re
+from importlib.resources import files
+
+import httpx
+import pytest
+
+from sallyport.console.pages import ALL
+from sallyport.web.scope import Role
+from tests.console.visitor import Site, Visitor, text_of
+
+PAGES = [page for area in ALL for page in area.pages]
+FORMS = [form for area in ALL for form in area.forms]
+TEMPLATES = {each.name: each.read_text() for each in files("sallyport.console").joinpath("templates").iterdir()}
+STATIC = files("sallyport.console").joinpath("static")
+POLICY = "default-src 'self'; frame-ancestors 'none'; base-uri 'none'; form-action 'self'"
+PARAMETER = re.compile(r"\{[^}]*\}")
+
+
+def address(path: str) -> str:
+    """Return the address of a page, with a number for each parameter."""
+    return PARAMETER.sub("1", path)
+
+
+def check_headers(answer: httpx.Response) -> None:
+    """Check the headers that each answer of the console must have."""
+    headers = answer.headers
+    assert headers["content-security-policy"] == POLICY
+    assert headers["x-frame-options"] == "DENY"
+    assert headers["x-content-type-options"] == "nosniff"
+    assert headers["referrer-policy"] == "same-origin"
+    assert headers["cache-control"] == "no-store"
+
+
+@pytest.mark.parametrize("path", [address(page.path) for page in PAGES])
+async def test_every_page_has_strict_headers(admin: Visitor, path: str) -> None:
+    """No page can be framed, cached or given a foreign script, whatever its status is."""
+    check_headers(await admin.get(path))
+
+
+@pytest.mark.parametrize("path", [address(page.path) for page in PAGES])
+async def test_every_page_needs_a_session(site: Site, path: str) -> None:
+    """Without a session, each page leads to the sign-in, and shows nothing."""
+    async with site.visitor() as visitor:
+        answer = await visitor.get(path)
+    assert answer.status_code == 303
+    assert answer.headers["location"].startswith("/sign-in")
+    assert answer.text == ""
+    check_headers(answer)
+
+
+@pytest.mark.parametrize("role", [Role.ADMIN, Role.OPERATOR, Role.AUDITOR])
+async def test_every_page_needs_its_role(site: Site, role: Role) -> None:
+    """A page whose roles do not contain that of the person is refused."""
+    async with site.visitor() as visitor:
+        await visitor.sign_in(await site.token(role))
+        for page in PAGES:
+            if role not in page.roles:
+                assert (await visitor.get(address(page.path))).status_code == 403, page.path
+
+
+@pytest.mark.parametrize("role", [Role.ADMIN, Role.OPERATOR, Role.AUDITOR])
+async def test_every_form_needs_its_role(site: Site, role: Role) -> None:
+    """A form that is sent without its page, by a person without the role, is refused."""
+    async with site.visitor() as visitor:
+        await visitor.sign_in(await site.token(role))
+        for form in FORMS:
+            if role not in form.roles:
+                answer = await visitor.send(address(form.path), page="/account")
+                assert answer.status_code == 403, form.path
+
+
+@pytest.mark.parametrize("form", FORMS, ids=[form.path for form in FORMS])
+async def test_every_form_needs_the_token_of_the_session(site: Site, admin: Visitor, form: object) -> None:
+    """Without the token, with that of another session, or from another site, a form is refused."""
+    path = address(FORMS[FORMS.index(form)].path)  # type: ignore[arg-type]
+    async with site.visitor() as other:
+        await other.sign_in(await site.token())
+        (foreign,) = set(re.findall(r'name="csrf" value="(\w+)"', (await other.get("/account")).text))
+    (own,) = set(re.findall(r'name="csrf" value="(\w+)"', (await admin.get("/account")).text))
+    for fields, headers in (
+        ({"csrf": ""}, {}),
+        ({"csrf": foreign}, {}),
+        ({"csrf": own}, {"sec-fetch-site": "cross-site"}),
+        ({"csrf": own}, {"origin": "https://evil.example"}),
+    ):
+        answer = await admin.http.post(path, data=fields, headers=headers)
+        assert answer.status_code == 403
+        assert "form" in text_of(answer)
+
+
+async def test_a_form_of_another_content_type_is_refused(admin: Visitor) -> None:
+    """A script of another site cannot send JSON or text as a form."""
+    answer = await admin.http.post("/sign-out", content=b"{}", headers={"content-type": "text/plain"})
+    assert answer.status_code == 415
+    assert await admin.is_signed_in()
+
+
+async def test_a_page_that_does_not_exist_in_the_tenant_is_an_error_page(admin: Visitor) -> None:
+    """The error page has the frame of the console, and the reason in words."""
+    answer = await admin.get("/account/sessions/999/end")
+    assert answer.status_code == 404
+    assert "no such session of the console" in text_of(answer)
+    assert "Sign out" in answer.text
+
+
+async def test_a_notice_is_shown_once_and_escaped(admin: Visitor) -> None:
+    """A notice is text, wherever it comes from, and the next page does not repeat it."""
+    admin.http.cookies.set("__Host-sallyport_notice", "%3Cscript%3Ealert(1)%3C%2Fscript%3E", domain="console.example")
+    page = (await admin.get("/account")).text
+    assert "&lt;script&gt;alert(1)" in page
+    assert "<script>alert" not in page
+    assert "alert(1)" not in (await admin.get("/account")).text
+
+
+@pytest.mark.parametrize("name", sorted(TEMPLATES))
+def test_a_template_has_nothing_that_the_policy_refuses(name: str) -> None:
+    """No template has inline scripts, styles or event handlers, switches off escaping, or loads from another host."""
+    text = TEMPLATES[name]
+    assert not re.search(r"<style|\sstyle=|\son\w+=|javascript:|\|\s*safe\b|autoescape|https?://", text)
+    assert all("src=" in tag for tag in re.findall(r"<script[^>]*>", text))
+
+
+def test_the_script_is_small() -> None:
+    """The console has one script of at most 300 lines, which evaluates no text."""
+    scripts = [each for each in STATIC.iterdir() if each.name.endswith(".js")]
+    assert [each.name for each in scripts] == ["console.js"]
+    text = scripts[0].read_text()
+    assert len(text.splitlines()) <= 300
+    assert not re.search(r"\beval\b|new Function|document\.write", text)
+
+
+async def test_static_files_are_kept_by_browsers(site: Site) -> None:
+    """A static file needs no session. Its address changes with its content, so it may be cached."""
+    async with site.visitor() as visitor:
+        (address,) = re.findall(r'href="(/static/console\.css\?v=\w+)"', (await visitor.get("/sign-in")).text)
+        answer = await visitor.get(address)
+        assert answer.headers["content-type"] == "text/css; charset=utf-8"
+        assert "immutable" in answer.headers["cache-control"]
+        assert (await visitor.get("/static/other.css")).status_code == 404
+        assert (await visitor.get("/static/..%2fbase.html")).status_code == 404

@@ -1,0 +1,101 @@
+"""Local administrators: names, passwords by policy, and what the store has of their secrets."""
+
+import json
+
+import pytest
+
+from sallyport.base.errors import Conflict, Invalid, NotFound, SecretError
+from sallyport.base.secret import Secret
+from sallyport.store.vault import Vault
+from sallyport.tenancy.signin.administrators import Administrators
+from sallyport.web.scope import Role
+from tests.areas import Areas, stored
+
+PASSWORD = "a horse and 42 batteries"
+INSTALLATION = (Role.INSTALLATION, None)
+
+
+async def test_the_store_has_neither_password_nor_seed(areas: Areas) -> None:
+    """The hash of the password and the seed are sealed, so a stolen database does not allow guessing."""
+    _, seed = await areas.administrators.add("root", PASSWORD, *INSTALLATION)
+    octets = stored(areas.store)
+    assert PASSWORD.encode() not in octets
+    assert seed.encode() not in octets
+    assert b"$6$" not in octets
+
+
+@pytest.mark.parametrize(
+    ("password", "why"),
+    [
+        ("short 1 A", "fewer than 12 characters"),
+        ("abcdefghijklmnop", "fewer than 2 of"),
+        ("root root root root", "name"),
+        ("", "1 to 512"),
+        ("a" * 600, "1 to 512"),
+        ("two\nlines of 42 horses", "1 to 512"),
+    ],
+    ids=["short", "one class", "name", "empty", "long", "lines"],
+)
+async def test_a_password_must_meet_the_policy(areas: Areas, password: str, why: str) -> None:
+    """The refusal names each rule that fails, and never the password."""
+    with pytest.raises(Invalid) as refused:
+        await areas.administrators.add("root", password, *INSTALLATION)
+    assert why in str(refused.value) + repr(refused.value.fields)
+    assert not password or password not in str(refused.value)
+    assert await areas.administrators.list() == []
+
+
+@pytest.mark.parametrize("name", ["", " ", " root", "a\nb", "x" * 65])
+async def test_a_name_must_be_readable(areas: Areas, name: str) -> None:
+    """A name that would be confused in a list is refused."""
+    with pytest.raises(Invalid):
+        await areas.administrators.add(name, PASSWORD, *INSTALLATION)
+
+
+async def test_a_name_is_used_once_in_any_case(areas: Areas) -> None:
+    """ROOT is root."""
+    await areas.administrators.add("root", PASSWORD, *INSTALLATION)
+    with pytest.raises(Conflict):
+        await areas.administrators.add("ROOT", PASSWORD, Role.AUDITOR, areas.tenant)
+
+
+@pytest.mark.parametrize("action", ["remove", "password", "seed"])
+async def test_an_unknown_administrator_is_named_with_the_known_ones(areas: Areas, action: str) -> None:
+    """The refusal lists the administrators that exist."""
+    await areas.administrators.add("root", PASSWORD, *INSTALLATION)
+    with pytest.raises(NotFound, match=r'"rot" not found.*root'):
+        if action == "remove":
+            await areas.administrators.remove("rot")
+        elif action == "password":
+            await areas.administrators.set_password("rot", PASSWORD)
+        else:
+            await areas.administrators.renew_seed("rot")
+
+
+async def test_each_change_is_in_the_audit_trail_without_secrets(areas: Areas) -> None:
+    """The entries name the administrator and the change, in the trail of its tenant or of the installation."""
+    _, seed = await areas.administrators.add("root", PASSWORD, *INSTALLATION)
+    await areas.administrators.add("ann", PASSWORD, Role.AUDITOR, areas.tenant)
+    await areas.administrators.set_password("root", PASSWORD + "2")
+    await areas.administrators.renew_seed("root")
+    await areas.administrators.remove("ann")
+    sql = "select action, tenant_id, target, changes from audit_trail where action like 'administrator.%' order by id"
+    rows = await areas.store.read(lambda tx: tx.rows(sql))
+    assert [(row[0], row[1]) for row in rows] == [
+        ("administrator.add", 0),
+        ("administrator.add", areas.tenant),
+        ("administrator.password", 0),
+        ("administrator.totp", 0),
+        ("administrator.remove", areas.tenant),
+    ]
+    text = json.dumps([row[2:] for row in rows])
+    assert "root" in text and PASSWORD not in text and seed not in text
+
+
+async def test_the_secrets_need_the_master_key(areas: Areas) -> None:
+    """A backup with administrators is refused under another master key."""
+    await areas.administrators.add("root", PASSWORD, *INSTALLATION)
+    await areas.store.read(areas.administrators.check_key)
+    other = Administrators(areas.store, Vault(Secret(bytes([7] * 32))), lambda *_: [], areas.clock)
+    with pytest.raises(SecretError):
+        await areas.store.read(other.check_key)
