@@ -149,7 +149,10 @@ def test_a_discovered_user_can_be_added(tenant: Tenant, host: Host) -> None:
     (entry,) = tenant.ask(USERS, domainId=tenant.domain, filter={"filterBy": "userName", "value": "eve"})["epmUsers"]
     assert (entry["source"], entry["instanceIds"]) == ("Local", [])
     again = {"domainId": tenant.domain, "userName": "eve"}
-    assert tenant.refused(ADD_USER, **again) == (409, "the domain has a user of that name: choose another name")
+    assert tenant.refused(ADD_USER, **again) == (
+        409,
+        "the domain already has a user with this name: choose another name",
+    )
 
 
 def test_an_order_and_its_outcome(tenant: Tenant, host: Host) -> None:
