@@ -144,7 +144,7 @@ def test_a_password_is_validated(service: Service, machine: str) -> None:
         (("assign", "999999", "1", *TENANT), 1, "not found"),
         (("assign", "1", *TENANT), 2, "INSTANCE_IDS"),
         (("validate", "999999", *TENANT, "--password", "-"), 1, 'instance "999999" not found'),
-        (("validate", "1", *TENANT, "--password", "hunter2"), 2, "--password takes - only"),
+        (("validate", "1", *TENANT, "--password", "hunter2"), 2, "--password accepts only -"),
         (("validate", "1", *TENANT), 2, "standard input"),
     ],
 )

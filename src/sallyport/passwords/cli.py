@@ -172,7 +172,10 @@ def validate(
     pwq- are rules of libpwquality. In JSON, a rule has the name of its field in the API.
     """
     if password not in (None, "-"):
-        raise click.UsageError("--password takes - only: all users of a machine see its command lines")
+        raise click.UsageError(
+            "--password accepts only - (read the password from standard input), because all users of a machine can see "
+            "command lines"
+        )
     if password is None and not sys.stdin.isatty():
         raise click.UsageError("standard input is no terminal: add --password - to read the password from it")
     octets = line.read_secret("Password", confirm=False)

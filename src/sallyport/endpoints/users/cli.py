@@ -58,7 +58,10 @@ def password_(line: CommandLine, *, name: str, domain: str, password: str | None
 def _read(line: CommandLine, password: str | None) -> bytes:
     """Read a password from standard input, or prompt for it twice."""
     if password not in (None, "-"):
-        raise click.UsageError("--password takes only -, because all users of a machine can see its command lines")
+        raise click.UsageError(
+            "--password accepts only - (read the password from standard input), because all users of a machine can see "
+            "command lines"
+        )
     if password is None and not sys.stdin.isatty():
         raise click.UsageError("standard input is no terminal: add --password - to read the password from it")
     octets = line.read_secret("Password")
