@@ -97,7 +97,7 @@ OTHER_SERVERS = {
     "deep JSON": answer(200, b"[" * 100_000),
     "half an answer": answer(200, {"code": 200})[:-3],
     "half a chunk": b"HTTP/1.1 200 x\r\nContent-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\n9\r\n{",
-    "no HTTP": b"SSH-2.0-OpenSSH\r\n",
+    "not HTTP": b"SSH-2.0-OpenSSH\r\n",
     "endless headers": b"HTTP/1.1 200 x\r\n" + b"X: y\r\n" * 1000,
     "endless line": b"HTTP/1.1 200 " + b"x" * 100_000,
     "a length that is none": b"HTTP/1.1 200 x\r\nContent-Type: application/json\r\nContent-Length: -5\r\n\r\n{",
@@ -167,7 +167,7 @@ def test_tls(reach: Callable[..., ServiceClient], tmp_path: Path) -> None:
         assert service.post("/x", {}, key=KEY)["code"] == 200
         service.close()
         for host, file in (("127.0.0.1", authority.file), ("localhost", Authority(other).file), ("localhost", None)):
-            with pytest.raises(ServiceAway, match="its certificate is not trusted"):
+            with pytest.raises(ServiceAway, match="the certificate is not trusted"):
                 reach(f"https://{host}:{server.port}", ca_certificate=file).post("/x", {}, key=KEY)
     assert len(server.requests) == 1
 

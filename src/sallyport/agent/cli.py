@@ -88,8 +88,8 @@ def uninstall(*, which: str, lock_accounts: bool, purge: bool, prefix: Path) -> 
             click.echo(f"{name}: {error or 'done'}")
     if failures:
         click.echo(
-            f"{agent.unit} was stopped, but nothing was removed, because a step failed: repair the cause and repeat the "
-            "command",
+            f"{agent.unit} was stopped, but nothing was removed, because a step failed: repair the cause and repeat "
+            "the command",
             err=True,
         )
         return 1
