@@ -308,7 +308,7 @@ def test_units_of_a_package_are_kept(host: BootedHost) -> None:
 @pytest.mark.parametrize(
     ("place", "cause"),
     [
-        pytest.param("/root/venv", "/root/venv/bin/sallyport is in /root, and systemd hides this directory from the service", id="root"),
+        pytest.param("/root/venv", "/sallyport is in /root, and systemd hides this directory from the service", id="root"),
         pytest.param("/srv/private/venv", "no access to /srv/private", id="directory"),
     ],
 )

@@ -1,8 +1,9 @@
 """The import of instances and users from the rows of a file. All rows are planned first. Then all plans are executed in
 one transaction.
 
-If the domain has an instance or user with the name in a row, the row changes it. Otherwise, the row adds a new one. A
-value that is absent in the row keeps the old value. The assignments in a row are added to the existing assignments.
+If the domain has an instance or user with the name in a row, the import changes this instance or user. Otherwise, the
+import adds a new one. A value that is absent in the row keeps the old value. The assignments in a row are added to the
+existing assignments.
 """
 
 from collections.abc import Callable, Mapping, Sequence

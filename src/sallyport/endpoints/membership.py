@@ -55,8 +55,8 @@ USERS_OF_GROUP = Link("endpoint_group_users", "group_id", "user_id", GROUPS, USE
 
 
 def check_size(holders: Sequence[int], held: Sequence[int]) -> None:
-    """Check that one request does not change too many assignments. Raises Invalid if holders times held exceeds
-    MAX_PAIRS."""
+    """Check that one request does not change too many assignments. Raises Invalid if the request changes more than
+    MAX_PAIRS assignments, which is the number of `holders` times the number of `held`."""
     if len(holders) * len(held) > MAX_PAIRS:
         raise Invalid(f"one request changes at most {MAX_PAIRS} assignments: send several requests")
 
@@ -78,8 +78,8 @@ def users(tx: Tx, domain_id: int, user_ids: Sequence[int]) -> list[UserRef]:
 
 
 def change(tx: Tx, link: Link, action: Action, holders: Sequence[int], held: Sequence[int]) -> list[Pair]:
-    """Assign each of `held` to each of `holders`, or remove these assignments. Return the assignments that were
-    changed. All ids must exist."""
+    """Assign each of `held` (users or groups) to each of `holders` (instances or groups), or remove these assignments.
+    Return the assignments that were changed. All ids must exist."""
     holder_ids, held_ids = LISTED.replace(":ids", ":holders"), LISTED.replace(":ids", ":held")
     sql = (
         f"insert into {link.table} ({link.holder}, {link.held}) select h.id, o.id from {link.holders} h, "  # noqa: S608
@@ -92,14 +92,14 @@ def change(tx: Tx, link: Link, action: Action, holders: Sequence[int], held: Seq
 
 
 def held_by(tx: Tx, link: Link, holder: int, after: int) -> list[int]:
-    """Return up to SLICE ids that are assigned to a holder, in ascending order. after: the last id of the previous
-    call, or 0; only greater ids are returned."""
+    """Return up to SLICE ids that are assigned to a holder (an instance or a group), in ascending order. after: the
+    last id of the previous call, or 0; only greater ids are returned."""
     sql = f"select {link.held} as id from {link.table} where {link.holder} = :holder and {link.held} > :after"  # noqa: S608
     return tx.all(_id, f"{sql} order by id limit {SLICE}", holder=holder, after=after)
 
 
 def holders_of(tx: Tx, link: Link, held: int) -> list[int]:
-    """Return the ids of the holders to which a user or group is assigned, in ascending order."""
+    """Return the ids of the holders (instances or groups) to which a user or group is assigned, in ascending order."""
     sql = f"select {link.holder} as id from {link.table} where {link.held} = :held order by id"  # noqa: S608
     return tx.all(_id, sql, held=held)
 
@@ -140,7 +140,8 @@ def policies_of(tx: Tx, group_ids: Sequence[int]) -> list[int]:
 
 
 def forget_holders(tx: Tx, link: Link, holders: Sequence[int]) -> list[Pair]:
-    """Delete up to SLICE assignments to holders, before the holders are deleted. Return the deleted assignments."""
+    """Delete up to SLICE assignments to holders (instances or groups), before the holders are deleted. Return the
+    deleted assignments."""
     return _slice(tx, link, link.holder, holders)
 
 
@@ -151,8 +152,8 @@ def forget_held(tx: Tx, link: Link, held: Sequence[int]) -> int:
 
 
 def forget_other_holders(tx: Tx, link: Link, held: int, staying: Sequence[int]) -> int:
-    """Delete up to SLICE assignments of a user or group, except the assignments to the holders in `staying`. Return the
-    number of deleted assignments."""
+    """Delete up to SLICE assignments of a user or group to holders (instances or groups). Keep the assignments to the
+    holders in `staying`. Return the number of deleted assignments."""
     others = f"{link.holder} not in {LISTED.replace(':ids', ':staying')}"
     return len(_slice(tx, link, link.held, [held], others, staying=listed(staying)))
 
@@ -184,7 +185,7 @@ def _changed(tx: Tx, link: Link, sql: str, sign: int, **parameters: str) -> list
 
 
 def _mark_assigned(tx: Tx, user_ids: Sequence[Value]) -> None:
-    """Correct the column `assigned` of users, and the counter of assigned users."""
+    """Correct the column `assigned` of users whose assignments have changed, and the counter of assigned users."""
     has_any = "exists (select 1 from endpoint_instance_users where user_id = endpoint_users.id)"
     differing = f"assigned <> case when {has_any} then 1 else 0 end"
     sql = f"update endpoint_users set assigned = 1 - assigned where id in {LISTED} and {differing} "  # noqa: S608

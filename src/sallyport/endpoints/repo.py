@@ -120,7 +120,7 @@ def _group(*, name: str, ttl: str) -> tuple[str, str]:
 
 def check_key(tx: Tx, vault: Vault) -> None:
     """Check that the vault can open one of the passwords and one of the seeds, if there are any. Raises SecretError if
-    the store was sealed with another master key."""
+    they were sealed with another master key."""
     sql = "select id, name, password, motp from endpoint_users where password is not null order by id limit 1"
     row = tx.one(_Sealed, sql)
     if row is not None and row.password is not None:

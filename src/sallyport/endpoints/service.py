@@ -34,8 +34,8 @@ MISSING: Final = Missing.MISSING
 
 
 class Revocations(Protocol):
-    """The interface that ends the sessions of users that lose access. It ends them after the transaction in which the
-    users lose access."""
+    """The interface that ends sessions of users that lose access. The sessions end after the transaction in which
+    `revoke` was called."""
 
     def revoke(self, tx: Tx, domain_id: int, names: Sequence[str], reason: str) -> None:
         """Record that users of a domain lose their access. reason: the reason as text for the audit trail."""

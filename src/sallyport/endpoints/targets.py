@@ -63,8 +63,8 @@ class AccessTargets:
     def find(self, tx: Tx, tenant_id: int, domain_id: int, name: str, *, group: bool = False) -> AccessTarget | None:
         """Return the tenant's instance or group with this name (case-insensitive) or id, or None.
 
-        If several targets match, an instance is preferred to a group, then a match by name to a match by id, then a
-        target of the domain to a target of another domain. group: whether to search only groups.
+        If several targets match, the order of preference is: instances before groups, matches by name before matches by
+        id, targets of the domain before targets of other domains. group: whether to search only groups.
         """
         kinds = (_GROUP,) if group else (_INSTANCE, _GROUP)
         number = int(name) if name.isascii() and name.isdecimal() and len(name) < 19 else 0

@@ -171,7 +171,7 @@ class OneTimeSeeds:
         """Confirm a pending seed. One transaction checks the code and stores the result, so that a seed cannot be
         confirmed twice and every wrong code is counted.
 
-        find: a function that returns the pending enrolment at a time.
+        find: a function that takes the transaction and the time, and returns the pending enrolment.
         """
         digits, at, touched = _digits(code), self._clock(), list[UserRef]()
 

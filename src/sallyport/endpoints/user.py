@@ -71,8 +71,8 @@ class UserRef:
 class Enrolment:
     """A pending enrolment. Its seed becomes valid with the first correct code.
 
-    seed: the seed in base32. otpauth: the URI for an authenticator app. tries_left: the number of wrong codes that end
-    the enrolment. expires_at: the time at which the enrolment expires, in microseconds (UTC).
+    seed: the seed in base32. otpauth: the URI for an authenticator app. tries_left: the number of further wrong codes
+    after which the enrolment ends. expires_at: the time at which the enrolment expires, in microseconds (UTC).
     """
 
     user: UserRef
@@ -84,8 +84,8 @@ class Enrolment:
 
 @dataclass(frozen=True, slots=True)
 class CodeCheck:
-    """The result of checking a code. tries_left: the number of further wrong codes that end the enrolment, or 0 if it
-    has ended."""
+    """The result of checking a code. tries_left: the number of further wrong codes after which the enrolment ends, or 0
+    if it has ended."""
 
     right: bool
     tries_left: int = 0

@@ -44,8 +44,9 @@ class PolicyRules(Protocol):
 class Unhashed:
     """A password whose hash is not stored yet.
 
-    stamp: the stamp of the sealed password, see `password_stamp`. former: the stored hash of the user's previous
-    password, or empty if there is none. It may be the hash of the same password.
+    stamp: the stamp of the sealed password, see `password_stamp`. former: the hash that is stored for the user's
+    previous password, or empty if there is none. If the password was only sealed again, `former` is the hash of the
+    same password.
     """
 
     user_id: int
@@ -300,7 +301,7 @@ def release_names(tx: Tx, user_ids: Sequence[int]) -> int:
 
 
 def password_stamp(sealed: bytes) -> str:
-    """Return a stamp of a sealed password. The stamp changes whenever the password is sealed again."""
+    """Return a stamp of a sealed (encrypted) password. The stamp changes whenever the password is sealed again."""
     return sha256(sealed).hexdigest()[:16]
 
 

@@ -71,8 +71,8 @@ class Orders:
         return await self._outcomes(ids, min(wait_s, MOST_WAIT_S))
 
     def give_in(self, tx: Tx, domain_id: int, instance_id: int, kind: TriggerKind, accounts: Sequence[str]) -> int:
-        """Give an order to the agent of one machine in a transaction, and return the order's id. A rotation without
-        accounts fails at once. Raises NotFound, Invalid, Conflict."""
+        """Give an order to the agent of one machine in a transaction, and return the order's id. An order to rotate
+        passwords fails at once if `accounts` is empty. Raises NotFound, Invalid, Conflict."""
         if not all(name and account_name(name) == name for name in accounts):
             raise invalid_field(
                 "userNames",

@@ -39,8 +39,8 @@ log = structlog.get_logger()
 
 
 class Presence:
-    """The times of the agents' last messages. The task `run` must run. states: the desired states, which know the
-    agents whose polls are waiting."""
+    """The times of the agents' last messages. The task `run` must run. states: the service that knows which agents have
+    a waiting poll."""
 
     def __init__(
         self, store: Store, cluster: Cluster, states: States, metrics: AgentMetrics, clock: Clock = now_us

@@ -128,8 +128,8 @@ class Reports:
     async def _drift(self, agent: repo.Agent, found: Sequence[Drift], ending: Sequence[DriftKind], at: int) -> None:
         """Store the drift that an agent reports in one message.
 
-        found: the reported drift. ending: the kinds of drift of which the message contains a complete list. Stored
-        drift of these kinds ends if it is not in `found`.
+        found: the reported drift. ending: the kinds of drift that the message lists completely. Stored drift of these
+        kinds ends if it is not in `found`.
         """
         new = list[Drift]()
 
@@ -159,9 +159,9 @@ class Reports:
     ) -> None:
         """Store discovered accounts and groups, and add an endpoint user for each account of a person.
 
-        If the discovery is incomplete, stored accounts are kept if their users have the source `discovered`. names: a
-        list to which this method appends the names of the users that it adds and deletes. The caller passes them to
-        `EndpointUsers.drop`.
+        Stored accounts and groups that are not in the discovery are deleted. If the discovery is incomplete, accounts
+        whose users have the source `discovered` are kept. names: a list to which this method appends the names of the
+        users that it adds and deletes. The caller passes them to `EndpointUsers.drop`.
         """
         instance_id = agent.instance_id
         before, people = await self._store.search(
@@ -198,8 +198,8 @@ class Reports:
     def _unfound(self, tx: Tx, domain_id: int, user_ids: Iterable[int | None]) -> list[str]:
         """Delete discovered users that no longer have an account on any machine, and return their names.
 
-        user_ids: the ids of the users to check. Only users with the source `discovered` are deleted. Users that an
-        admin has enrolled or assigned have another source.
+        user_ids: the ids of the users to check. A user is deleted only if it has the source `discovered`, and if no
+        admin has enrolled the user for one-time passwords or assigned the user to an instance or a group.
         """
         names = list[str]()
         for user_id in sorted(each for each in user_ids if each is not None):

@@ -78,7 +78,8 @@ class ShownPassword:
 
 
 class Rotations:
-    """The passwords that agents generate. The task `run` must run, because it orders scheduled rotations."""
+    """The service for the passwords that agents generate. The task `run` must run, because it orders scheduled
+    rotations."""
 
     def __init__(
         self, store: Store, vault: Vault, cluster: Cluster, states: States, orders: Orders, clock: Clock = now_us

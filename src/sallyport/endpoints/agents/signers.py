@@ -78,7 +78,7 @@ def sign(tx: Tx, vault: Vault, domain_id: int, octets: bytes, *, by: bytes) -> b
 
 
 def check_key(tx: Tx, vault: Vault) -> None:
-    """Check that the vault can open one of the keys, if there are any. Raises SecretError if the store was sealed with
+    """Check that the vault can open one of the keys, if there are any. Raises SecretError if the keys were sealed with
     another master key."""
     signer = tx.one(_Signer, "select domain_id, private_key from agent_signers order by domain_id limit 1")
     if signer is not None:

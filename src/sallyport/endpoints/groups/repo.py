@@ -62,7 +62,7 @@ def add(tx: Tx, domain_id: int, new: NewGroup, at: int) -> int:
 
 
 def check_free(tx: Tx, old: Group, name: str) -> None:
-    """Raise Conflict if another group of the domain has the name. old: the group that gets the name."""
+    """Raise Conflict if another group of the domain has the name. old: the group to rename."""
     other = named(tx, old.domain_id, name)
     if other is not None and other.id != old.id:
         raise Conflict(TAKEN)

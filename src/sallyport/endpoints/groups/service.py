@@ -205,13 +205,13 @@ class Groups:
             self._users.drop(domain_id, *names)
 
     def _revoke(self, tx: Tx, group: Group, user_ids: Sequence[int]) -> None:
-        """Revoke the access of users that leave a group, if the group is active and rules for access name it."""
+        """Revoke the access of users that leave a group, if the group is active and access depends on it."""
         if user_ids and self._matters(group):
             names = [user.name for user in membership.users(tx, group.domain_id, user_ids)]
             self._users.revocations.revoke(tx, group.domain_id, names, f"the user left the group {group.name}")
 
     def _matters(self, group: Group) -> bool:
-        """Return whether a user loses access by leaving the group."""
+        """Return whether a user may lose access by leaving the group."""
         return is_active(group.status) and self._users.revocations.group_matters(group.domain_id, group.name)
 
     async def set_credential_policy(self, domain_id: int, group_id: int, fields: dict[str, str | int | None]) -> int:

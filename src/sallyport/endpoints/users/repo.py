@@ -265,7 +265,7 @@ def _count(tx: Tx, domain_id: int, accounts: Sequence[Account], change: int) -> 
 
 
 def check_free(tx: Tx, old: Account, new: UserChange) -> None:
-    """Raise Conflict if another user of the domain has the new name. old: the user that gets the name."""
+    """Raise Conflict if another user of the domain has the new name. old: the user to rename."""
     other = None if new.name in {None, old.name} else named(tx, old.domain_id, new.name or "")
     if other is not None and other.id != old.id:
         raise Conflict(TAKEN)
