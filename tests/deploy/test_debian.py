@@ -299,8 +299,7 @@ def test_units_of_a_package_are_kept(host: BootedHost) -> None:
         assert "apt remove" in host.run(PROGRAM, "server", "uninstall", check=False).stderr
         host.run("systemctl", "disable", "--now", UNIT, BACKUP_TIMER)
         host.shell(f"sed -i 's#/usr/bin/sallyport#/usr/bin/true#' {package}/sallyport*")
-        refused = host.run(PROGRAM, "server", "install", check=False)
-        assert "belongs to a package and starts another program" in refused.stderr
+        assert "starts another program" in host.run(PROGRAM, "server", "install", check=False).stderr
     finally:
         host.shell(f"rm /usr/bin/sallyport {package}/sallyport*; systemctl daemon-reload")
 
@@ -308,7 +307,7 @@ def test_units_of_a_package_are_kept(host: BootedHost) -> None:
 @pytest.mark.parametrize(
     ("place", "cause"),
     [
-        pytest.param("/root/venv", "/sallyport is in /root, and systemd hides this directory from the service", id="root"),
+        pytest.param("/root/venv", "is in /root, and systemd hides this directory from the service", id="root"),
         pytest.param("/srv/private/venv", "no access to /srv/private", id="directory"),
     ],
 )

@@ -132,7 +132,7 @@ def key() -> None:
 )
 @click.option("--base-dn", help="DN below which the directory's people and groups are.")
 @click.option("--bind-dn", help="DN of the account that reads the directory.")
-@click.option("--start-tls", is_flag=True, help="Encrypt an ldap:// connection.")
+@click.option("--start-tls", is_flag=True, help="Encrypt ldap:// connections with StartTLS.")
 @click.option("--key-only", is_flag=True, help="Print only the key.")
 @click.pass_obj
 def create(

@@ -70,8 +70,8 @@ def discover(accounts: Accounts, executor: Executor, now: int) -> Discovery:
 def privileges(state: State, accounts: Accounts, executor: Executor) -> tuple[tuple[Privilege, ...], tuple[Drift, ...]]:
     """Return the accounts other than root that have root privileges, with the reasons, and the drift of privileges.
 
-    A managed account is drift if the desired state does not give it privileges. Any other account is drift if it was
-    not privileged at the agent's first check.
+    There are two kinds of drift: a managed account to which the desired state gives no privileges, and any other
+    account that was not privileged at the agent's first check.
     """
     sudoers = read_sudoers(executor.files)
     before = executor.memory.now.privileged

@@ -26,7 +26,7 @@ from sallyport.base.wire import Many, Text, decode, dumps, loads
 _MOST: Final = 8_000_000
 _BOOT: Final = Path("/proc/sys/kernel/random/boot_id")
 ANYBODY: Final = "*"
-"""The value in place of a name if it is not known which account an unfinished rotation belongs to."""
+"""The value in place of the user's name if the user of an unfinished rotation is unknown."""
 _Digest = Annotated[str, Text(64, "[0-9a-f]*", "a digest")]
 
 

@@ -51,7 +51,8 @@ def _choices(policies: Sequence[Rules]) -> list[list[str]]:
     """Return sets of character classes, in the order in which to try them.
 
     The first sets contain letters and digits. The later sets also contain special characters. A class that a policy
-    forbids is in no set. If a policy forbids to mix uppercase and lowercase letters, each set has only one of both.
+    forbids is in no set. If a policy forbids a mix of uppercase and lowercase letters, each set contains only one of
+    the two cases.
     """
     digits = [string.digits] if all(policy.digits for policy in policies) else []
     # Special characters are tried last: some forms and shells do not accept them.

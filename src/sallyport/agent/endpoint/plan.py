@@ -266,8 +266,8 @@ class _Planner:
         yield from self._keys(account, user.ssh_keys, user.expires)
 
     def _take_over(self, user: DesiredUser, account: Account) -> Iterator[Step]:
-        """Yield the step that takes an account over, or that completes an account whose creation a crash
-        interrupted."""
+        """Yield the step that takes an account over. If a crash interrupted the creation of the account, this step
+        completes the creation."""
         kept = self._memory.owns(self._accounts, account)
         if kept is None or kept.making:
             made = kept is not None and kept.made
@@ -286,7 +286,7 @@ class _Planner:
 
     def _password_step(self, user: DesiredUser) -> Step:
         do = partial(self._executor.set_password, user.name, user.password_hash)
-        return self._step("~", "password", user.name, "set to the password of the service", do)
+        return self._step("~", "password", user.name, "set to the password that the service has", do)
 
     def _keys(self, account: Account, keys: tuple[str, ...], expires: int | None) -> Iterator[Step]:
         if self._executor.options.keys == "off":

@@ -36,7 +36,7 @@ class Parts:
     states: StateFile
 
     def endpoint(self, service: Service, identity: Identity, systemd: Notifier) -> Endpoint:
-        """Return the agent, with these parts and its connection to the service."""
+        """Return the agent that uses these parts, the client of the service, and the identity."""
         rotator = Rotator(self.executor, self.journal, service)
         return Endpoint(self.executor, rotator, service, identity, self.states, alive=systemd.alive)
 

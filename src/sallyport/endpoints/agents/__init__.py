@@ -8,9 +8,10 @@ state with a key of the domain. An agent receives the public key when it registe
 
 An agent polls for a version that differs from its own (long polling). Each change that may affect a state writes an
 audit-trail entry in the same transaction, and the trail contains the changes of all nodes. Four times a second,
-`states` reads the new entries of the trail, and compares the fingerprints of the states for which agents wait. A
-fingerprint is a hash over the data from which a state is built, and takes a tenth of a millisecond. The fingerprints
-are read in short transactions for a few machines at a time. The state itself is built only when its agent polls.
+`states` reads the new entries of the trail, and checks whether the fingerprints of the waiting agents' states have
+changed. A fingerprint is a hash over the data from which a state is built, and is computed in a tenth of a millisecond.
+Short transactions read the fingerprints of a few machines at a time. The state itself is built only when its agent
+polls.
 
 An agent may send any message twice. When an agent generates a password on a host, the service stores the password
 before it becomes valid there, and keeps it until the next password is valid: see `rotation`.

@@ -212,8 +212,8 @@ class UpdateWallet(OfDomain):
     instanceId: Many[Id] = Field(default_factory=list, description="Ids of the instances to which to assign the users.")
     assignMultiple: Flag = Field(
         default=False,
-        description="true: add the wallet users and credentials to those that the users have; false: replace those "
-        "that the users have.",
+        description="true: add the wallet users and credentials to the existing ones of each user; false: replace the "
+        "existing ones.",
     )
     userType: UserType | None = None
     privilegedUser: Privileged | None = None
