@@ -60,7 +60,7 @@ def test_nothing_is_removed_if_an_account_cannot_be_locked(tmp_path: Path) -> No
     done = run(*uninstall)
     assert done.returncode == 1
     assert "lock bob: usermod: " in done.stdout
-    assert "nothing is removed" in done.stderr
+    assert "nothing was removed" in done.stderr
     assert "is removed" not in done.stdout
     assert config.exists()
     assert unit.exists()

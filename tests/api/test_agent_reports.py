@@ -149,7 +149,10 @@ def test_a_discovered_user_can_be_added(tenant: Tenant, host: Host) -> None:
     (entry,) = tenant.ask(USERS, domainId=tenant.domain, filter={"filterBy": "userName", "value": "eve"})["epmUsers"]
     assert (entry["source"], entry["instanceIds"]) == ("Local", [])
     again = {"domainId": tenant.domain, "userName": "eve"}
-    assert tenant.refused(ADD_USER, **again) == (409, "the domain has a user of that name: choose another name")
+    assert tenant.refused(ADD_USER, **again) == (
+        409,
+        "the domain already has a user with this name: choose another name",
+    )
 
 
 def test_an_order_and_its_outcome(tenant: Tenant, host: Host) -> None:
@@ -195,7 +198,7 @@ def test_waiting_for_an_outcome(tenant: Tenant, host: Host) -> None:
         ({"kind": "hunter2"}, "invalid kind"), ({}, "missing kind"),
         ({"kind": "sync", "waitSeconds": 61}, "invalid waitSeconds"),
         ({"kind": "rotate", "userNames": ["../x"]}, "names of accounts"),
-        ({"kind": "sync", "userNames": ["ann"]}, "userNames go with the kind rotate"),
+        ({"kind": "sync", "userNames": ["ann"]}, "userNames can be given only with the kind rotate"),
     ],
 )  # fmt: skip
 def test_malformed_orders(tenant: Tenant, host: Host, fields: dict[str, Any], message: str) -> None:

@@ -86,7 +86,7 @@ def test_a_taken_name_is_a_conflict_for_an_access_token(tenant: Tenant, path: st
         tenant.ask(path, machineKey=key, osId=1, **fields)
     before = tenant.ask(INSTANCES, domainId=tenant.domain)
     status, message = tenant.refused(path, domainId=tenant.domain, osId=1, **body)
-    assert (status, message) == (409, "the domain has an instance of that name: choose another name")
+    assert (status, message) == (409, "the domain already has an instance with this name: choose another name")
     assert tenant.ask(INSTANCES, domainId=tenant.domain) == before
     again = tenant.ask(path, **{"machineKey": key, "osId": 1, **body, "machineId": "one"})
     assert again["message"] == "machine known"

@@ -59,7 +59,7 @@ def test_a_new_group(tenant: Tenant) -> None:
         ({"groupName": "x", "ou": ["hunter2"]}, (400, "invalid ou")),
         ({"groupName": "x", "cn": "y" * 256}, (400, "invalid cn")),
         ({"groupName": "x", "instanceIds": [10**9]}, (404, "instance not found")),
-        ({"groupName": "TAKEN"}, (409, "the domain has a group of that name: choose another name")),
+        ({"groupName": "TAKEN"}, (409, "the domain already has a group with this name: choose another name")),
     ],
 )  # fmt: skip
 def test_malformed_groups(tenant: Tenant, fields: dict[str, Any], refusal: tuple[int, str]) -> None:
@@ -106,7 +106,7 @@ def test_editing(world: World, tenant: Tenant, path: str) -> None:
     assert [each["instanceId"] for each in detail["instances"]] == machines[:1]
     foreign = add(world.tenant(), "a")
     for wrong, refusal in (
-        ({"groupName": "H"}, (409, "the domain has a group of that name: choose another name")),
+        ({"groupName": "H"}, (409, "the domain already has a group with this name: choose another name")),
         ({"groupName": ""}, (400, "invalid groupName")),
         ({"instanceIds": [foreign]}, (404, "instance not found")), ({"instanceIds": "x"}, (400, "invalid instanceIds")),
         ({"groupId": 10**9}, NO_GROUP), ({"groupId": add_group(world.tenant(), "g")}, NO_GROUP),
@@ -217,7 +217,7 @@ def test_the_credential_policy(world: World, tenant: Tenant) -> None:
     said = {"ttlUser": "8h", "priviligedUser": "yes", "policyId": str(policy), "homeDir": "/home/staff"}
     answer = tenant.ask(SET_POLICY, method="PUT", **said, **fields)
     kept = row(tenant, "g")["credentialPolicy"]
-    assert answer == {"code": 200, "message": f"credential policy {kept['credPolicyId']} is set"}
+    assert answer == {"code": 200, "message": f"credential policy {kept['credPolicyId']} was set"}
     assert kept == {"credPolicyId": kept["credPolicyId"], **said, "policyId": policy}
     for path in ("/home/staff/", "C:\\Users\\A B"):
         tenant.ask(SET_POLICY, method="PUT", homeDir=path, **fields)

@@ -300,7 +300,7 @@ def test_deleting(world: World, tenant: Tenant) -> None:
     off = {"epmUserId": bob, "userName": "Bob", "instanceId": machine}
     for _ in range(2):
         answer = tenant.ask(DELETE, method="DELETE", key="", epmUsers=[off], **fields)
-        assert answer == {"status": "Success", "message": "users removed from their instances"}
+        assert answer == {"status": "Success", "message": "users were removed from their instances"}
     assert list(listed(tenant, instanceIds=[machine])) == ["carl", "dora"]
     answer = tenant.ask(DELETE, method="DELETE", key="Delete", epmUsers=off, **fields)
     assert answer == {"status": "Success", "message": "1 user deleted"}

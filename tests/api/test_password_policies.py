@@ -55,7 +55,7 @@ def add(tenant: Tenant, name: str = "p", **fields: Any) -> int:
     """Add a policy and return its id."""
     answer = succeeded(send(tenant, ADD, {"policyName": name, **fields}))
     policy = next(each for each in listed(tenant) if each["policyName"] == name)
-    added = {"policyId": policy["policyId"], "message": f"password policy {policy['policyId']} is added"}
+    added = {"policyId": policy["policyId"], "message": f"password policy {policy['policyId']} was added"}
     assert answer == {"code": 200, **added}
     assert isinstance(policy["policyId"], int)
     return int(policy["policyId"])
@@ -147,7 +147,7 @@ def test_a_policy_needs_a_name_of_its_own(world: World, tenant: Tenant) -> None:
     for name in ("", None, [], True, "x" * 256, "a\nb"):
         assert problem(send(tenant, ADD, {"policyName": name})) == (400, "invalid policyName")
     assert problem(send(tenant, ADD, {"policyName": "STRONG"})) == (
-        409, "the tenant has a password policy of this name: choose another name",
+        409, "the tenant already has a password policy with this name: choose another name",
     )  # fmt: skip
     assert len(listed(tenant)) == 1
 

@@ -23,7 +23,7 @@ from tests.service import running_service
 ENROL = "/api/v1/endpointUsers/enrolTotp"
 CONFIRM = "/api/v1/endpointUsers/confirmTotp"
 NO_USER = (404, "user not found")
-NOTHING_WAITS = (404, "no enrolment waits for a code: start one first")
+NOTHING_WAITS = (404, "no enrolment of this user is pending: start one first")
 MARKUP = "<script>alert(1)</script>&amp;\"'"
 
 
@@ -78,7 +78,7 @@ def test_the_answer_of_an_enrolment(world: World, tenant: Tenant) -> None:
     base, _, token = answer.pop("link").rpartition("/")
     assert base == f"http://127.0.0.1:{world.service.ports.http}/enrol" and len(token) == 43
     assert 3500_000_000 < from_iso(answer.pop("expiresAt")) - now_us() <= 3600_000_000
-    assert answer == {"code": 200, "status": "Success", "message": "the seed counts after its first right code"}
+    assert answer == {"code": 200, "status": "Success", "message": "the seed becomes valid with its first correct code"}
     assert not confirmed(tenant)
 
 
@@ -89,11 +89,11 @@ def test_a_seed_is_confirmed_once(tenant: Tenant) -> None:
     """
     made = enrol(tenant, userName="ANN")
     who = {"domainId": tenant.domain, "userId": made["userId"]}
-    assert tenant.refused(CONFIRM, **who, code=wrong(made["seed"])) == (400, "wrong code; 4 more can be tried")
+    assert tenant.refused(CONFIRM, **who, code=wrong(made["seed"])) == (400, "wrong code; tries left: 4")
     assert tenant.refused(CONFIRM, **who, code="12345") == (400, "a code is six digits")
     right = code(made["seed"])
     assert tenant.ask(CONFIRM, **who, code=f"{right[:3]} {right[3:]}") == {
-        "code": 200, "status": "Success", "message": "the seed counts from now on",
+        "code": 200, "status": "Success", "message": "the seed is valid now",
     }  # fmt: skip
     assert confirmed(tenant)
     assert tenant.refused(CONFIRM, **who, code=right) == NOTHING_WAITS

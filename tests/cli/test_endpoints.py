@@ -149,7 +149,7 @@ def test_refused_lines_are_named(service: Service, domain: str) -> None:
         (2, "new", ""),
         (3, "refused", "publicIp is not accepted; give an IP address"),
         (4, "refused", "instanceName is missing"),
-        (5, "refused", "the name is used twice: the first counts"),
+        (5, "refused", "the name is used twice; only the first row with this name is imported"),
     ]
     assert plan(service, "instance", path, domain) == expected
     refused = service.cli("instance", "import", path, "--domain", domain)
@@ -169,8 +169,8 @@ def test_refused_lines_are_named(service: Service, domain: str) -> None:
         ('instanceName\n"a\n', "unexpected end of data"),
         ("instanceName,instance_name\na,b\n", "line 1: the column instanceName is there twice"),
         ("instanceName,colour\n", "unknown column colour"),
-        ("[1]", "entry 1 is no object"),
-        ('{"instanceName": "a"}', "no array of objects"),
+        ("[1]", "entry 1 is not an object"),
+        ('{"instanceName": "a"}', "not an array of objects"),
         ('[{"instanceName": ', "Expecting value"),
     ],
 )

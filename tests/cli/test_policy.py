@@ -82,8 +82,8 @@ def test_the_help_explains_both_lengths(service: Service) -> None:
     """Each of the two options has its own text. The help of the command explains how both apply together."""
     for command in ("add", "update"):
         text = " ".join(service.ok("policy", command, "--help").split())
-        assert "Minimum number of characters, in any script." in text and "Minimum length after credits" in text
-    assert "Both lengths apply" in " ".join(service.ok("policy", "add", "--help").split())
+        assert "Minimum number of characters, in any script." in text and "Minimum length, which credits reduce" in text
+    assert "both apply" in " ".join(service.ok("policy", "add", "--help").split())
 
 
 def test_policies_are_assigned_and_unassigned(service: Service, machine: str) -> None:
@@ -144,7 +144,7 @@ def test_a_password_is_validated(service: Service, machine: str) -> None:
         (("assign", "999999", "1", *TENANT), 1, "not found"),
         (("assign", "1", *TENANT), 2, "INSTANCE_IDS"),
         (("validate", "999999", *TENANT, "--password", "-"), 1, 'instance "999999" not found'),
-        (("validate", "1", *TENANT, "--password", "hunter2"), 2, "--password takes - only"),
+        (("validate", "1", *TENANT, "--password", "hunter2"), 2, "--password accepts only -"),
         (("validate", "1", *TENANT), 2, "standard input"),
     ],
 )
@@ -160,7 +160,7 @@ def test_a_policy_name_is_unique(service: Service) -> None:
     add(service, "Taken")
     refused = service.cli("policy", "add", "TAKEN", *TENANT)
     assert (refused.returncode, refused.stdout) == (1, "")
-    assert "of this name" in refused.stderr
+    assert "with this name" in refused.stderr
 
 
 def test_a_policy_is_added_without_a_service(stopped: RunningService) -> None:

@@ -72,7 +72,7 @@ def test_a_changed_password_applies_at_once(service: Service, gate: RadiusClient
         return done.returncode, done.stderr
 
     assert gate.login("changer", "hello") == ACCESS_ACCEPT
-    assert given(b"long gr\xfcn\n") == (0, "user Changer has another password\n")
+    assert given(b"long gr\xfcn\n") == (0, "user Changer has a new password\n")
     assert (gate.login("changer", "hello"), gate.login("changer", b"long gr\xfcn")) == (ACCESS_REJECT, ACCESS_ACCEPT)
     for octets, message in ((b"hunter2\n", "minLen"), (b"x" * 129, "128 octets"), (b"\n", "empty")):
         status, error = given(octets)

@@ -123,7 +123,7 @@ def test_an_installed_service_answers_a_login(host: BootedHost) -> None:
     """
     done = installed(host)
     for name in (f"user {USER}", CONFIG_FILE, DATA_DIR, *(ADMIN_UNITS / unit for unit in UNITS)):
-        assert f"{name} is made\n" in done.stdout
+        assert f"{name} was created\n" in done.stdout
     assert f"sudo systemctl enable --now {UNIT} {BACKUP_TIMER}\n" in done.stderr
     assert f"sudo {PROGRAM} client add " in done.stderr
     modes = host.shell(f"stat -c '%n %U:%G %a' {CONFIG_DIR} {CONFIG_FILE} {DATA_DIR} {ADMIN_UNITS / UNIT}").splitlines()
@@ -162,7 +162,7 @@ def test_a_unit_of_another_version_is_updated(host: BootedHost) -> None:
     installed(host, "--start")
     host.shell(f"sed -i 's/^RestartSec=.*/RestartSec=9/' {ADMIN_UNITS / UNIT}")
     done = installed(host)
-    assert f"{ADMIN_UNITS / UNIT} is updated; the former is in {UNIT}.old\n" in done.stdout
+    assert f"{ADMIN_UNITS / UNIT} was updated; a copy of the old unit is in {UNIT}.old\n" in done.stdout
     assert f"sudo systemctl restart {UNIT}\n" in done.stderr
     assert "RestartSec=1\n" in host.shell(f"systemctl cat {UNIT}")
     assert "RestartSec=9\n" in host.shell(f"cat {ADMIN_UNITS / UNIT}.old")
@@ -225,7 +225,7 @@ def test_the_unit_allows_what_the_settings_need(host: BootedHost) -> None:
     host.shell("python3 -c 'import urllib.request as r; r.urlopen(\"http://127.0.0.1/readyz\", timeout=9)'")
     host.shell("for n in $(seq 50); do grep -q alice /srv/decisions/all.jsonl && exit; sleep 0.2; done; exit 1")
     host.shell(f"cat /root/before > {CONFIG_FILE}")
-    assert "50-settings.conf is removed" in installed(host, "--start").stdout
+    assert "50-settings.conf was removed" in installed(host, "--start").stdout
     assert "Access-Accept" in log_in(host, secret)
 
 
@@ -258,7 +258,7 @@ def test_links_to_directories_and_units_are_refused(machine: BootedHost) -> None
         machine.run("ln", "-s", target, str(link))
         done = machine.run(PROGRAM, "server", "install", check=False)
         assert (done.returncode, done.stdout) == (1, "")
-        assert f"{link} is a link" in done.stderr
+        assert f"{link} is a symbolic link" in done.stderr
         machine.run("rm", str(link))
 
 
@@ -294,12 +294,12 @@ def test_units_of_a_package_are_kept(host: BootedHost) -> None:
     host.shell(f"ln -s {PROGRAM} /usr/bin/sallyport; cp {TEMPLATES}/* {package}")
     host.shell(f"sed -i 's#{PROGRAM}#/usr/bin/sallyport#' {package}/sallyport*")
     try:
-        assert "the units are there already, from a package" in installed(host, "--start").stdout
+        assert "a package has installed the units already" in installed(host, "--start").stdout
         assert host.shell(f"ls {ADMIN_UNITS} | grep '^sallyport' || true") == ""
         assert "apt remove" in host.run(PROGRAM, "server", "uninstall", check=False).stderr
         host.run("systemctl", "disable", "--now", UNIT, BACKUP_TIMER)
         host.shell(f"sed -i 's#/usr/bin/sallyport#/usr/bin/true#' {package}/sallyport*")
-        assert "is from a package, for another program" in host.run(PROGRAM, "server", "install", check=False).stderr
+        assert "starts another program" in host.run(PROGRAM, "server", "install", check=False).stderr
     finally:
         host.shell(f"rm /usr/bin/sallyport {package}/sallyport*; systemctl daemon-reload")
 
@@ -307,7 +307,7 @@ def test_units_of_a_package_are_kept(host: BootedHost) -> None:
 @pytest.mark.parametrize(
     ("place", "cause"),
     [
-        pytest.param("/root/venv", "/root/venv/bin/sallyport is in /root, which the service cannot see", id="root"),
+        pytest.param("/root/venv", "is in /root, and systemd hides this directory from the service", id="root"),
         pytest.param("/srv/private/venv", "no access to /srv/private", id="directory"),
     ],
 )
@@ -350,7 +350,7 @@ def test_it_is_installed_without_systemd(host: BootedHost) -> None:
     output = host.run("unshare", "--mount", "sh", "-c", script).stdout
     assert "--start: systemd does not run on this machine" in output
     assert "Access-Accept" in output
-    assert f"a service uses {DATA_DIR}, and systemd does not run here: stop the service first" in output
+    assert f"a service uses {DATA_DIR}, but systemd does not manage it: stop the service first" in output
     assert owners(host) == {f"{USER}:{USER}"}
 
 

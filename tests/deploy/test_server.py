@@ -42,7 +42,7 @@ def test_a_program_that_the_user_cannot_reach_is_refused(tmp_path: Path) -> None
     program.symlink_to(PROGRAM)
     message = refused(program, "server", "install")
     assert f"the user sallyport cannot run {program}: " in message
-    assert "which the service cannot see" in message
+    assert "systemd hides this directory from the service" in message
     assert "sudo /opt/sallyport/bin/sallyport server install" in message
     assert not Path("/etc/sallyport/sallyport.toml").exists()
 

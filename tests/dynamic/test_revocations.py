@@ -212,7 +212,7 @@ async def test_leaving_a_group_ends_the_sessions(areas: Areas) -> None:
             await areas.groups.assign_users(areas.domain, group, [ids["ann"], ids["cid"]], Action.REMOVE)
             await done(areas)
         assert ended(nas) == [b"ann"]
-    assert json.loads((await trail(areas))[0][2])["reason"] == [None, "the group ops was lost"]
+    assert json.loads((await trail(areas))[0][2])["reason"] == [None, "the user left the group ops"]
 
 
 async def test_deactivating_a_group_ends_the_sessions_of_its_members(areas: Areas) -> None:

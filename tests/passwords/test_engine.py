@@ -90,11 +90,14 @@ def test_every_failed_rule_is_listed_in_order() -> None:
         Failure("lcredit", "the password has fewer than 9 lowercase letters"),
         Failure("ocredit", "the password has fewer than 1 other characters"),
         Failure("minlen", "the password has fewer than 12 characters"),
-        Failure("minclass", "the password has fewer than 2 of digits, uppercase, lowercase and other characters"),
-        Failure("palindrome", "the password is the same read backwards"),
-        Failure("maxrepeat", "the password has more than 2 same characters in a row"),
-        Failure("maxsequence", "the password has a sequence of more than 2 characters"),
-        Failure("usercheck", "the password contains the user name in some form"),
+        Failure(
+            "minclass",
+            "the password has characters of fewer than 2 classes (digits, uppercase, lowercase and other characters)",
+        ),
+        Failure("palindrome", "the password is a palindrome: it is the same when it is read backwards"),
+        Failure("maxrepeat", "the password has more than 2 equal characters in a row"),
+        Failure("maxsequence", "the password has a sequence, such as abcd or 4321, of more than 2 characters"),
+        Failure("usercheck", "the password contains the user name, or is too similar to it"),
     ]
 
 

@@ -36,10 +36,10 @@ which = click.argument("which", type=click.Choice(["endpoint", "directory"]), de
 @click.option("--start", is_flag=True, help="Also enable and start the unit.")
 @prefix_option
 def install(*, which: str, start: bool, prefix: Path) -> None:
-    """Write an agent's configuration file, read from standard input, and its systemd unit.
+    """Write an agent's configuration file and its systemd unit. The configuration file is read from standard input.
 
-    The command `agent key create` prints the configuration file. An existing file is kept if standard input is empty or
-    a terminal.
+    The command `agent key create` prints the configuration file. If standard input is empty or a terminal, an existing
+    file is kept.
     """
     from sallyport.agent.templates import AGENTS
 
@@ -47,7 +47,9 @@ def install(*, which: str, start: bool, prefix: Path) -> None:
     config, unit = _under(prefix, agent.config), _under(prefix, agent.unit_path)
     text = "" if sys.stdin.isatty() else sys.stdin.read()
     if not text.strip() and not config.exists():
-        raise ConfigError("standard input: the agent's file is needed, as `sallyport agent key create` prints it")
+        raise ConfigError(
+            "standard input is empty: pass the configuration file that `sallyport agent key create` prints"
+        )
     systemd.make_directory(config.parent, 0o700)
     if text.strip():
         _write(config, text, agent)
@@ -66,9 +68,9 @@ def install(*, which: str, start: bool, prefix: Path) -> None:
 @click.option("--purge", is_flag=True, help="Also remove the agent's configuration file and its state.")
 @prefix_option
 def uninstall(*, which: str, lock_accounts: bool, purge: bool, prefix: Path) -> int:
-    """Stop an agent and remove its unit. Accounts stay as they are, unless --lock-accounts is given.
+    """Stop an agent and remove its unit. Accounts are not changed, unless --lock-accounts is given.
 
-    If --lock-accounts fails for an account, the agent is stopped, but nothing is removed: repair the cause and repeat
+    If --lock-accounts fails for an account, the agent is stopped, but nothing is removed. Repair the cause and repeat
     the command.
     """
     from sallyport.agent.templates import AGENTS
@@ -86,8 +88,8 @@ def uninstall(*, which: str, lock_accounts: bool, purge: bool, prefix: Path) -> 
             click.echo(f"{name}: {error or 'done'}")
     if failures:
         click.echo(
-            f"{agent.unit} is stopped, but nothing is removed, since a step has failed: repair the cause and repeat the"
-            " command",
+            f"{agent.unit} was stopped, but nothing was removed, because a step failed: repair the cause and repeat "
+            "the command",
             err=True,
         )
         return 1
@@ -101,20 +103,20 @@ def uninstall(*, which: str, lock_accounts: bool, purge: bool, prefix: Path) -> 
 
 @click.group(cls=Group)
 def key() -> None:
-    """API keys of agents."""
+    """The API keys of agents."""
 
 
 @key.command()
 @click.option("--org", type=NUMBER, required=True, help="orgId of the domain.")
 @click.option("--tenant", type=NUMBER, required=True, help="tenantId of the domain.")
 @click.option("--domain", required=True, metavar="NAME|ID", help="Domain of the agents (name or domainId).")
-@click.option("--instance", help="Make a key for this instance only, even if it has an agent already.")
+@click.option("--instance", help="Generate a key for this instance only, even if it has an agent already.")
 @click.option(
     "--kind",
     type=click.Choice(["endpoint", "directory"]),
     default="endpoint",
     show_default=True,
-    help="endpoint: accounts of a machine; directory: an LDAP directory that the service does not reach.",
+    help="endpoint: the accounts of a machine; directory: an LDAP directory to which the service cannot connect.",
 )
 @click.option("--name", default="", help="Name of the key in lists and in the audit trail.")
 @click.option("--uses", type=NUMBER, help="Number of machines that may use the key; default: unlimited.")
@@ -130,7 +132,7 @@ def key() -> None:
 )
 @click.option("--base-dn", help="DN below which the directory's people and groups are.")
 @click.option("--bind-dn", help="DN of the account that reads the directory.")
-@click.option("--start-tls", is_flag=True, help="Encrypt an ldap:// connection.")
+@click.option("--start-tls", is_flag=True, help="Encrypt ldap:// connections with StartTLS.")
 @click.option("--key-only", is_flag=True, help="Print only the key.")
 @click.pass_obj
 def create(
@@ -152,7 +154,7 @@ def create(
     bind_dn: str | None,
     start_tls: bool,
 ) -> None:
-    """Make an enrolment key and print the agent's configuration file with it. The key is shown only here.
+    """Generate an enrolment key, and print an agent's configuration file with the key. The key cannot be shown again.
 
     The options for a directory can be omitted if the domain's first factor is `ldap`.
     """
@@ -178,7 +180,10 @@ def create(
         return
     for text in str(made["configuration"]).splitlines():
         line.print(text)
-    line.note(f"the key can be used until {made['expiresAt']}; the file is for the agent's user alone: chmod 600")
+    line.note(
+        f"the key can be used until {made['expiresAt']}; the file contains the key, so only the agent's "
+        "user may read it: chmod 600"
+    )
 
 
 @key.command("list")
@@ -197,12 +202,12 @@ def list_(line: CommandLine, *, domain: str, form: Form | None) -> None:
 def revoke(line: CommandLine, *, key: int, domain: str) -> None:
     """Revoke a key. The keys that agents received in exchange for an enrolment key stay valid."""
     line.run("/api/v1/agent/revokeKey", {"keyId": key}, domain=domain)
-    line.note(f"API key {key} is revoked")
+    line.note(f"API key {key} was revoked")
 
 
 def _write(config: Path, text: str, agent: "Installed") -> None:
-    """Check the configuration file as the agent does, and write it. ConfigError: the file is invalid, or belongs to
-    another kind of agent."""
+    """Check the configuration file as the agent does, and write it. Raises ConfigError if the file is invalid, or if it
+    belongs to another kind of agent."""
     from sallyport.agent import file
     from sallyport.base import disk
 

@@ -1,4 +1,4 @@
-"""This module reads and checks the configuration file of an agent, and rewrites it when its API keys change. It also
+"""Reads and checks the configuration file of an agent, and rewrites the file when the agent's API keys change. It also
 locks the agent's state directory.
 
     service = "https://sallyport.example.org"
@@ -7,9 +7,9 @@ locks the agent's state directory.
     [directory]
     servers = ["ldaps://dc1.example.org"]
 
-The file contains secrets, so it must be private: a regular file of the agent's user or root, with mode 0600 or
-stricter. An unknown TOML key is an error. No message contains a value. The agent rewrites only the lines of its API
-keys, and keeps all other lines, including comments.
+The file contains secrets, so it must be private: a regular file that belongs to the agent's user or root, with mode
+0600 or stricter. An unknown TOML key is an error. No error message contains a value. The agent rewrites only the lines
+of its API keys, and keeps all other lines, including comments.
 """
 
 import fcntl
@@ -33,14 +33,16 @@ _TABLE: Final = re.compile(r"^[ \t]*\[", re.MULTILINE)
 
 
 class Table:
-    """A TOML table of the file. Each method removes one key and returns its value. `end` then finds unknown keys."""
+    """A TOML table of the file. Each method removes one key from the table and returns its value. At the end, `end`
+    raises an error if keys are left, because they are unknown."""
 
     def __init__(self, values: Mapping[str, object], where: str) -> None:
         self._values = dict(values)
         self._where = where
 
     def text(self, name: str, default: str | None = None) -> str:
-        """Take a text. If there is no default, the key is required and must not be empty. Raises ConfigError."""
+        """Remove a key whose value is a text, and return the value. Without a default, the key is required and must not
+        be empty. Raises ConfigError."""
         value = self._values.pop(name, default)
         if value is None or (default is None and value == ""):
             raise self.wrong(name, "is missing")
@@ -49,53 +51,56 @@ class Table:
         return value
 
     def long_text(self, name: str, default: str = "") -> str:
-        """Take a text of several lines. Raises ConfigError."""
+        """Remove a key whose value is a text of several lines, and return the value. Raises ConfigError."""
         value = self._values.pop(name, default)
         if not isinstance(value, str):
             raise self.wrong(name, "must be text")
         return value
 
     def texts(self, name: str, default: tuple[str, ...] = ()) -> tuple[str, ...]:
-        """Take an array of texts. Raises ConfigError."""
+        """Remove a key whose value is an array of texts, and return the value. Raises ConfigError."""
         value = self._values.pop(name, list(default))
         if not isinstance(value, list) or not all(isinstance(each, str) and each.isprintable() for each in value):
             raise self.wrong(name, "must be an array of texts")
         return tuple(value)
 
     def flag(self, name: str, default: bool) -> bool:
-        """Take true or false. Raises ConfigError."""
+        """Remove a key whose value is true or false, and return the value. Raises ConfigError."""
         value = self._values.pop(name, default)
         if not isinstance(value, bool):
             raise self.wrong(name, "must be true or false")
         return value
 
     def number(self, name: str, default: int, low: int, high: int) -> int:
-        """Take a whole number within bounds. Raises ConfigError."""
+        """Remove a key whose value is a whole number from `low` to `high`, and return the value. Raises ConfigError."""
         value = self._values.pop(name, default)
         if isinstance(value, bool) or not isinstance(value, int) or not low <= value <= high:
             raise self.wrong(name, f"must be a whole number from {low} to {high}")
         return value
 
     def choice(self, name: str, default: str, *others: str) -> str:
-        """Take one of several words: the default or one of `others`. Raises ConfigError."""
+        """Remove a key whose value is one of several words, and return the value. The allowed words are the default and
+        `others`. Raises ConfigError."""
         value = self._values.pop(name, default)
         if value not in (default, *others):
             raise self.wrong(name, f"must be one of {', '.join((default, *others))}")
         return str(value)
 
     def table(self, name: str) -> "Table":
-        """Take a table inside this table; an empty table if it is missing. Raises ConfigError."""
+        """Remove a key whose value is a table, and return the table. If the key is missing, return an empty table.
+        Raises ConfigError."""
         value = self._values.pop(name, {})
         if not isinstance(value, dict):
             raise self.wrong(name, "must be a table")
         return Table(value, f"{self._where} [{name}]")
 
     def wrong(self, name: str, what: str) -> ConfigError:
-        """Return the error for a key of this table, without its value."""
+        """Return an error about a key of this table. The error does not contain the value. what: the fault, such as
+        "must be a table"."""
         return ConfigError(f"{self._where}: {name} {what}")
 
     def end(self) -> None:
-        """Check that all keys were taken. ConfigError: a key is unknown."""
+        """Raise ConfigError if the table still has keys. Such keys are unknown."""
         if self._values:
             raise ConfigError(f"{self._where}: unknown key {', '.join(sorted(map(repr, self._values)))}")
 
@@ -105,8 +110,8 @@ class Credentials:
     """The API keys in the file.
 
     key: the agent's own key. next_key: a generated key that the service has not accepted yet. renew_at: the time at
-    which to renew `key`, in ISO 8601; empty if unknown. former_key: the key before `key`; a service that was restored
-    from a backup may know only this one.
+    which to renew `key`, in ISO 8601, or empty if unknown. former_key: the key before `key`. A service that was
+    restored from a backup may know only the former key.
     """
 
     enrolment_key: Secret | None = None
@@ -118,8 +123,8 @@ class Credentials:
 
 @dataclass(frozen=True, slots=True)
 class AgentFile:
-    """The settings that are common to the files of both agents. own: the table `[endpoint]` or `[directory]`, which the
-    respective agent reads and checks."""
+    """The settings that the files of both agents have in common. own: the table `[endpoint]` or `[directory]`, which
+    the agent itself reads and checks."""
 
     path: Path
     service: str
@@ -130,8 +135,8 @@ class AgentFile:
 
 
 def read(path: Path, agent: str) -> AgentFile:
-    """Return the settings in an agent's file. agent: the name of the agent's table. ConfigError: the file is missing,
-    not private, or invalid."""
+    """Return the settings in an agent's file. agent: the name of the agent's table. Raises ConfigError if the file is
+    missing, not private, or invalid."""
     table = Table(_parsed(_text(path), path), str(path))
     ca_certificate = table.text("ca_certificate", "")
     file = AgentFile(
@@ -155,8 +160,8 @@ def read(path: Path, agent: str) -> AgentFile:
 def rewrite(path: Path, changes: Mapping[str, str | None]) -> None:
     """Set text values at the top of the file, or delete them, in one atomic write.
 
-    changes: value by TOML key; None deletes the key. ConfigError: the file cannot be written, or a key is not on its
-    own line above the tables.
+    changes: the new value of each TOML key; None deletes the key. Raises ConfigError if the file cannot be written, or
+    if a key is not on its own line above the tables.
     """
     before = _text(path)
     text = before
@@ -176,8 +181,8 @@ def rewrite(path: Path, changes: Mapping[str, str | None]) -> None:
 
 
 def _with(text: str, name: str, value: str | None) -> str:
-    """Return the text of a file after setting, adding or deleting the line of a TOML key. value: printable text without
-    quotes; None deletes the line."""
+    """Return the text of a file in which the line of a TOML key is set, added or deleted. value: printable text without
+    quotes, or None to delete the line."""
     table = _TABLE.search(text)
     top, rest = (text, "") if table is None else (text[: table.start()], text[table.start() :])
     line = "" if value is None else f'{name} = "{value}"\n'
@@ -214,7 +219,7 @@ def _text(path: Path) -> str:
             raise ConfigError(f"{path}: over {MAX_OCTETS} octets")
         return octets.decode()
     except (OSError, UnicodeDecodeError) as error:
-        raise ConfigError(f"{path}: it cannot be read as UTF-8 text") from error
+        raise ConfigError(f"{path}: the file cannot be read as UTF-8 text") from error
     finally:
         os.close(descriptor)
 
@@ -222,18 +227,18 @@ def _text(path: Path) -> str:
 def _check_owner(path: Path, found: os.stat_result) -> None:
     """Check that the file is regular and private. Raises ConfigError."""
     if not stat.S_ISREG(found.st_mode):
-        raise ConfigError(f"{path}: not a file")
+        raise ConfigError(f"{path}: not a regular file")
     if found.st_uid not in (os.geteuid(), 0):
         raise ConfigError(f"{path}: belongs to another user")
     if found.st_mode & 0o077:
-        raise ConfigError(f"{path}: others may read or write it: chmod 600")
+        raise ConfigError(f"{path}: other users may read or write the file; run chmod 600")
 
 
 @contextmanager
 def alone(directory: Path) -> Iterator[None]:
     """Hold the lock of a state directory within this context. The directory is created if it is missing.
 
-    Locked: another agent is running. Raises ConfigError.
+    Raises Locked if another agent has the lock. Raises ConfigError.
     """
     try:
         directory.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -244,7 +249,7 @@ def alone(directory: Path) -> Iterator[None]:
         try:
             fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
-            raise Locked(f"{directory}: another agent is at work") from None
+            raise Locked(f"{directory}: another agent is running with this state directory") from None
         yield
     finally:
         os.close(descriptor)

@@ -1,13 +1,13 @@
-"""The agent's own API key. The agent obtains it with the enrolment key in its file, and renews it long before it
-expires.
+"""The agent's own API key. The agent gets it in exchange for the enrolment key in its file, and renews it long before
+it expires.
 
-The agent generates a key and writes it into the file as `next_key` before it sends the hash of the key to the service.
-When the service has stored the hash, the agent renames `next_key` to `key`. After a crash the agent sends the hash of
+The agent generates a key, and writes it into the file as `next_key` before it sends the hash of the key to the service.
+When the service has stored the hash, the agent renames `next_key` to `key`. After a crash, the agent sends the hash of
 the same key again.
 
-The service accepts the former key until the new key is used. The file keeps the former key: a service that is restored
-from a backup made before the renewal knows only the former key. The agent then uses it to register the present key
-again.
+The service accepts the old key until the agent has used the new key. The file keeps the old key as `former_key`. If the
+service is restored from a backup that was made before the renewal, the service knows only the old key. The agent then
+uses the old key to register its present key again.
 """
 
 from collections.abc import Callable, Mapping
@@ -30,7 +30,7 @@ _NO_FIELDS: Final[Mapping[str, object]] = {}
 class KeyRing:
     """The API keys in an agent's file. Only the agent rewrites them.
 
-    agent: name of the agent's table in the file. ConfigError: the file is invalid.
+    agent: the name of the agent's table in the file. Raises ConfigError if the file is invalid.
     """
 
     def __init__(self, path: Path, agent: str, service: ServiceClient, *, clock: Callable[[], int] = now_us) -> None:
@@ -42,14 +42,15 @@ class KeyRing:
 
     @property
     def enrolment_key(self) -> Secret | None:
-        """Return the enrolment key in the file. Return None if there is none, for example after the exchange."""
+        """Return the enrolment key in the file. Return None if the file has none, for example because it was exchanged
+        already."""
         return self._keys.enrolment_key
 
     @property
     def key(self) -> Secret:
-        """Return the agent's own key. ConfigError: there is none yet."""
+        """Return the agent's own key. Raises ConfigError if the file has no key yet."""
         if self._keys.key is None:
-            raise ConfigError(f"{self._path}: there is no key in it; an enrolment_key is needed")
+            raise ConfigError(f"{self._path}: the file has no key; add an enrolment_key")
         return self._keys.key
 
     def reload(self) -> None:
@@ -57,11 +58,12 @@ class KeyRing:
         self._keys = file.read(self._path, self._agent).credentials
 
     def enrol(self, fields: Mapping[str, object] = _NO_FIELDS, *, path: str = EXCHANGE) -> dict[str, object] | None:
-        """Exchange the enrolment key, if there is one, for the agent's own key; return the service's answer.
+        """Exchange the enrolment key for the agent's own key. Return the service's answer, or None if the file has no
+        enrolment key.
 
-        Return None if the file has no enrolment key. fields: further fields of the request body. path: the path of
-        exchangeKey, or of another operation with the same form of answer. Raises ServiceAway, ServiceRefused;
-        ConfigError: the file cannot be written.
+        fields: further fields of the request body. path: the path of the operation exchangeKey, or of another operation
+        with the same form of answer. Raises ServiceAway, ServiceRefused. Raises ConfigError if the file cannot be
+        written.
         """
         enrolment_key = self._keys.enrolment_key
         if enrolment_key is None:
@@ -71,7 +73,8 @@ class KeyRing:
         return answer
 
     def renew_when_due(self) -> bool:
-        """Renew the key if its renewal is due, or if the time of renewal is unknown; return whether it was renewed.
+        """Renew the key if its renewal is due, or if the time of renewal is unknown. Return whether the key was
+        renewed.
 
         Raises ServiceAway, ServiceRefused, ConfigError.
         """
@@ -86,8 +89,8 @@ class KeyRing:
     def refused(self, refusal: ServiceRefused) -> None:
         """Recover after the service has refused a request.
 
-        Read the file again, because an admin may have added an enrolment key. If the service has refused the key (401),
-        register the key again with the former key. Raises ConfigError.
+        Read the file again, because an admin may have added an enrolment key. If the service did not accept the key
+        (status 401), register the key again with the former key. Raises ConfigError.
         """
         self.reload()
         key, former = self._keys.key, self._keys.former_key
@@ -97,7 +100,7 @@ class KeyRing:
                 self._keep({}, answer)
 
     def _register(self, path: str, fields: Mapping[str, object], authority: Secret) -> tuple[dict[str, object], str]:
-        """Register the hash of the next key; return (answer, next key). If there is no next key, generate it.
+        """Register the hash of the next key. Return the answer and the next key. If there is no next key, generate one.
 
         authority: the key that authorizes the request.
         """

@@ -1,8 +1,10 @@
 """The HTTP client of the agents: JSON over one persistent HTTPS connection to the service.
 
-There are two errors. `ServiceAway`: the service was not reached, is overloaded, or the answer is not from the service
-(a captive portal, the error page of a proxy, an incomplete answer); the agent tries again later. `ServiceRefused`: the
-service has refused the request with one of its own JSON errors.
+There are two errors:
+
+- `ServiceAway`: the service was not reached or is overloaded, or the answer is not from the service (a captive portal,
+  the error page of a proxy, an incomplete answer). The agent tries again later.
+- `ServiceRefused`: the service has refused the request with one of its own JSON errors.
 
 The client uses the standard library's http.client, so that an agent starts quickly and stays small.
 """
@@ -37,9 +39,9 @@ _CHUNK: Final = 65_536
 class ServiceClient:
     """A client of one service. Only one thread at a time may use it.
 
-    url: `https://host[:port][/path]`; `http://` only for a loopback address. ca_certificate: a PEM file whose
-    certificates replace the system's trust store. agent: the User-Agent header. ConfigError: the URL has another form,
-    or the certificate file cannot be read.
+    url: `https://host[:port][/path]`; `http://` is allowed only for a loopback address. ca_certificate: a PEM file
+    whose certificates replace the system's trust store. agent: the value of the User-Agent header. Raises ConfigError
+    if the URL has another form, or if the certificate file cannot be read.
     """
 
     def __init__(
@@ -65,11 +67,11 @@ class ServiceClient:
         key: Secret | None = None,
         timeout_s: float = TIMEOUT_S,
     ) -> dict[str, object]:
-        """Send a POST request; return the JSON object of the answer. key: the API key. timeout_s: the time limit of the
-        whole request.
+        """Send a POST request, and return the JSON object of the answer. key: the API key. timeout_s: the time limit of
+        the whole request.
 
-        If the connection is closed before the answer, the service may carry out the request twice. Raises ServiceAway,
-        ServiceRefused.
+        If the connection is closed before the answer, the request is sent again, so the service may carry it out twice.
+        Raises ServiceAway, ServiceRefused.
         """
         octets = json.dumps(body, ensure_ascii=False, separators=(",", ":")).encode()
         status, kind, answer, after = self._exchange(path, octets, key, timeout_s)
@@ -82,7 +84,7 @@ class ServiceClient:
         raise ServiceRefused(_clean(text) or f"refused with {status}", status)
 
     def close(self) -> None:
-        """Close the connection; the next request opens a new one."""
+        """Close the connection. The next request opens a new one."""
         connection, self._connection = self._connection, None
         if connection is not None:
             with suppress(OSError):
@@ -125,7 +127,7 @@ class ServiceClient:
         while chunk := response.read1(_CHUNK):
             body += chunk
             if len(body) > ANSWER_LIMIT:
-                raise http.client.HTTPException("the answer does not end")
+                raise http.client.HTTPException("the answer is too long")
             self._limit(connection, deadline)
         if response.length:
             raise http.client.HTTPException("half an answer")
@@ -149,7 +151,8 @@ class ServiceClient:
         return self._connection
 
     def _limit(self, connection: http.client.HTTPConnection, deadline: float) -> None:
-        """Set the socket timeout to the remaining time. TimeoutError: no time is left."""
+        """Set the socket timeout to the time that is left until the deadline. Raises TimeoutError if no time is
+        left."""
         left = deadline - self._clock()
         if left <= 0:
             raise TimeoutError
@@ -158,8 +161,8 @@ class ServiceClient:
 
 
 class BackOff:
-    """An exponential back-off. The wait doubles with each failure. It is reduced at random by up to half, so that not
-    all agents retry at the same time. chance: a function that returns a random number in 0..1."""
+    """An exponential back-off. The wait doubles with each failure. Each wait is shortened at random by up to half, so
+    that agents do not retry all at the same time. chance: a function that returns a random number from 0 to 1."""
 
     def __init__(
         self, *, first_s: float = FIRST_WAIT_S, most_s: float = MOST_WAIT_S, chance: Callable[[], float] = random.random
@@ -170,7 +173,7 @@ class BackOff:
         self._wait_s = first_s
 
     def failed(self, at_least_s: float = 0.0) -> float:
-        """Return the seconds to wait after a failure. at_least_s: the seconds in the Retry-After header."""
+        """Return the seconds to wait after a failure. at_least_s: the seconds in the Retry-After header, or 0."""
         wait_s = self._wait_s * (1 - self._chance() / 2)
         self._wait_s = min(self._most_s, 2 * self._wait_s)
         return max(wait_s, min(at_least_s, self._most_s))
@@ -181,7 +184,8 @@ class BackOff:
 
 
 def _split(url: str) -> tuple[str, int, str, bool]:
-    """Return (host, port, path without a final slash, whether the URL is HTTPS). Raises ConfigError."""
+    """Return (host, port, path without a final slash, whether the URL is HTTPS). Raises ConfigError if the URL is
+    invalid."""
     wrong = ConfigError("service: not a URL such as https://sallyport.example.org")
     try:
         parts = urlsplit(url)
@@ -194,7 +198,7 @@ def _split(url: str) -> tuple[str, int, str, bool]:
     if parts.scheme not in ("http", "https") or parts.query or parts.fragment or port == 0:
         raise wrong
     if plain and not is_loopback(host):
-        raise ConfigError("service: http:// sends the key readable on the way: https:// is needed")
+        raise ConfigError("service: http:// would send the key unencrypted; use https://")
     return host, port or (80 if plain else 443), parts.path.rstrip("/"), not plain
 
 
@@ -202,7 +206,7 @@ def _tls(ca_certificate: Path | None) -> ssl.SSLContext:
     try:
         context = ssl.create_default_context(cafile=None if ca_certificate is None else str(ca_certificate))
     except (OSError, ssl.SSLError) as error:
-        raise ConfigError(f"ca_certificate: {ca_certificate} is no file of certificates in PEM") from error
+        raise ConfigError(f"ca_certificate: {ca_certificate} is not a PEM file of certificates") from error
     context.minimum_version = ssl.TLSVersion.TLSv1_2
     return context
 
@@ -216,18 +220,19 @@ def _object(octets: bytes) -> dict[str, object] | None:
 
 
 def _clean(text: str) -> str:
-    """Return a text from the service in a form that is safe for a log: shortened, non-printable characters replaced."""
+    """Return a text from the service in a form that is safe for a log. The text is shortened, and non-printable
+    characters are replaced."""
     return "".join(character if character.isprintable() else "?" for character in text[:_MAX_TEXT])
 
 
 def _reason(error: Exception) -> str:
     """Return a description of a connection error for an admin."""
     if isinstance(error, ssl.SSLCertVerificationError):
-        return f"its certificate is not trusted: {error.verify_message}"
+        return f"the certificate is not trusted: {error.verify_message}"
     if isinstance(error, TimeoutError | socket.timeout):
         return "no answer in time"
     if isinstance(error, ssl.SSLError):
         return f"no TLS connection: {error.reason or 'closed'}"
     if isinstance(error, OSError):
         return error.strerror or type(error).__name__
-    return "what it answers is no HTTP" if not str(error) else _clean(str(error))
+    return "the answer is not HTTP" if not str(error) else _clean(str(error))

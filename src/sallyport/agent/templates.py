@@ -1,4 +1,4 @@
-"""The initial configuration files of agents, and their systemd units, which run with minimal rights
+"""The initial configuration files of agents, and their systemd units. The units give the agents minimal rights
 (systemd.exec(5))."""
 
 import json
@@ -38,8 +38,8 @@ full_every_hours = 24
 
 @dataclass(frozen=True, slots=True)
 class DirectoryPlace:
-    """The known settings of a directory, for an agent's file. certificate: the trusted certificates of the directory's
-    servers, in PEM."""
+    """The settings of a directory that are already known when an agent's file is generated. certificate: the trusted
+    certificates of the directory's servers, in PEM."""
 
     name: str = ""
     servers: Sequence[str] = ()
@@ -50,8 +50,8 @@ class DirectoryPlace:
 
     @classmethod
     def of(cls, ldap: Mapping[str, object], wished: Mapping[str, object], name: str) -> "DirectoryPlace":
-        """Return the settings in `wished`, completed from the first factor `ldap`. name: the name of the directory if
-        `wished` has none."""
+        """Return the settings in `wished`. Settings that are missing there are taken from `ldap`, the first factor of
+        the domain. name: the name of the directory if `wished` has none."""
         found = {field: wished.get(field) or ldap.get(field) for field in ("servers", "baseDN", "bindDN", "startTls")}
         servers = found["servers"]
         return cls(
@@ -70,8 +70,8 @@ def endpoint_file(service: str, key: str) -> str:
 
 
 def directory_file(service: str, key: str, domain_id: int, place: DirectoryPlace) -> str:
-    """Return the initial text of a directory agent's file. The admin must add the bind secret and all missing
-    settings."""
+    """Return the initial text of a directory agent's file. The admin must add the bind secret and all settings that are
+    missing."""
     own = _DIRECTORY.format(
         domain=domain_id,
         name=_quoted(place.name),
@@ -89,7 +89,8 @@ def _head(agent: str, service: str, key: str) -> str:
 
 
 def _quoted(text: str) -> str:
-    """Return a text as a TOML basic string. It is a JSON string in which DEL is escaped too."""
+    """Return a text as a TOML basic string. The result is a JSON string in which the character DEL is escaped as
+    well."""
     return json.dumps(text, ensure_ascii=False).replace("\x7f", "\\u007f")
 
 
@@ -149,7 +150,8 @@ CapabilityBoundingSet=
 class Installed:
     """The systemd unit and the configuration file of an agent.
 
-    state: name of the state directory below /var/lib. memory: MemoryMax of the unit. own: unit lines of this agent.
+    state: the name of the state directory below /var/lib. memory: the value of MemoryMax in the unit. own: the lines of
+    the unit that only this agent has.
     """
 
     agent: str

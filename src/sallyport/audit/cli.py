@@ -1,4 +1,4 @@
-"""`sallyport audit`: the audit trail."""
+"""`sallyport audit`: the command for the audit trail."""
 
 import json
 from collections.abc import Iterator
@@ -29,20 +29,24 @@ _LONGEST_CELL = 60
 
 @click.group(cls=Group)
 def audit() -> None:
-    """The audit trail: changes with actor and time."""
+    """The audit trail: the changes of the installation, each with its actor and time."""
 
 
 @audit.command("list")
 @click.option("--domain", help="Show only entries of this domain (name or domainId).")
 @click.option("--action", default="", help="Show only entries with this action, such as client.update.")
-@click.option("--actor", default="", help="Show only entries of this token or user.")
+@click.option(
+    "--actor",
+    default="",
+    help="Show only entries of this actor: the name of a token, of an API key or of a local user.",
+)
 @click.option("--search", default="", help="Show only entries with this text in action, actor, target or changes.")
 @click.option("--since", type=PAST, help="Start of the period, such as 2026-11-23T10:00 (UTC) or 24h (ago).")
-@click.option("--until", type=PAST, help="End of the period (exclusive), in the form of --since.")
+@click.option("--until", type=PAST, help="End of the period (exclusive), in the same form as --since.")
 @click.option(
     "--limit",
     type=click.IntRange(min=1),
-    help="Maximum number of entries; default: 100 in a table, all in JSON and CSV.",
+    help="Maximum number of entries; default: 100 in a table, all entries in JSON and CSV.",
 )
 @click.option("--json", "form", flag_value="json", help="Print JSON.")
 @click.option("--csv", "form", flag_value="csv", help="Print CSV.")
@@ -59,7 +63,7 @@ def list_(
     limit: int | None,
     form: Form | None,
 ) -> None:
-    """List the changes of the installation, newest first."""
+    """List the changes of the installation, the newest first."""
     given = {"domain": domain, "from": since, "to": until}
     asked: dict[str, JSON] = {name: value for name, value in given.items() if value is not None}
     asked |= {"action": action, "actor": actor, "search": search}
@@ -73,7 +77,7 @@ def list_(
 
 
 def _entries(line: CommandLine, asked: dict[str, JSON]) -> Iterator[Row]:
-    """Yield the entries of all pages. asked: arguments of the command audit.list."""
+    """Yield the entries of all pages. asked: the arguments of the command audit.list."""
     while True:
         answer = line.row("audit.list", **asked)
         page = entries(answer["entries"])
@@ -84,7 +88,7 @@ def _entries(line: CommandLine, asked: dict[str, JSON]) -> Iterator[Row]:
 
 
 def _in_one_line(changes: JSON) -> str:
-    """Return changes as one line, such as `mode: monitor > enforce`."""
+    """Return the changed fields of an entry as one line, such as `mode: monitor > enforce`."""
     if not isinstance(changes, dict):
         return ""
     pairs = ((field, value if isinstance(value, list) else [None, value]) for field, value in changes.items())

@@ -1,4 +1,4 @@
-"""The command of the audit trail: audit.list, for the whole installation."""
+"""The command audit.list, which reads the audit trail of the whole installation."""
 
 from collections.abc import Callable
 
@@ -16,10 +16,11 @@ PAGE = 100
 
 
 class ListAudit(Arguments):
-    """Arguments of audit.list, which returns entries of a domain or of the whole installation, newest first.
+    """Arguments of the command audit.list. It returns entries of a domain or of the whole installation, the newest
+    first.
 
-    domain: the name or domainId; None for the whole installation. after: the (time in microseconds, id) of the last
-    entry on the previous page.
+    domain: the name or domainId, or None for the whole installation. after: the time (in microseconds) and the id of
+    the last entry on the previous page, or None for the first page.
     """
 
     domain: str | None = None
@@ -33,8 +34,8 @@ class ListAudit(Arguments):
 
 
 def commands(service: Audit, tenants: Tenants, find_domain: Callable[[str], int]) -> dict[str, Command]:
-    """Return the commands of the audit trail by name. find_domain: a function that returns the id of a domain, given
-    its name or id. It raises NotFound."""
+    """Return the commands of the audit trail, by name. find_domain: a function that takes the name or id of a domain
+    and returns its id. It raises NotFound if the domain does not exist."""
 
     async def listing(wanted: ListAudit) -> JSON:
         query = AuditQuery(

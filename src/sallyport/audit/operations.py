@@ -1,4 +1,4 @@
-"""HTTP operation of the audit trail: /api/v1/audit/list."""
+"""The HTTP operation of the audit trail: /api/v1/audit/list."""
 
 import json
 
@@ -18,8 +18,8 @@ def operations(service: Audit, gate: Gate) -> Operations:
 
     @audit.post("/api/v1/audit/list", roles=READERS)
     async def list_audit(body: ListAudit, caller: Caller) -> Plain[AuditList]:
-        """List the changes in the tenant with their actors, newest first. Each entry was written in the transaction of
-        the change."""
+        """List the changes in the tenant with their actors, the newest first. The service writes each entry in the
+        transaction of the change."""
         page = body.page()
         rows, total = await service.page(
             AuditQuery(
@@ -48,7 +48,7 @@ def operations(service: Audit, gate: Gate) -> Operations:
 
 
 def entry(row: AuditRow) -> dict[str, JSON]:
-    """Return an entry in the form of `AuditEntry`."""
+    """Return an entry with the fields of `AuditEntry`."""
     return {
         "auditId": row.id,
         "time": iso(row.at),

@@ -1,4 +1,4 @@
-"""SQL for reading and deleting entries of the audit trail; `store/audit.py` writes them."""
+"""The SQL that reads and deletes entries of the audit trail. `store/audit.py` writes the entries."""
 
 from dataclasses import dataclass
 
@@ -9,7 +9,7 @@ FOREVER = 2**63 - 1
 
 @dataclass(frozen=True, slots=True)
 class AuditRow:
-    """An entry of the audit trail. at: the time in microseconds. changes: the changed fields in JSON."""
+    """An entry of the audit trail. at: the time of the change in microseconds. changes: the changed fields as JSON."""
 
     id: int
     at: int
@@ -25,8 +25,8 @@ class AuditRow:
 
 @dataclass(frozen=True, slots=True)
 class NumberedRow(AuditRow):
-    """An entry with the orgId and tenantId of its tenant. organization, tenant: None for an entry about the whole
-    installation."""
+    """An entry with the orgId and tenantId of its tenant. organization, tenant: the orgId and the tenantId, or None if
+    the entry concerns the whole installation."""
 
     organization: int | None
     tenant: int | None
@@ -34,11 +34,12 @@ class NumberedRow(AuditRow):
 
 @dataclass(frozen=True, slots=True)
 class AuditQuery:
-    """A query for one page of entries. It selects the entries of a domain if `domain_id` is given, else of a tenant if
-    `tenant_id` is given, else all entries.
+    """A query for one page of entries. If `domain_id` is given, the query selects the entries of this domain.
+    Otherwise, if `tenant_id` is given, it selects the entries of this tenant. Otherwise, it selects all entries.
 
-    search: the text that an entry must contain; empty for any. since, until: the range of times; `until` is exclusive.
-    action, actor: the exact values; empty for any. before: the (at, id) of the last entry on the previous page.
+    search: the text that an entry must contain, or empty for any text. since, until: the start and the end (exclusive)
+    of the period. action, actor: the exact values, or empty for any value. before: the (at, id) of the last entry on
+    the previous page.
     """
 
     tenant_id: int | None = None
@@ -63,7 +64,7 @@ _SEARCHED = ("action", "actor", "target", "changes")
 
 
 def newest(tx: Tx, query: AuditQuery) -> list[AuditRow]:
-    """Return one page of entries, newest first."""
+    """Return one page of entries, the newest first."""
     where, parameters = _filter(query)
     if query.before is not None:
         parameters["before_at"], parameters["before_id"] = query.before
@@ -78,7 +79,8 @@ def newest(tx: Tx, query: AuditQuery) -> list[AuditRow]:
 
 
 def matching(tx: Tx, query: AuditQuery) -> int:
-    """Return the number of matches. If the query has no filter other than domain and tenant, this is a stored total."""
+    """Return the number of entries that match the query. If the query has no filter other than domain and tenant,
+    return a stored total."""
     if query.narrowed:
         where, parameters = _filter(query)
         return tx.value(int, f"select count(*) from audit_trail where {where}", **parameters) or 0
@@ -87,7 +89,7 @@ def matching(tx: Tx, query: AuditQuery) -> int:
 
 
 def between(tx: Tx, after: int, last: int, limit: int) -> list[NumberedRow]:
-    """Return at most `limit` entries after one id and up to another id."""
+    """Return at most `limit` entries with ids greater than `after` and up to `last`."""
     columns = ", ".join(f"audit_trail.{name} as {name}" for name in AuditRow.__dataclass_fields__)
     return tx.all(
         NumberedRow,
@@ -101,7 +103,8 @@ def between(tx: Tx, after: int, last: int, limit: int) -> list[NumberedRow]:
 
 
 def _of(query: AuditQuery) -> tuple[str, dict[str, Value]]:
-    """Return (SQL condition, parameters) for the entries of a domain, of a tenant, or for all entries."""
+    """Return (SQL condition, parameters) for the domain or the tenant of a query. The condition selects all entries if
+    the query has neither."""
     if query.domain_id is not None:
         return "domain_id = :d", {"d": query.domain_id}
     if query.tenant_id is not None:
@@ -124,7 +127,7 @@ def _filter(query: AuditQuery) -> tuple[str, dict[str, Value]]:
 
 
 def delete_older(tx: Tx, at: int, limit: int) -> int:
-    """Delete the oldest entries before a time, at most `limit`; return their number. A trigger updates the stored
-    totals."""
+    """Delete at most `limit` of the oldest entries before a time. Return the number of deleted entries. A trigger of
+    the database updates the stored totals."""
     oldest = "select id from audit_trail where at < :at order by at, id limit :limit"
     return tx.execute(f"delete from audit_trail where id in ({oldest})", at=at, limit=limit)

@@ -1,9 +1,8 @@
 """The service for the audit trail. It returns pages of entries, and deletes old entries.
 
-Entries are deleted after `audit_days`, or never if `audit_days` is 0. The trail is checked only once an hour, because
-there are few entries, and the exact time of deletion does not matter. Expired entries are deleted in chunks of a few
-hundred rows. A transaction deletes one chunk and updates the totals. Between the transactions there is a pause, in
-which logins can use the writer.
+Entries are deleted after `audit_days` days, or never if `audit_days` is 0. Once an hour, the service looks for expired
+entries. It deletes them in chunks of a few hundred rows. Each transaction deletes one chunk and updates the totals.
+Between two transactions, the service pauses, so that logins can write to the store.
 """
 
 from functools import partial
@@ -26,13 +25,13 @@ PAUSE_S = 0.1
 
 
 class Audit:
-    """The service for reading the audit trail."""
+    """The service that reads the audit trail."""
 
     def __init__(self, store: Store) -> None:
         self._store = store
 
     async def page(self, query: AuditQuery) -> tuple[list[AuditRow], int]:
-        """Return one page of entries, newest first, and the number of all matches. Raises StoreError."""
+        """Return one page of entries, the newest first, and the number of all matching entries. Raises StoreError."""
 
         def work(tx: Tx) -> tuple[list[AuditRow], int]:
             return repo.newest(tx, query), repo.matching(tx, query)
@@ -40,12 +39,13 @@ class Audit:
         return await self._store.search(work)
 
     async def newest(self, query: AuditQuery) -> list[AuditRow]:
-        """Return one page of entries, newest first, without the total. Raises StoreError."""
+        """Return one page of entries, the newest first, without the total. Raises StoreError."""
         return await self._store.search(lambda tx: repo.newest(tx, query))
 
 
 class Retention:
-    """The deletion of expired entries. days: the retention time in days; if it is 0, entries are never deleted."""
+    """The task that deletes expired entries. days: the retention time in days. If it is 0, entries are never
+    deleted."""
 
     def __init__(self, store: Store, *, days: int, clock: Clock = now_us, every_s: float = EVERY_S) -> None:
         self._store = store
@@ -58,7 +58,8 @@ class Retention:
         await every(self._every_s, self.purge, failure="audit_purge_failed")
 
     async def purge(self) -> None:
-        """Delete all expired entries in chunks. Raises StoreError; the chunks before the error remain deleted."""
+        """Delete all expired entries in chunks. Raises StoreError. Chunks that were deleted before the error remain
+        deleted."""
         if not self._days:
             return
         chunk = partial(repo.delete_older, at=self._clock() - self._days * DAY, limit=CHUNK)

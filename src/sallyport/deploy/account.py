@@ -1,4 +1,4 @@
-"""Create and delete the service's user, and check that it can run and read the necessary files."""
+"""Creates and deletes the service's user, and checks that this user can run and read the necessary files."""
 
 import grp
 import os
@@ -23,7 +23,7 @@ _FIND: Final = 'for path; do test -x "$path" || { echo "$path"; exit; }; done'
 
 @dataclass(frozen=True, slots=True)
 class Account:
-    """The uid of a user, and the gids of its groups."""
+    """The uid of a user, and the gids of the user's groups."""
 
     uid: int
     gid: int
@@ -50,7 +50,7 @@ class Account:
 
     def unreachable(self, paths: Iterable[Path]) -> str:
         """Return the first directory or program in these paths that this user cannot enter or run. Return an empty text
-        if there is none."""
+        if the user can reach all paths."""
         steps = dict.fromkeys(str(step) for path in paths for step in (*reversed(path.parents), path))
         return self.run("/bin/sh", "-c", _FIND, "sh", *steps).stdout.strip()
 
@@ -64,7 +64,7 @@ ANYONE: Final = Account(_NOBODY, _NOBODY)
 
 
 def find() -> Account | None:
-    """Return the service's user, or None if there is none."""
+    """Return the service's user, or None if the user does not exist."""
     try:
         found = pwd.getpwnam(USER)
     except KeyError:
@@ -73,20 +73,20 @@ def find() -> Account | None:
 
 
 def make() -> Account:
-    """Create the service's user. ConfigError: the user could not be created."""
+    """Create the service's user. Raises ConfigError if the user could not be created."""
     has_group = any(group.gr_name == USER for group in grp.getgrall())
     group = ("--gid", USER) if has_group else ("--user-group",)
     options = ("--system", "--home-dir", str(DATA_DIR), "--no-create-home", "--shell", "/usr/sbin/nologin")
     _change("useradd", *group, *options, "--comment", "Sallyport service", USER)
     account = find()
     if account is None:
-        raise ConfigError(f"useradd: it made no user {USER}")
+        raise ConfigError(f"useradd: the user {USER} was not created")
     return account
 
 
 def delete() -> bool:
-    """Delete the service's user. Return False if there is no such user, or if `make` has not created it; in that case
-    it is not deleted. Raises ConfigError."""
+    """Delete the service's user. Return False if the user does not exist, or if the user was not created by `make` and
+    is therefore kept. Raises ConfigError."""
     try:
         found = pwd.getpwnam(USER)
     except KeyError:
@@ -98,15 +98,15 @@ def delete() -> bool:
 
 
 def check_program(program: Path, account: Account) -> None:
-    """Check that the service's user can run this program. ConfigError: the user cannot run it; the message names the
-    path and the remedy."""
+    """Check that the service's user can run this program. Raises ConfigError if the user cannot run it. The message
+    names the path that causes the failure, and the remedy."""
     package = Path(sallyport.__file__).parent
     paths = [program, Path(sys.executable), package]
     real = [path.resolve() for path in paths]
     for path in (*paths, *real):
         hidden = next((directory for directory in HIDDEN if path.is_relative_to(directory)), None)
         if hidden is not None:
-            raise _refusal(program, f"{path} is in {hidden}, which the service cannot see")
+            raise _refusal(program, f"{path} is in {hidden}, and systemd hides this directory from the service")
     try:
         runs = [
             account.run(str(program), "--version"),
@@ -116,15 +116,18 @@ def check_program(program: Path, account: Account) -> None:
         runs = []
     if not runs or any(done.returncode for done in runs):
         blocked = account.unreachable([*paths, *real])
-        said = next((done.stderr.strip().splitlines()[-1] for done in runs if done.stderr.strip()), "it does not start")
+        said = next(
+            (done.stderr.strip().splitlines()[-1] for done in runs if done.stderr.strip()), "the program does not start"
+        )
         raise _refusal(program, f"no access to {blocked}" if blocked else said)
 
 
 def _refusal(program: Path, reason: str) -> ConfigError:
     return ConfigError(
-        f"the user {USER} cannot run {program}: {reason}. Install the program where every user can run it, then run "
-        "`server install` of that one: sudo /usr/bin/python3 -m venv /opt/sallyport && sudo /opt/sallyport/bin/pip "
-        "install WHEEL && sudo /opt/sallyport/bin/sallyport server install"
+        f"the user {USER} cannot run {program}: {reason}. Install the program where every user can run "
+        "it, then run `server install` of the new program: sudo /usr/bin/python3 -m venv /opt/sallyport "
+        "&& sudo /opt/sallyport/bin/pip install WHEEL && sudo /opt/sallyport/bin/sallyport server "
+        "install"
     )
 
 

@@ -1,4 +1,4 @@
-"""`sallyport server install` and `uninstall`: install the service on this machine, or remove it."""
+"""`sallyport server install` and `uninstall`: the commands that install the service on this machine, or remove it."""
 
 import os
 import shlex
@@ -18,15 +18,17 @@ QUESTION = f"Delete {DATA_DIR} with everything in it, the settings and the user 
 
 @click.group(cls=Group)
 def server() -> None:
-    """Install the service on this machine, or uninstall it: user, settings, data directory and units."""
+    """Install the service on this machine, or uninstall it. The service has a user, settings, a data directory and
+    units."""
 
 
 @server.command()
 @click.option("--start", is_flag=True, help="Also enable and start the service.")
 def install(*, start: bool) -> None:
-    """Install the service for systemd with this program: user, settings, data directory, units.
+    """Install this program as a service of systemd: user, settings, data directory, units.
 
-    Existing parts stay; a unit whose text differs is updated. Without systemd, everything except the units is created.
+    Parts that exist already are kept, but a unit whose text differs is updated. Without systemd, everything except the
+    units is created.
     """
     from sallyport.base.config import unknown_environment
     from sallyport.base.setting_values import MASTER_KEY, PREFIX
@@ -34,7 +36,7 @@ def install(*, start: bool) -> None:
 
     program = _checked()
     if start and not systemd.is_booted():
-        raise ConfigError(f"--start: systemd does not run on this machine. Leave it out; {_by_hand(program)}")
+        raise ConfigError(f"--start: systemd does not run on this machine. Omit --start; {_by_hand(program)}")
     installation = Installation(program, click.echo, _note)
     left_out = {name for name in os.environ if name.startswith(PREFIX)} - {MASTER_KEY, *unknown_environment(os.environ)}
     for name in sorted(left_out):
@@ -44,27 +46,27 @@ def install(*, start: bool) -> None:
         systemd.systemctl("enable", UNIT, BACKUP_TIMER)
         systemd.systemctl("restart" if changed else "start", UNIT)
         systemd.systemctl("start", BACKUP_TIMER)
-        click.echo(f"{UNIT} and {BACKUP_TIMER} are enabled and run")
+        click.echo(f"{UNIT} and {BACKUP_TIMER} are enabled and started")
     elif systemd.is_booted():
         _note(f"next: sudo systemctl enable --now {UNIT} {BACKUP_TIMER}")
         if changed and systemd.is_active(UNIT):
-            _note(f"it runs with its former unit: sudo systemctl restart {UNIT}")
+            _note(f"the running service still uses the old unit: sudo systemctl restart {UNIT}")
     else:
         _note(f"systemd does not run on this machine: {_by_hand(program)}")
         if installation.has_systemd:
-            _note(f"once it does: systemctl enable --now {UNIT} {BACKUP_TIMER}")
+            _note(f"when systemd runs: systemctl enable --now {UNIT} {BACKUP_TIMER}")
     _note(f"then: sudo {_called(program)} client add NAME --address ADDRESS --org 1 --tenant 1")
 
 
 @server.command()
 @click.option("--purge", is_flag=True, help=f"Also delete {DATA_DIR}, {CONFIG_FILE} and the user.")
-@click.option("--yes", is_flag=True, help="Do not ask before --purge deletes.")
+@click.option("--yes", is_flag=True, help="Delete with --purge without asking for confirmation.")
 def uninstall(*, purge: bool, yes: bool) -> None:
-    """Stop the service and remove its units. Data, settings and user stay, unless --purge is given."""
+    """Stop the service and remove its units. Data, settings and user are kept, unless --purge is given."""
     from sallyport.deploy import uninstall as steps
 
     if yes and not purge:
-        raise click.UsageError("--yes needs --purge, which asks before it deletes data")
+        raise click.UsageError("--yes can be used only with --purge, because only --purge asks for confirmation")
     steps.check(_checked())
     if purge and not yes and not click.confirm(QUESTION, err=True):
         raise ConfigError("nothing was changed")
@@ -72,11 +74,11 @@ def uninstall(*, purge: bool, yes: bool) -> None:
     if purge:
         steps.purge(click.echo)
     elif DATA_DIR.exists():
-        _note(f"{DATA_DIR}, {CONFIG_FILE} and the user {USER} stay; --purge deletes them")
+        _note(f"{DATA_DIR}, {CONFIG_FILE} and the user {USER} were kept; --purge deletes them")
 
 
 def _checked() -> Path:
-    """Do the checks that both commands need, and return the path of this program. Raises ConfigError."""
+    """Check the conditions of both commands, and return the path of this program. Raises ConfigError."""
     program, command = systemd.program(), f"server {click.get_current_context().info_name}"
     config = click.get_current_context().find_root().params.get("config")
     if config is not None and config != CONFIG_FILE:
@@ -91,8 +93,8 @@ def _by_hand(program: Path) -> str:
 
 
 def _called(program: Path) -> str:
-    """Return the command that runs this program. It is the name of the program if the shell finds the program by this
-    name, and otherwise its path."""
+    """Return the command with which an admin runs this program: its name if the shell finds it by name, otherwise its
+    path."""
     return program.name if shutil.which(program.name, path=systemd.PATH) == str(program) else str(program)
 
 

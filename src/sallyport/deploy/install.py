@@ -1,7 +1,7 @@
-"""The steps of `sallyport server install`. Each step can be repeated, and changes only what is missing or wrong.
+"""The steps of `sallyport server install`. Each step can be repeated, and changes only parts that are missing or wrong.
 
-All reasons to refuse the installation are checked before the first change. If a step fails, the installation stops; the
-next attempt continues with that step.
+All conditions of the installation are checked before the first change. If a step fails, the installation stops. The
+next attempt continues with this step.
 """
 
 import os
@@ -27,10 +27,10 @@ _DATA_MODE: Final = 0o700
 
 
 class Installation:
-    """The installation of the system service by this program. report: receives a line for each step. warn: receives
-    each warning.
+    """The installation of the system service with this program. report: a function that receives a line for each step.
+    warn: a function that receives each warning.
 
-    ConfigError: the installation is refused; nothing was changed.
+    Raises ConfigError, before anything is changed, if the service cannot be installed.
     """
 
     def __init__(self, program: Path, report: Callable[[str], None], warn: Callable[[str], None]) -> None:
@@ -40,15 +40,20 @@ class Installation:
         self.has_systemd = shutil.which("systemctl", path=systemd.PATH) is not None
         self.is_packaged = has_package(program)
         if DATA_DIR.is_symlink():
-            raise ConfigError(f"{DATA_DIR} is a link, which systemd refuses: mount the disk there, or set data_dir")
+            raise ConfigError(
+                f"{DATA_DIR} is a symbolic link, but systemd does not accept a link here: mount the disk at this "
+                "path, or set data_dir"
+            )
         for path in () if self.is_packaged else units.unit_paths():
             if path.is_symlink():
-                raise ConfigError(f"{path} is a link, perhaps of `systemctl mask`: systemctl unmask {path.name}")
+                raise ConfigError(
+                    f"{path} is a symbolic link, perhaps created by `systemctl mask`: systemctl unmask {path.name}"
+                )
         account.check_program(program, account.find() or account.ANYONE)
         self._read_settings()
 
     def make(self, environ: Mapping[str, str]) -> bool:
-        """Create everything that is missing, and return whether a unit has changed. ConfigError: a step failed."""
+        """Create everything that is missing. Return whether a unit has changed. Raises ConfigError if a step failed."""
         try:
             user = self._make_user()
             self._make_settings(user)
@@ -62,8 +67,8 @@ class Installation:
         return changed
 
     def _read_settings(self) -> Settings:
-        """Return the settings in the file, with absolute paths. If there is no file, return the settings of a new
-        file."""
+        """Return the settings in the settings file, with absolute paths. If the file does not exist, return the
+        settings of a new file."""
         if not CONFIG_FILE.exists():
             return Settings(data_dir=DATA_DIR)
         try:
@@ -74,7 +79,7 @@ class Installation:
     def _make_user(self) -> Account:
         found = account.find()
         user = found or account.make()
-        self._report(f"user {USER} {THERE if found else 'is made'}")
+        self._report(f"user {USER} {THERE if found else 'was created'}")
         return user
 
     def _make_settings(self, user: Account) -> None:
@@ -89,7 +94,7 @@ class Installation:
             disk.write(CONFIG_FILE, settings_file().encode(), mode=_CONFIG_MODE)
         os.chown(CONFIG_FILE, 0, user.gid)
         CONFIG_FILE.chmod(_CONFIG_MODE)
-        self._report(f"{CONFIG_FILE} {'is made' if is_new else f'is readable by the group {USER} now'}")
+        self._report(f"{CONFIG_FILE} {'was created' if is_new else f'is readable by the group {USER} now'}")
 
     def _make_data(self, settings: Settings, user: Account) -> None:
         for directory in dict.fromkeys((DATA_DIR, settings.data_dir)):
@@ -99,7 +104,7 @@ class Installation:
                 _give(directory, user)
             if stat.S_IMODE(directory.stat().st_mode) != _DATA_MODE:
                 directory.chmod(_DATA_MODE)
-            self._report(f"{directory} {'is made' if is_new else THERE}")
+            self._report(f"{directory} {'was created' if is_new else THERE}")
 
     def _make_store(self, settings: Settings, user: Account, environ: Mapping[str, str]) -> None:
         if settings.database_path.exists():
@@ -111,18 +116,20 @@ class Installation:
         )
         if done.returncode:
             said = done.stderr.strip().rpartition("\n")[2].removeprefix("sallyport: ")
-            raise ConfigError(f"the store was not made: {said}")
-        self._report(f"{settings.database_path} is made; the first access token: {settings.data_dir / 'admin.token'}")
+            raise ConfigError(f"the store was not created: {said}")
+        self._report(
+            f"{settings.database_path} was created; the first access token is in {settings.data_dir / 'admin.token'}"
+        )
 
     def _make_units(self, settings: Settings) -> bool:
-        """Write the units and drop-ins that have changed, and remove those that are not needed. Return whether any has
-        changed."""
+        """Write the units and drop-ins that have changed, and remove drop-ins that are not needed. Return whether a
+        unit or drop-in has changed."""
         if not self.has_systemd:
-            self._report("no unit is made: systemd is not installed")
+            self._report("no unit was created, because systemd is not installed")
             return False
         texts = units.drop_ins(settings)
         if self.is_packaged:
-            self._report("the units are there already, from a package")
+            self._report("a package has installed the units already")
         else:
             texts |= {systemd.ADMIN_UNITS / name: units.unit(name, self._program) for name in UNITS}
         changed = False
@@ -141,19 +148,21 @@ class Installation:
     def _replace_unit(self, path: Path, before: str, text: str) -> None:
         if not text:
             path.unlink()
-            self._report(f"{path} is removed: the settings need it no longer")
+            self._report(f"{path} was removed, because the settings no longer need it")
             return
         if before and path.parent == systemd.ADMIN_UNITS:
             systemd.write_unit(old(path), before)
         systemd.write_unit(path, text)
-        self._report(f"{path} is " + (f"updated; the former is in {old(path).name}" if before else "made"))
+        self._report(
+            f"{path} was " + (f"updated; a copy of the old unit is in {old(path).name}" if before else "created")
+        )
 
     def _doubt(self, settings: Settings, user: Account) -> None:
         """Warn about files in the settings that the service cannot see or read."""
         for name, path in (*units.read_paths(settings), *units.written_paths(settings)):
             if units.is_hidden(path):
                 self._warn(
-                    f"setting {name}: {path} is hidden from the service by its unit; use {CONFIG_DIR}, {DATA_DIR}"
+                    f"setting {name}: the unit hides {path} from the service; use a path in {CONFIG_DIR} or {DATA_DIR}"
                 )
         for name, path in units.read_paths(settings):
             if not user.can_read(path):
@@ -161,31 +170,36 @@ class Installation:
 
 
 def has_package(program: Path) -> bool:
-    """Return whether a package has installed the units for this program. ConfigError: the units of a package start
-    another program."""
+    """Return whether a package has installed the units for this program. Raises ConfigError if the units of a package
+    start another program."""
     for path in (directory / systemd.UNIT for directory in systemd.PACKAGE_UNITS):
         if path.exists():
             started = re.search(r"(?m)^ExecStart=(\S+)", path.read_text(encoding="utf-8"))
             if started is None or Path(started[1]).resolve() != program.resolve():
                 raise ConfigError(
-                    f"{path} is from a package, for another program: use that program, or remove the package first"
+                    f"{path} belongs to a package and starts another program: use that program, or remove the package "
+                    "first"
                 )
             return True
     return False
 
 
 def old(path: Path) -> Path:
-    """Return the path of the file to which a unit's former text is copied."""
+    """Return the path of the file to which the old text of a unit is copied."""
     return path.with_name(f"{path.name}.old")
 
 
 def _give(directory: Path, user: Account) -> None:
-    """Make the service's user the owner of a directory that is empty, or of the standard directory and its content, as
-    systemd does for StateDirectory= (systemd.exec(5)). ConfigError: any other directory has content, so an admin must
-    decide who owns it."""
+    """Make the service's user the owner of a directory. The directory must be empty, or must be the standard data
+    directory. The content of the standard directory gets the same owner, as with StateDirectory= of systemd
+    (systemd.exec(5)).
+
+    Raises ConfigError if any other directory has content, because an admin must decide which user owns the content.
+    """
     if directory != DATA_DIR and any(directory.iterdir()):
         raise ConfigError(
-            f"data_dir {directory} belongs to another user. If it is the service's: sudo chown -R {USER}: {directory}"
+            f"data_dir {directory} belongs to another user. If the directory belongs to the service: sudo "
+            f"chown -R {USER}: {directory}"
         )
     for _, names, files, descriptor in os.fwalk(directory):
         os.chown(descriptor, user.uid, user.gid)

@@ -1,5 +1,5 @@
-"""Generate the file `/etc/sallyport/sallyport.toml` that `server install` writes. It has every setting, and is
-generated from the declarations of the settings."""
+"""Generates the file `/etc/sallyport/sallyport.toml` that `server install` writes. The file contains every setting, and
+is generated from the declarations of the settings."""
 
 import json
 import textwrap
@@ -27,7 +27,7 @@ _WIDTH: Final = 118
 
 
 def shown(value: object) -> str:
-    """Return the value of a setting as text, or an empty text if the setting has no value."""
+    """Return the value of a setting as text. Return an empty text if the setting has no value."""
     if value is None or value is DEFAULTS:
         return ""
     if isinstance(value, tuple) and not isinstance(value, Address):
@@ -40,14 +40,15 @@ def shown(value: object) -> str:
 
 
 def without_default(name: str) -> str:
-    """For a setting without a default, return a text that describes what happens without a value. For any other
-    setting, return an empty text."""
+    """Return a text that tells what happens if a setting without a default is not set. Return an empty text for a
+    setting with a default."""
     extra = Settings.model_fields[name].json_schema_extra
     return str(extra["unset"]) if isinstance(extra, dict) else ""
 
 
 def settings_file() -> str:
-    """Return the text of the file. `data_dir` is set; every other setting is a comment with its default."""
+    """Return the text of the settings file. It sets `data_dir`. Every other setting is in a comment with its
+    default."""
     return _HEAD + "".join(_settings()) + _LIMITS + "".join(_limits())
 
 

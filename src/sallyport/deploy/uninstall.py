@@ -1,5 +1,5 @@
-"""The steps of `sallyport server uninstall`. Each step can be repeated, so that a further attempt completes an
-interrupted one."""
+"""The steps of `sallyport server uninstall`. Each step can be repeated, so a second attempt completes an interrupted
+one."""
 
 import fcntl
 import os
@@ -17,12 +17,14 @@ from sallyport.deploy.install import has_package, old
 
 
 def check(program: Path) -> None:
-    """Check that this command may uninstall the service. ConfigError: the units are from a package, or a service that
-    systemd does not manage uses the data."""
+    """Check that this command may uninstall the service. Raises ConfigError if the units belong to a package, or if a
+    service that systemd does not manage uses the data."""
     if has_package(program):
-        raise ConfigError("the installation is from a package: remove it, such as by apt remove sallyport-radius")
+        raise ConfigError(
+            "a package has installed the service: remove the package, for example with apt remove sallyport-radius"
+        )
     if not systemd.is_booted() and is_in_use(data_directory()):
-        raise ConfigError(f"a service uses {data_directory()}, and systemd does not run here: stop the service first")
+        raise ConfigError(f"a service uses {data_directory()}, but systemd does not manage it: stop the service first")
 
 
 def remove_units(report: Callable[[str], None]) -> None:
@@ -30,7 +32,7 @@ def remove_units(report: Callable[[str], None]) -> None:
     there = [name for name in UNITS if (systemd.ADMIN_UNITS / name).exists()]
     if there and systemd.is_booted():
         systemd.systemctl("disable", "--now", *there)
-        report(f"{UNIT} is stopped")
+        report(f"{UNIT} was stopped")
     for path in units.unit_paths():
         for each in (path, old(path)):
             _remove(each, report)
@@ -49,7 +51,8 @@ def remove_units(report: Callable[[str], None]) -> None:
 
 
 def purge(report: Callable[[str], None]) -> None:
-    """Delete data, settings and user. ConfigError: a process still uses the data, or a step failed."""
+    """Delete the data, the settings and the user. Raises ConfigError if a process still uses the data, or if a step
+    failed."""
     data = data_directory()
     if is_in_use(data):
         raise ConfigError(f"a process still uses {data}: nothing was deleted; stop it first")
@@ -57,20 +60,20 @@ def purge(report: Callable[[str], None]) -> None:
         if DATA_DIR.exists():
             shutil.rmtree(DATA_DIR.resolve())
             DATA_DIR.unlink(missing_ok=True)  # DATA_DIR may be a link to another disk
-            report(f"{DATA_DIR} is deleted")
+            report(f"{DATA_DIR} was deleted")
     except OSError as error:
         raise ConfigError(f"{error.filename}: {error.strerror}") from None
     _remove(CONFIG_FILE, report)
     with suppress(OSError):  # it is kept if an agent has a file in it
         CONFIG_DIR.rmdir()
     if account.delete():
-        report(f"user {USER} is deleted")
+        report(f"user {USER} was deleted")
     if data.exists():
-        report(f"{data} stays, since it is not the standard place: delete it yourself")
+        report(f"{data} was kept, because it is not the standard data directory: delete it yourself")
 
 
 def data_directory() -> Path:
-    """Return the data directory in the settings, or the standard directory if the settings cannot be read."""
+    """Return the data directory in the settings. If the settings cannot be read, return the standard directory."""
     with suppress(ConfigError):
         if CONFIG_FILE.exists():
             return load(CONFIG_FILE, {}).below(DATA_DIR).data_dir
@@ -99,4 +102,4 @@ def _remove(path: Path, report: Callable[[str], None]) -> None:
         return
     except OSError as error:
         raise ConfigError(f"{path}: {error.strerror}") from None
-    report(f"{path} is removed")
+    report(f"{path} was removed")

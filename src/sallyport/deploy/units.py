@@ -1,4 +1,4 @@
-"""The service's units for systemd: their text, and the drop-ins that the settings need (systemd.exec(5))."""
+"""The service's units for systemd: their text, and the drop-ins that the settings require (systemd.exec(5))."""
 
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -10,13 +10,14 @@ from sallyport.base.systemd import ADMIN_UNITS, BACKUP_UNIT, CONFIG_DIR, DATA_DI
 
 DROP_IN: Final = "50-settings.conf"
 HIDDEN: Final = (Path("/home"), Path("/root"), Path("/run/user"), Path("/tmp"), Path("/var/tmp"))  # noqa: S108
-"""The directories that ProtectHome= and PrivateTmp= in the unit hide from the service."""
+"""The directories that the options ProtectHome= and PrivateTmp= of the unit hide from the service."""
 _TEMPLATES: Final = Path(__file__).with_name("systemd")
 _PROGRAM: Final = "/opt/sallyport/bin/sallyport"
 _CAPABILITY: Final = "CAP_NET_BIND_SERVICE"
 _PRIVILEGED: Final = 1024
 _DATABASE: Final = ("After=postgresql.service", "StartLimitIntervalSec=0")
-"""Lines of a unit for PostgreSQL: start after a PostgreSQL server on this machine, and try again until it answers."""
+"""Lines of the unit for a service that uses PostgreSQL. The service starts after a PostgreSQL server on this machine,
+and tries again until the server answers."""
 
 
 def unit(name: str, program: Path) -> str:
@@ -35,8 +36,8 @@ def drop_in_path(name: str) -> Path:
 
 
 def drop_ins(settings: Settings) -> dict[Path, str]:
-    """Return the text of each drop-in. It grants the rights that the settings need and that the unit does not grant. It
-    is empty if no rights are needed. Paths in the settings must be absolute."""
+    """Return the text of each drop-in, by path. A drop-in grants the rights that the settings require and that the unit
+    itself does not grant. The text is empty if no further rights are needed. Paths in the settings must be absolute."""
     written = [path for _, path in written_paths(settings) if not path.is_relative_to(DATA_DIR)]
     writes = [f"ReadWritePaths=-{_quoted(path)}" for path in dict.fromkeys(written)]
     binds = [f"{kind}={_CAPABILITY}" for kind in ("CapabilityBoundingSet", "AmbientCapabilities")]
@@ -48,7 +49,7 @@ def drop_ins(settings: Settings) -> dict[Path, str]:
 
 
 def read_paths(settings: Settings) -> Iterator[tuple[str, Path]]:
-    """Yield the name and the path of each setting that names a file for the service to read."""
+    """Yield the name and the path of each setting whose file the service must read."""
     for name in ("tls_certificate", "tls_key", "eap_certificate", "eap_key", "eap_ca", "dictionaries"):
         path = getattr(settings, name)
         if path is not None:
@@ -56,7 +57,7 @@ def read_paths(settings: Settings) -> Iterator[tuple[str, Path]]:
 
 
 def written_paths(settings: Settings) -> Iterator[tuple[str, Path]]:
-    """Yield the name and the directory of each setting that names a directory for the service to write to."""
+    """Yield the name and the directory of each setting whose directory the service must write to."""
     yield "data_dir", settings.data_dir
     yield "database", settings.database_path.parent
     for outlet in settings.event_outlets:
@@ -75,7 +76,8 @@ def _ports(settings: Settings) -> Iterator[tuple[str, int]]:
 
 
 def _drop_in(service: Sequence[str], unit: Sequence[str] = ()) -> str:
-    """Return a drop-in with these lines in [Unit] and [Service]. Return an empty text if there are no lines."""
+    """Return a drop-in with the lines `service` in [Service] and `unit` in [Unit]. Return an empty text if there are no
+    lines."""
     if not service and not unit:
         return ""
     sections = [line for head, lines in (("[Unit]", unit), ("[Service]", service)) if lines for line in (head, *lines)]
@@ -84,6 +86,6 @@ def _drop_in(service: Sequence[str], unit: Sequence[str] = ()) -> str:
 
 
 def _quoted(path: Path) -> str:
-    """Return a path as a word of a unit (systemd.syntax(7))."""
+    """Return a path in the form of a word in a unit (systemd.syntax(7))."""
     text = str(path).replace("\\", "\\\\").replace('"', '\\"').replace("%", "%%")
     return f'"{text}"' if " " in text or "'" in text else text

@@ -1,4 +1,4 @@
-"""Fields and answers that are common to instances, groups and users."""
+"""Fields and answers that instances, groups and users have in common."""
 
 from typing import Annotated
 
@@ -13,7 +13,7 @@ from sallyport.web.scope import OfDomain, Text
 
 MAX_ENTRIES = 200
 """Maximum number of users, groups or credentials that one request changes. Logins wait for the transaction of the
-request, which takes up to 0.6 ms for each entry."""
+request, and each entry takes up to 0.6 ms."""
 METHODS = {"ssh": "SSH", "did": "DID", "password": "Password"}
 """Authentication methods of an endpoint by their lower-case names."""
 _FLAGS = {"true", "yes", "1", "false", "no", "0"}
@@ -50,32 +50,36 @@ AnyAction = Annotated[
 Methods = Annotated[
     Text,
     BeforeValidator(_methods),
-    Field(description="Authentication methods: SSH, DID and Password, separated by commas; empty: all."),
+    Field(
+        description="Authentication methods: SSH, DID and Password, separated by commas. If it is empty, all methods "
+        "are allowed."
+    ),
 ]
-"""Authentication methods, separated by commas, without duplicates and in the spelling of METHODS; empty for all."""
+"""Authentication methods, separated by commas, without duplicates and in the spelling of METHODS. An empty text stands
+for all methods."""
 FlagText = Annotated[Text, BeforeValidator(_flag_text)]
-"""A flag that is sent and stored as text; empty: not given."""
+"""A flag that is sent and stored as text. An empty text means that the flag is not given."""
 Privileged = Annotated[
     FlagText,
-    Field(description="true, yes or 1: root privileges on instances; false, no, 0 or empty: no privileges."),
+    Field(description="true, yes or 1 for root privileges on instances; false, no, 0 or empty for no privileges."),
 ]
 
 
 class Assignment(OfDomain):
-    """A body that adds or removes assignments. `actions` is accepted for `action`."""
+    """A body that adds or removes assignments. The field `action` is also accepted under the name `actions`."""
 
     action: AnyAction = Field(validation_alias=AliasChoices("action", "actions"))
 
 
 class StatusAnswer(Model):
-    """An answer with status and message."""
+    """An answer with the fields status and message."""
 
-    status: str = Field(default="Success", description="Success; Failure in the answer of an error.")
+    status: str = Field(default="Success", description="Success, or Failure if the operation failed.")
     message: str = Field(description="Result in words.")
 
 
 class CodeAnswer(Model):
-    """An answer with code and message."""
+    """An answer with the fields code and message."""
 
     code: int = Field(default=200, description="HTTP status of the answer.")
     message: str = Field(description="Result in words.")

@@ -1,5 +1,5 @@
-"""The commands for instances and users that have no HTTP operation: instance.import, instance.remove, user.import,
-user.export, user.totp.remove."""
+"""The commands for instances and users that only the command line calls, not HTTP: instance.import, instance.remove,
+user.import, user.export, user.totp.remove."""
 
 from collections.abc import Callable
 
@@ -15,20 +15,20 @@ from sallyport.endpoints.users.service import Users
 from sallyport.store.model import Store
 
 FindDomain = Callable[[str], int]
-"""A function that returns the id of a domain, given its name or id. It raises NotFound."""
+"""A function that takes the name or id of a domain and returns its id. It raises NotFound if the domain does not
+exist."""
 PAGE = 200
 
 
 class OneName(Arguments):
-    """Arguments that select an instance or a user of a domain."""
+    """Arguments that select an instance or a user of a domain by name."""
 
     domain: str
     name: str
 
 
 class ExportUsers(Arguments):
-    """Arguments of user.export. after: the number of users to skip, because the command line reads the users page by
-    page."""
+    """Arguments of user.export. after: the number of users to skip. The command line reads the users page by page."""
 
     domain: str
     after: int = Field(default=0, ge=0)

@@ -1,10 +1,10 @@
 """Code that the commands of endpoints share: options, look-ups of ids by name, and import files.
 
-A file is CSV with a header line, or a JSON array of objects.
+An import file is CSV with a header line, or a JSON array of objects.
 
 Column names are case-insensitive and may contain underscores. An export writes an apostrophe before a cell that a
-spreadsheet would interpret as a formula. An import removes this apostrophe, except from secrets, which are never
-exported.
+spreadsheet would interpret as a formula. An import removes this apostrophe, except from secrets, because exports
+contain no secrets.
 """
 
 import csv
@@ -25,7 +25,7 @@ INSTANCES = ("/api/v1/instances/list", "instances")
 GROUPS = ("/api/v1/instanceGroup/listEndpointGroup", "groups")
 USERS = ("/api/v1/endpointUsers/listAllEpmUsers", "epmUsers")
 BATCH = 500
-"""Number of rows that are imported in one transaction. Other writes wait for this transaction."""
+"""Number of rows that one transaction imports. Other writes wait for this transaction."""
 PLAN = ("line", "action", "name", "what")
 _SECRETS = {"password", "motp"}
 _NOTHING: tuple[JSON, ...] = ("", None, [])
@@ -33,9 +33,9 @@ _FORMULA = tuple("=+-@\t\r\n")
 
 
 def read(path: Path, columns: Sequence[str]) -> list[Row]:
-    """Return the rows of a file without empty values, each with its line number in the key `line`.
+    """Return the rows of an import file, each with its line number in the key `line`. Empty values are left out.
 
-    StartError: the file cannot be read or is invalid.
+    columns: the allowed column names. Raises StartError if the file cannot be read or is invalid.
     """
     known = {_key(column): column for column in columns}
     try:
@@ -56,7 +56,9 @@ def _cells(text: str, known: dict[str, str]) -> Iterator[tuple[int, Row]]:
     names = _names(next(reader, []), known, "line 1")
     for row in reader:
         if row and len(row) != len(names):
-            raise ValueError(f"line {reader.line_num} has more or fewer cells than the first line has names")
+            raise ValueError(
+                f"line {reader.line_num} has more or fewer cells than the first line; give one cell for each column"
+            )
         cells = ((name, value if name in _SECRETS else _cell(value)) for name, value in zip(names, row, strict=False))
         if row:
             yield reader.line_num, {name: value for name, value in cells if value}
@@ -69,16 +71,19 @@ def _cell(value: str) -> str:
 def _objects(text: str, known: dict[str, str]) -> Iterator[tuple[int, Row]]:
     found = json.loads(text)
     if not isinstance(found, list):
-        raise ValueError("no array of objects; give one, as the export writes with --json")  # noqa: TRY004  it is the file's fault
+        raise ValueError("the file is not an array of objects; give one, such as the output of the export with --json")  # noqa: TRY004  it is the file's fault
     for number, each in enumerate(found, 1):
         if not isinstance(each, dict):
-            raise ValueError(f"entry {number} is no object; give an object with a value for each name")  # noqa: TRY004
+            raise ValueError(f"entry {number} is not an object; give an object with a value for each column")  # noqa: TRY004
         names = _names(list(each), known, f"entry {number}")
         yield number, {name: value for name, value in zip(names, each.values(), strict=True) if value not in _NOTHING}
 
 
 def _names(given: Sequence[str], known: dict[str, str], where: str) -> list[str]:
-    """Return the canonical names of columns. ValueError: a column is unknown or a duplicate."""
+    """Return the canonical names of columns. Raises ValueError if a column is unknown or occurs twice.
+
+    given: the names in the file. where: the position in the file, for the error.
+    """
     for index, name in enumerate(given):
         if _key(name) not in known:
             raise ValueError(f"{where}: unknown column {name}; there are {', '.join(known.values())}")
@@ -101,10 +106,11 @@ def import_rows(
     skip_refused: bool,
     as_json: bool,
 ) -> None:
-    """Show the plan of an import, and execute it unless a row is refused.
+    """Show the plan of an import, and execute the plan unless a row cannot be imported.
 
-    skip_refused: whether to import the other rows if some are refused. dry_run: whether to only show the plan. Each
-    transaction imports up to BATCH rows. If a transaction fails, no row of the transaction is imported.
+    skip_refused: whether to import the other rows if some rows cannot be imported. dry_run: whether to show the plan
+    without executing it. Each transaction imports up to BATCH rows. If a transaction fails, none of its rows is
+    imported.
     """
     fresh, steps = _each_once(rows)
     steps += _run(line, command, domain, fresh, apply=False)
@@ -120,8 +126,8 @@ def import_rows(
         line.print_rows([{**step, "what": step["reason"] or step["changes"]} for step in steps], PLAN)
     if refused and not skip_refused:
         raise StartError(
-            f"{refused} of {counted(len(steps), 'entry', 'entries')} cannot be imported, so nothing is; "
-            "correct the file, or skip them with --skip-refused"
+            f"{refused} of {counted(len(steps), 'entry', 'entries')} cannot be imported, so nothing was "
+            "imported; correct the file, or skip these entries with --skip-refused"
         )
     actions = [str(step["action"]) for step in steps]
     counts = ", ".join(f"{actions.count(each)} {each}" for each in dict.fromkeys(actions)) or "the file is empty"
@@ -129,13 +135,20 @@ def import_rows(
 
 
 def _each_once(rows: Sequence[Row]) -> tuple[list[Row], list[Row]]:
-    """Return the first row of each name, and a refusal for each further row of the same name."""
+    """Return the first row of each name, and an entry with the action `refused` for each further row with the same
+    name."""
     fresh, refused, seen = list[Row](), list[Row](), set[str]()
     for row in rows:
         name = str(row.get("userName", row.get("instanceName", "")))
         if name and fold(name) in seen:
             plan: Row = {"action": "refused", "name": name, "changes": []}
-            refused.append({"line": row["line"], **plan, "reason": "the name is used twice: the first counts"})
+            refused.append(
+                {
+                    "line": row["line"],
+                    **plan,
+                    "reason": "the name is used twice; only the first row with this name is imported",
+                }
+            )
         else:
             fresh.append(row)
         seen.add(fold(name))
@@ -153,19 +166,19 @@ def _run(line: CommandLine, command: str, domain: str, rows: Sequence[Row], *, a
 
 
 def instance_id(line: CommandLine, domain: str, name: str) -> JSON:
-    """Return the id of an instance. Raises NotFound."""
+    """Return the id of an instance. Raises NotFound if the domain has no instance with this name."""
     rows = line.listed(*INSTANCES, {"filter": name}, domain=domain)
     return named(rows, "instanceName", name, "instance", lambda: line.listed(*INSTANCES, domain=domain))["instanceId"]
 
 
 def group_id(line: CommandLine, domain: str, name: str) -> JSON:
-    """Return the id of a group. Raises NotFound."""
+    """Return the id of a group. Raises NotFound if the domain has no group with this name."""
     rows = line.listed(*GROUPS, {"filter": name}, domain=domain)
     return named(rows, "groupName", name, "group", lambda: line.listed(*GROUPS, domain=domain))["groupId"]
 
 
 def user_id(line: CommandLine, domain: str, name: str) -> JSON:
-    """Return the id of a user. Raises NotFound."""
+    """Return the id of a user. Raises NotFound if the domain has no user with this name."""
     rows = line.listed(*USERS, {"filter": {"filterBy": "userName", "value": name}}, domain=domain)
     return named(rows, "userName", name, "user")["userId"]
 

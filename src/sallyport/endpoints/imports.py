@@ -1,8 +1,9 @@
-"""This module imports instances and users from the rows of a file. Each row is planned first; then all plans are
-executed in one transaction.
+"""The import of instances and users from the rows of a file. All rows are planned first. Then all plans are executed in
+one transaction.
 
-A row changes the instance or user with its name, or adds a new one. An absent value keeps the old value. Assignments
-are added to the existing assignments.
+If the domain has an instance or user with the name in a row, the import changes this instance or user. Otherwise, the
+import adds a new one. A value that is absent in the row keeps the old value. The assignments in a row are added to the
+existing assignments.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -45,7 +46,7 @@ MAX_ROWS = 1000
 
 
 class Outcome(StrEnum):
-    """The result of a row."""
+    """The effect of importing a row."""
 
     NEW = "new"
     CHANGED = "changed"
@@ -55,8 +56,11 @@ class Outcome(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Planned:
-    """The plan for a row. changes: the names of the fields that differ. do: the function that executes the plan in a
-    transaction; None if there is nothing to do. reason: the reason why the row is refused."""
+    """The plan for importing a row.
+
+    changes: the names of the fields that the import changes. do: the function that executes the plan in a transaction,
+    or None if nothing has to be done. reason: the reason why the row cannot be imported, or empty.
+    """
 
     outcome: Outcome
     name: str
@@ -65,7 +69,7 @@ class Planned:
     reason: str = ""
 
     def row(self) -> Row:
-        """Return the plan in the form of the command's answer."""
+        """Return the plan as a row of the command's answer."""
         return {
             "action": self.outcome.value,
             "name": self.name,
@@ -79,7 +83,8 @@ Plan = Callable[[Tx, Mapping[str, object]], Planned]
 
 
 class ImportRows(Arguments):
-    """Rows to import into a domain. apply: whether to execute the plans; otherwise they are only returned."""
+    """Rows to import into a domain. apply: whether to execute the plans. If it is False, the plans are only
+    returned."""
 
     domain: str
     rows: list[dict[str, object]] = Field(max_length=MAX_ROWS)
@@ -87,10 +92,10 @@ class ImportRows(Arguments):
 
 
 async def carry_out(store: Store, plan: Plan, rows: Sequence[Mapping[str, object]], *, apply: bool) -> list[Planned]:
-    """Plan each row, and return the plans in the order of the rows.
+    """Plan the import of each row, and return the plans in the order of the rows.
 
-    apply: whether to also execute the plans, in one transaction. Conflict: a row is refused while `apply` is set; then
-    nothing is changed.
+    apply: whether to execute the plans as well, in one transaction. If it is True and a row cannot be imported, this
+    function raises Conflict and changes nothing.
     """
 
     def work(tx: Tx) -> list[Planned]:
@@ -107,7 +112,8 @@ async def carry_out(store: Store, plan: Plan, rows: Sequence[Mapping[str, object
 
 
 def parsed(model: type[ModelT], row: Mapping[str, object]) -> ModelT:
-    """Validate a row. Invalid: the error names the columns, not the values."""
+    """Validate a row. Raises Invalid if a value is invalid. The error names the columns, but does not contain the
+    values."""
     try:
         return model.model_validate(dict(row))
     except ValidationError as error:
@@ -128,7 +134,7 @@ def _planned(tx: Tx, plan: Plan, row: Mapping[str, object]) -> Planned:
 
 
 def _is_column(wrong: FieldError) -> bool:
-    """Return whether an error is about a column of the file, and not about a rule for passwords."""
+    """Return whether an error is about a column of the file. Other errors are about rules for passwords."""
     column = wrong.field.partition(".")[0]
     return column in ImportedUser.model_fields or column in ImportedInstance.model_fields
 
@@ -136,7 +142,7 @@ def _is_column(wrong: FieldError) -> bool:
 async def import_instances(
     store: Store, instances: Instances, domain_id: int, rows: Sequence[Mapping[str, object]], *, apply: bool
 ) -> list[Planned]:
-    """Plan the import of instances, and execute it if `apply` is set; see `carry_out`. Raises Conflict."""
+    """Plan the import of instances. If `apply` is True, execute the plans as well; see `carry_out`. Raises Conflict."""
 
     def plan(tx: Tx, row: Mapping[str, object]) -> Planned:
         wanted = parsed(ImportedInstance, row)
@@ -154,19 +160,19 @@ async def import_instances(
 
 @dataclass(frozen=True, slots=True)
 class _Assignments:
-    """The ids of the instances and groups in a row."""
+    """The ids of the instances and groups that a row assigns to a user."""
 
     instances: Sequence[int]
     groups: Sequence[int]
 
     def demands(self, tx: Tx) -> Demands:
-        """Return the policies that a user's password must meet. These are the policies of the instances, of the groups,
-        and of the groups' instances."""
+        """Return the password policies that the user's password must meet: the policies of the instances, of the
+        groups, and of the groups' instances."""
         machines = [*self.instances, *(each for group in self.groups for each in _instances_of(tx, group))]
         return Demands(machines, membership.policies_of(tx, self.groups))
 
     def new_to(self, tx: Tx, user_id: int) -> dict[str, list[int]]:
-        """Return the ids of the instances and groups to which the user is not assigned yet, by `instances` and
+        """Return the ids of the instances and groups to which a user is not assigned yet. The keys are `instances` and
         `groups`."""
         held = {
             "instances": {*self.instances} - {*membership.holders_of(tx, USERS_OF_INSTANCE, user_id)},
@@ -182,14 +188,15 @@ def _instances_of(tx: Tx, group_id: int) -> list[int]:
 async def import_users(
     store: Store, users: Users, domain_id: int, rows: Sequence[Mapping[str, object]], *, apply: bool
 ) -> list[Planned]:
-    """Plan the import of users, and execute it if `apply` is set; see `carry_out`. Raises Conflict."""
+    """Plan the import of users. If `apply` is True, execute the plans as well; see `carry_out`. Raises Conflict."""
     importer = _UserImport(users, domain_id)
     with users.changing(domain_id, importer.names):
         return await carry_out(store, importer.plan, rows, apply=apply)
 
 
 class _UserImport:
-    """The import of users. names: the user names of the rows that were planned so far, for `Users.changing`."""
+    """The import of users. names: the names of the users in all planned rows. `Users.changing` drops these users from
+    the cache."""
 
     def __init__(self, users: Users, domain_id: int) -> None:
         self._users = users
@@ -197,7 +204,8 @@ class _UserImport:
         self.names: list[str] = []
 
     def plan(self, tx: Tx, row: Mapping[str, object]) -> Planned:
-        """Plan a row. Raises Invalid. NotFound: no such instance or group."""
+        """Plan the import of a row. Raises Invalid if a value is invalid. Raises NotFound if an instance or group does
+        not exist."""
         wanted = parsed(ImportedUser, row)
         self.names.append(wanted.userName)
         assigned = self._find(tx, wanted)

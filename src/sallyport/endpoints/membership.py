@@ -1,7 +1,7 @@
-"""The SQL of assignments: of users and groups to instances, and of users to groups.
+"""The SQL of assignments: users to instances, groups to instances, and users to groups.
 
-The number of assignments is stored with each instance and group, and is updated in the transaction of an assignment. A
-repeated assignment or removal changes nothing.
+Each instance and each group has a stored number of its assignments. The transaction that changes an assignment also
+updates this number. If an assignment is added or removed a second time, nothing is changed.
 """
 
 from collections import Counter
@@ -20,12 +20,12 @@ NOT_FOUND = {INSTANCES: "instance not found", GROUPS: "group not found", USERS: 
 ASSIGNED = "endpoint_users/assigned"
 """Name of the counter of a domain's users that are assigned to at least one instance."""
 MAX_PAIRS = 2_000
-"""Maximum number of assignments in one request. Logins wait for the transaction of the request, which takes up to 50 µs
-for each assignment."""
+"""Maximum number of assignments in one request. Logins wait for the transaction of the request, and each assignment
+takes up to 50 µs."""
 
 
 class Action(StrEnum):
-    """A change of an assignment."""
+    """The action on an assignment: add or remove."""
 
     ADD = "add"
     REMOVE = "remove"
@@ -33,10 +33,10 @@ class Action(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Link:
-    """A table of assignments, each of which assigns a user or group (held) to an instance or group (holder).
+    """A table of assignments. Each row assigns a user or a group (held) to an instance or a group (holder).
 
-    holder, held: the names of the table's two columns. holders, holds: the names of the tables to which `holder` and
-    `held` refer. total: the name of the column in the table `holders` that counts the assignments of a holder.
+    holder, held: the names of the two columns of the table. holders, holds: the names of the tables to which the
+    columns refer. total: the name of the column in the table `holders` that counts the assignments of a holder.
     """
 
     table: str
@@ -55,7 +55,8 @@ USERS_OF_GROUP = Link("endpoint_group_users", "group_id", "user_id", GROUPS, USE
 
 
 def check_size(holders: Sequence[int], held: Sequence[int]) -> None:
-    """Check the number of assignments that one request changes. Raises Invalid."""
+    """Check that one request does not change too many assignments. Raises Invalid if the request changes more than
+    MAX_PAIRS assignments, which is the number of `holders` times the number of `held`."""
     if len(holders) * len(held) > MAX_PAIRS:
         raise Invalid(f"one request changes at most {MAX_PAIRS} assignments: send several requests")
 
@@ -68,7 +69,7 @@ def must_exist(tx: Tx, table: str, domain_id: int, ids: Sequence[int]) -> None:
 
 
 def users(tx: Tx, domain_id: int, user_ids: Sequence[int]) -> list[UserRef]:
-    """Return the users of a domain with these ids. NotFound: an id is not that of a user of the domain."""
+    """Return the users of a domain with these ids. Raises NotFound if the domain has no user with one of the ids."""
     sql = f"select id, domain_id, name from endpoint_users where domain_id = :d and id in {LISTED}"  # noqa: S608
     found = {user.id: user for user in tx.all(UserRef, sql, ids=listed(user_ids), d=domain_id)}
     if len(found) < len(set(user_ids)):
@@ -77,8 +78,8 @@ def users(tx: Tx, domain_id: int, user_ids: Sequence[int]) -> list[UserRef]:
 
 
 def change(tx: Tx, link: Link, action: Action, holders: Sequence[int], held: Sequence[int]) -> list[Pair]:
-    """Assign each of `held` to each of `holders`, or remove these assignments; return the changed assignments. All ids
-    must exist."""
+    """Assign each of `held` (users or groups) to each of `holders` (instances or groups), or remove these assignments.
+    Return the assignments that were changed. All ids must exist."""
     holder_ids, held_ids = LISTED.replace(":ids", ":holders"), LISTED.replace(":ids", ":held")
     sql = (
         f"insert into {link.table} ({link.holder}, {link.held}) select h.id, o.id from {link.holders} h, "  # noqa: S608
@@ -91,13 +92,14 @@ def change(tx: Tx, link: Link, action: Action, holders: Sequence[int], held: Seq
 
 
 def held_by(tx: Tx, link: Link, holder: int, after: int) -> list[int]:
-    """Return up to SLICE ids that are assigned to a holder, in ascending order. after: only ids greater than this."""
+    """Return up to SLICE ids that are assigned to a holder (an instance or a group), in ascending order. after: the
+    last id of the previous call, or 0; only greater ids are returned."""
     sql = f"select {link.held} as id from {link.table} where {link.holder} = :holder and {link.held} > :after"  # noqa: S608
     return tx.all(_id, f"{sql} order by id limit {SLICE}", holder=holder, after=after)
 
 
 def holders_of(tx: Tx, link: Link, held: int) -> list[int]:
-    """Return the ids of the holders to which a user or group is assigned, in ascending order."""
+    """Return the ids of the holders (instances or groups) to which a user or group is assigned, in ascending order."""
     sql = f"select {link.holder} as id from {link.table} where {link.held} = :held order by id"  # noqa: S608
     return tx.all(_id, sql, held=held)
 
@@ -117,8 +119,8 @@ def instances_of(tx: Tx, user_id: int) -> list[int]:
 class Demands:
     """The password policies that a password must meet.
 
-    instance_ids: the instances whose policies apply. policy_ids: the policies that the credential policies of groups
-    name.
+    instance_ids: the ids of the instances whose policies apply. policy_ids: the ids of the policies that come from the
+    credential policies of groups.
     """
 
     instance_ids: Sequence[int]
@@ -138,18 +140,20 @@ def policies_of(tx: Tx, group_ids: Sequence[int]) -> list[int]:
 
 
 def forget_holders(tx: Tx, link: Link, holders: Sequence[int]) -> list[Pair]:
-    """Delete up to SLICE assignments to holders, before the holders are deleted; return the deleted assignments."""
+    """Delete up to SLICE assignments to holders (instances or groups), before the holders are deleted. Return the
+    deleted assignments."""
     return _slice(tx, link, link.holder, holders)
 
 
 def forget_held(tx: Tx, link: Link, held: Sequence[int]) -> int:
-    """Delete up to SLICE assignments of users or groups, before the users or groups are deleted; return their
-    number."""
+    """Delete up to SLICE assignments of users or groups, before the users or groups are deleted. Return the number of
+    deleted assignments."""
     return len(_slice(tx, link, link.held, held))
 
 
 def forget_other_holders(tx: Tx, link: Link, held: int, staying: Sequence[int]) -> int:
-    """Delete up to SLICE assignments of a user or group to holders that are not in `staying`; return their number."""
+    """Delete up to SLICE assignments of a user or group to holders (instances or groups). Keep the assignments to the
+    holders in `staying`. Return the number of deleted assignments."""
     others = f"{link.holder} not in {LISTED.replace(':ids', ':staying')}"
     return len(_slice(tx, link, link.held, [held], others, staying=listed(staying)))
 
@@ -181,7 +185,7 @@ def _changed(tx: Tx, link: Link, sql: str, sign: int, **parameters: str) -> list
 
 
 def _mark_assigned(tx: Tx, user_ids: Sequence[Value]) -> None:
-    """Update the column `assigned` of users, and the counter of assigned users."""
+    """Correct the column `assigned` of users whose assignments have changed, and the counter of assigned users."""
     has_any = "exists (select 1 from endpoint_instance_users where user_id = endpoint_users.id)"
     differing = f"assigned <> case when {has_any} then 1 else 0 end"
     sql = f"update endpoint_users set assigned = 1 - assigned where id in {LISTED} and {differing} "  # noqa: S608

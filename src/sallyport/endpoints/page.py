@@ -1,8 +1,7 @@
-"""The page to which the link of an enrolment leads. It shows the QR code of the new seed, and a field for the first
-code.
+"""The page behind the link of an enrolment. It shows the QR code of the new seed, and a field for the first code.
 
-The page shows only the names of user and domain and the new seed. The link can be opened several times. After a correct
-code or the fifth wrong code, the link is answered like an unknown link.
+Besides the seed, the page shows only the names of the user and the domain. The link can be opened several times. After
+a correct code or the fifth wrong code, the service answers the link like an unknown link.
 """
 
 import re
@@ -53,7 +52,8 @@ class _EnrolmentPage:
         return _DONE if checked.right else await self._opened(link, "This code is wrong.")
 
     async def _opened(self, link: str, wrong: str = "") -> Page:
-        """Return the page of a pending enrolment, or the page for an invalid link."""
+        """Return the page of a pending enrolment, or the page for an invalid link. wrong: a message about the code that
+        the user has typed, or empty."""
         waiting = await self._seeds.behind(link) if _LINK.fullmatch(link) else None
         if waiting is None:
             return _GONE

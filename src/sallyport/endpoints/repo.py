@@ -1,8 +1,10 @@
 """The SQL of endpoint users for logins, and of their passwords and seeds.
 
-The vault seals the secrets under these identities: `endpoint_users/ID/password` for a password,
-`endpoint_users/ID/motp` for a confirmed one-time-password seed, `totp_enrolments/ID/seed` for the seed of a pending
-enrolment.
+The vault seals each secret under an identity (associated data):
+
+- `endpoint_users/ID/password`: a password
+- `endpoint_users/ID/motp`: a confirmed one-time-password seed
+- `totp_enrolments/ID/seed`: the seed of a pending enrolment
 """
 
 from collections.abc import Sequence
@@ -26,8 +28,8 @@ class _Sealed:
 
 @dataclass(frozen=True, slots=True)
 class SealedSeed:
-    """A user's confirmed seed. The vault never returns the same octets twice, so `sealed` shows whether the seed was
-    replaced."""
+    """A user's confirmed seed, sealed by the vault. The vault never returns the same octets twice, so a different value
+    of `sealed` means that the seed was replaced."""
 
     user_id: int
     sealed: bytes
@@ -39,7 +41,7 @@ class SealedSeed:
 
 @dataclass(frozen=True, slots=True)
 class Pending:
-    """A pending enrolment in the store. seed: the sealed seed."""
+    """A stored pending enrolment. seed: the seed, sealed by the vault."""
 
     user_id: int
     domain_id: int
@@ -65,7 +67,7 @@ _PENDING = (
 
 
 def password_identity(user_id: int) -> str:
-    """Return the identity under which the vault seals a user's password."""
+    """Return the identity (associated data) with which the vault seals a user's password."""
     return f"endpoint_users/{user_id}/password"
 
 
@@ -78,7 +80,8 @@ def _pending(user_id: int) -> str:
 
 
 def find(tx: Tx, vault: Vault, domain_id: int, key: str) -> User | None:
-    """Return a user with its decrypted password, or None. key: the name as `name_key`. Raises SecretError."""
+    """Return a user with the decrypted password, or None if the domain has no such user. key: the name as `name_key`
+    returns it. Raises SecretError."""
     row = tx.one(
         _Sealed,
         "select id, name, password, motp from endpoint_users where domain_id = :d and name_key = :key",
@@ -116,8 +119,8 @@ def _group(*, name: str, ttl: str) -> tuple[str, str]:
 
 
 def check_key(tx: Tx, vault: Vault) -> None:
-    """Check that the vault can open one of the passwords and one of the seeds, if there are any. SecretError: the store
-    was sealed with another master key."""
+    """Check that the vault can open one of the passwords and one of the seeds, if there are any. Raises SecretError if
+    they were sealed with another master key."""
     sql = "select id, name, password, motp from endpoint_users where password is not null order by id limit 1"
     row = tx.one(_Sealed, sql)
     if row is not None and row.password is not None:
@@ -148,7 +151,7 @@ def secrets(tx: Tx, vault: Vault, user_id: int) -> tuple[bytes | None, str | Non
 
 
 def locate(tx: Tx, domain_id: int, which: UserKey) -> UserRef | None:
-    """Return a user of the domain, or None."""
+    """Return a user of the domain, or None if the user does not exist. which: the id or name of the user."""
     columns = "select id, domain_id, name from endpoint_users where domain_id = :d and "
     if isinstance(which, int):
         return tx.one(UserRef, columns + "id = :id", d=domain_id, id=which)
@@ -156,7 +159,7 @@ def locate(tx: Tx, domain_id: int, which: UserKey) -> UserRef | None:
 
 
 def seed(tx: Tx, domain_id: int, key: str) -> SealedSeed | None:
-    """Return the confirmed seed of a user, or None. key: the name as `name_key`."""
+    """Return the confirmed seed of a user, or None if the user has none. key: the name as `name_key` returns it."""
     sql = (
         "select id as user_id, motp as sealed from endpoint_users "
         "where domain_id = :d and name_key = :key and motp is not null"
@@ -165,16 +168,18 @@ def seed(tx: Tx, domain_id: int, key: str) -> SealedSeed | None:
 
 
 def spend(tx: Tx, seed: SealedSeed, step: int) -> bool:
-    """Store the time step of an accepted code.
+    """Store the time step of an accepted code, so that the code cannot be used again.
 
-    Return False if a code of this step or of a later one was accepted before, or if the seed was replaced.
+    Return False, and store nothing, if a code of this step or of a later step was accepted before, or if the seed was
+    replaced.
     """
     sql = "update endpoint_users set motp_step = :step where id = :id and motp = :sealed and motp_step < :step"
     return tx.execute(sql, step=step, id=seed.user_id, sealed=seed.sealed) > 0
 
 
 def set_seed(tx: Tx, vault: Vault, user_id: int, seed: str, step: int, at: int) -> None:
-    """Store a user's seed, which replaces the old seed. step: the time step up to which codes are not accepted."""
+    """Store a user's seed. The new seed replaces the old one. step: a time step; codes of this step and of earlier
+    steps are not accepted."""
     tx.execute(
         "update endpoint_users set motp = :motp, motp_step = :step, updated_at = :at where id = :id",
         motp=vault.seal(seed.encode(), _motp(user_id)),
@@ -185,14 +190,14 @@ def set_seed(tx: Tx, vault: Vault, user_id: int, seed: str, step: int, at: int) 
 
 
 def clear_seed(tx: Tx, user_id: int, at: int) -> bool:
-    """Delete a user's seed and pending enrolment; return whether there was a seed or an enrolment."""
+    """Delete a user's seed and pending enrolment. Return whether there was a seed or an enrolment."""
     sql = "update endpoint_users set motp = null, motp_step = -1, updated_at = :at where id = :id and motp is not null"
     had_seed = tx.execute(sql, at=at, id=user_id) > 0
     return end_enrolment(tx, user_id) or had_seed
 
 
 def clear_all(tx: Tx, user_ids: Sequence[int]) -> int:
-    """Delete the passwords, seeds and enrolments of users; return how many users had a password or a seed."""
+    """Delete the passwords, seeds and enrolments of users. Return how many of these users had a password or a seed."""
     tx.execute(f"delete from totp_enrolments where user_id in {LISTED}", ids=listed(user_ids))
     sql = "update endpoint_users set password = null, motp = null, motp_step = -1"
     having = f"id in {LISTED} and (password is not null or motp is not null)"
@@ -200,8 +205,11 @@ def clear_all(tx: Tx, user_ids: Sequence[int]) -> int:
 
 
 def begin_enrolment(tx: Tx, vault: Vault, user_id: int, seed: str, *, link_hash: str, at: int, expires_at: int) -> None:
-    """Store a pending enrolment, which replaces an earlier pending enrolment of the user. Delete the expired enrolments
-    of all users."""
+    """Store a pending enrolment. It replaces an earlier pending enrolment of the user. Also delete the expired
+    enrolments of all users.
+
+    link_hash: the hash of the secret part of the link. at, expires_at: times in microseconds.
+    """
     tx.execute("delete from totp_enrolments where expires_at <= :at or user_id = :id", at=at, id=user_id)
     tx.execute(
         "insert into totp_enrolments (user_id, seed, link_hash, wrong_codes, expires_at) "
@@ -214,29 +222,29 @@ def begin_enrolment(tx: Tx, vault: Vault, user_id: int, seed: str, *, link_hash:
 
 
 def pending(tx: Tx, user_id: int, at: int) -> Pending | None:
-    """Return a user's pending enrolment, or None."""
+    """Return a user's pending enrolment, or None if there is none at time `at`."""
     return tx.one(Pending, _PENDING + "e.user_id = :id", at=at, id=user_id)
 
 
 def pending_by_link(tx: Tx, link_hash: str, at: int) -> Pending | None:
-    """Return the pending enrolment of a link, or None."""
+    """Return the pending enrolment of a link, or None if there is none at time `at`."""
     return tx.one(Pending, _PENDING + "e.link_hash = :hash", at=at, hash=link_hash)
 
 
 def end_enrolment(tx: Tx, user_id: int) -> bool:
-    """Delete a user's pending enrolment; return whether there was one."""
+    """Delete a user's pending enrolment. Return whether there was one."""
     return tx.execute("delete from totp_enrolments where user_id = :id", id=user_id) > 0
 
 
 def count_wrong_code(tx: Tx, user_id: int) -> None:
-    """Count a wrong code in a user's pending enrolment."""
+    """Count one more wrong code in a user's pending enrolment."""
     tx.execute("update totp_enrolments set wrong_codes = wrong_codes + 1 where user_id = :id", id=user_id)
 
 
 def void_codes(tx: Tx, step: int) -> None:
-    """Refuse all codes up to a time step from now on, and delete all pending enrolments.
+    """Make all codes up to a time step invalid, and delete all pending enrolments.
 
-    This is necessary after a restore, because codes may have been used after the backup was made.
+    This is necessary after a restore, because users may have used these codes after the backup was made.
     """
     tx.execute("delete from totp_enrolments")
     tx.execute("update endpoint_users set motp_step = :step where motp is not null and motp_step < :step", step=step)
@@ -245,7 +253,7 @@ def void_codes(tx: Tx, step: int) -> None:
 def active_groups(tx: Tx, domain_id: int, key: str) -> frozenset[str]:
     """Return the names of a user's active groups, folded for case-insensitive comparison.
 
-    key: the name as `name_key`. The result is empty if the domain has no such user.
+    key: the name of the user as `name_key` returns it. If the domain has no such user, the result is empty.
     """
     user_id = tx.value(
         int, "select id from endpoint_users where domain_id = :d and name_key = :key", d=domain_id, key=key

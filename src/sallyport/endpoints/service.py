@@ -20,11 +20,12 @@ from sallyport.store.vault import Vault
 
 MAX_CACHED = 65_536
 MAX_DROPPED = 32
-"""Maximum number of names that `drop` processes on the event loop. A name takes up to 0.2 ms."""
+"""Maximum number of names that `drop` processes one by one. Each name takes up to 0.2 ms on the event loop."""
 
 
 class Missing(Enum):
-    """The result of `EndpointUsers.cached` for a user that is not in memory. `load` then reads the user."""
+    """The result of `EndpointUsers.cached` for a user that is not in memory. The caller then calls `load` to read the
+    user."""
 
     MISSING = "missing"
 
@@ -33,18 +34,18 @@ MISSING: Final = Missing.MISSING
 
 
 class Revocations(Protocol):
-    """An interface for the loss of access. After the transaction in which users lose access, the implementation ends
-    their sessions."""
+    """The interface that ends sessions of users that lose access. The sessions end after the transaction in which
+    `revoke` was called."""
 
     def revoke(self, tx: Tx, domain_id: int, names: Sequence[str], reason: str) -> None:
-        """Record that users of a domain lose their access. reason: readable text."""
+        """Record that users of a domain lose their access. reason: the reason as text for the audit trail."""
 
     def group_matters(self, domain_id: int, group: str) -> bool:
-        """Return whether a user who loses the group loses access."""
+        """Return whether a user may lose access by leaving the group."""
 
 
 class NoRevocations:
-    """An implementation of `Revocations` that does nothing. Sessions last until they end by themselves."""
+    """An implementation of `Revocations` that does nothing, so sessions of users that lose access continue."""
 
     def revoke(self, tx: Tx, domain_id: int, names: Sequence[str], reason: str) -> None:
         """Do nothing."""
@@ -57,10 +58,11 @@ class NoRevocations:
 class EndpointUsers:
     """The cache of the users of all domains.
 
-    changed: a function that is called with the domain id and the name of each changed user, or with None as name after
-    many changes in the domain. max_cached: the maximum number of cached users, and also of cached names without a user;
-    each tenant has a share. deleted: a slice that is called with user ids before the users are deleted. renamed: a
-    slice that is called with user ids before other users can get the names of these users. revocations: receives each
+    changed: a function that is called for each changed user, with the domain id and the name. After many changes in a
+    domain, it is called once with None in place of the name. max_cached: the maximum number of cached users. It is also
+    the maximum number of cached names that no user has. Each tenant has a share of both. deleted: a function that
+    deletes rows of users, called with user ids until it returns 0, before the users are deleted. renamed: a function
+    like `deleted`, called before the names of the users become free for other users. revocations: the receiver of each
     user that loses access.
     """
 
@@ -95,8 +97,8 @@ class EndpointUsers:
         self._changes = 0
 
     def cached(self, domain_id: int, name: str) -> User | Missing | None:
-        """Return a user without waiting. Return None if the domain has no such user, and MISSING if it is not known
-        whether the domain has one."""
+        """Return a user from memory, without waiting. Return None if the domain is known to have no such user. Return
+        MISSING if the user must be read with `load`."""
         key = (domain_id, name_key(name))
         user = self._users.get(key)
         if user is None and key not in self._absent:
@@ -104,7 +106,7 @@ class EndpointUsers:
         return user
 
     async def load(self, domain_id: int, name: str) -> User | None:
-        """Read a user from the store, and cache it unless a user has changed in the meantime. Raises StoreError,
+        """Read a user from the store. The user is cached unless a user has changed in the meantime. Raises StoreError,
         SecretError."""
         key, changes = name_key(name), self._changes
 
@@ -122,8 +124,8 @@ class EndpointUsers:
     def add_in(
         self, tx: Tx, domain_id: int, new: UserChange, instance_ids: Sequence[int] = (), *, source: str = LOCAL
     ) -> int:
-        """Add a user in a transaction; return its id. The instances must exist. After the transaction the caller must
-        call `drop` for the name. Raises Conflict."""
+        """Add a user in a transaction, and return the user's id. The instances must exist. After the transaction, the
+        caller must call `drop` with the name. Raises Conflict if the name is taken."""
         at = self._clock()
         user_id = accounts.add(tx, self._vault, domain_id, new, at, source)
         fields = new.audited()
@@ -134,26 +136,27 @@ class EndpointUsers:
         return user_id
 
     def delete_found(self, tx: Tx, account: Account) -> None:
-        """Delete a user with the source `discovered` in one transaction. Such a user has only few assignments."""
+        """Delete a user with the source `discovered`, with all assignments, in one transaction. One transaction is
+        enough, because such a user has only a few assignments."""
         for delete in self.slices:
             while delete(tx, [account]):
                 pass
         self.delete_in(tx, [account], account.domain_id)
 
     def delete_in(self, tx: Tx, gone: Sequence[Account], domain_id: int) -> None:
-        """Delete users in a transaction in which all `slices` have returned 0. Afterwards the caller must call
-        `drop`."""
+        """Delete users in a transaction in which all `slices` have returned 0. After the transaction, the caller must
+        call `drop` with the names."""
         accounts.delete(tx, domain_id, gone)
         self.revocations.revoke(tx, domain_id, [account.name for account in gone], "the user was deleted")
         record_all_in(tx, "user.delete", domain_id, [f"user {each.id} {each.name}" for each in gone], at=self._clock())
 
     def check_key(self, tx: Tx) -> None:
-        """Check that the vault can open the secrets in the store that will replace the present one. Raises
-        SecretError."""
+        """Check that the vault can open the secrets in a store that is about to be restored. Raises SecretError if it
+        cannot."""
         repo.check_key(tx, self._vault)
 
     def forget(self) -> None:
-        """Empty the cache after the store was replaced."""
+        """Empty the cache because a restore has replaced the store."""
         self._changes += 1
         self._users.clear()
         self._absent.clear()
@@ -167,7 +170,7 @@ class EndpointUsers:
             self._absent.pop(key)
 
     def drop(self, domain_id: int, *names: str) -> None:
-        """Drop changed users from the cache. For more than MAX_DROPPED names, drop all users of the domain."""
+        """Drop changed users from the cache. If there are more than MAX_DROPPED names, drop all users of the domain."""
         if len(names) > MAX_DROPPED:
             self.forget_domain(domain_id)
             self._changed(domain_id, None)

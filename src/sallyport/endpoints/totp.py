@@ -1,8 +1,9 @@
 """One-time-password seeds of endpoint users (RFC 6238: SHA-1, 6 digits, 30 s), and their enrolment.
 
-A new seed is pending until a correct code proves that an authenticator app has it. Until then the former seed remains
-valid. The admin who enrolled the user sends the code, or the user types it on the page behind the enrolment's link. The
-enrolment ends after a correct code, after five wrong codes, after an hour, or when the next enrolment begins.
+A new seed is pending until the user proves with a correct code that an authenticator app has the seed. Until then, the
+old seed remains valid. The user types the code on the page behind the enrolment's link, or the admin who enrolled the
+user sends it. The enrolment ends after a correct code, after five wrong codes, after an hour, or when the next
+enrolment of the user begins.
 """
 
 import io
@@ -42,21 +43,21 @@ MAX_WRONG_CODES = 5
 # In octets of UTF-8. With percent-encoded names of this length the URI is far below the 2,300 octets of a QR code.
 LONGEST_ISSUER, LONGEST_ACCOUNT = 64, 128
 
-NOTHING_WAITS = "no enrolment waits for a code: start one first"
+NOTHING_WAITS = "no enrolment of this user is pending: start one first"
 
 _CODE = re.compile(r"[0-9]{6}", re.ASCII)
 
 IssuerOf = Callable[[int], str]
-"""A function that returns the issuer of a domain. Authenticator apps display the issuer. The domain must exist."""
+"""A function that takes the id of an existing domain and returns its issuer. Authenticator apps display the issuer."""
 LinkTo = Callable[[str], str]
-"""A function that returns the URL of an enrolment's page, given the secret part of the link."""
+"""A function that takes the secret part of an enrolment's link and returns the URL of the page."""
 
 
 class OneTimeSeeds:
-    """The seeds of all users. Implements `mfa.host.Seeds`.
+    """The seeds of all users. This class implements `mfa.host.Seeds`.
 
-    The sealed seed that `seed` last returned for a user stays in memory. `spend` compares it with the store, and stores
-    nothing if the seed was replaced in the meantime.
+    For each user, the sealed seed that `seed` last returned stays in memory. `spend` compares it with the seed in the
+    store. If the seed was replaced in the meantime, `spend` stores nothing.
     """
 
     def __init__(
@@ -77,7 +78,7 @@ class OneTimeSeeds:
         self._given = BoundedMap[tuple[int, str], SealedSeed](max_given)
 
     async def seed(self, domain_id: int, user: str) -> str | None:
-        """Return the user's confirmed seed in base32, or None. Raises StoreError, SecretError."""
+        """Return the user's confirmed seed in base32, or None if the user has none. Raises StoreError, SecretError."""
         key = (domain_id, name_key(user))
 
         def work(tx: Tx) -> tuple[SealedSeed | None, int]:
@@ -91,10 +92,10 @@ class OneTimeSeeds:
         return found.open(self._vault)
 
     async def spend(self, domain_id: int, user: str, step: int) -> bool:
-        """Store the time step of an accepted code.
+        """Store the time step of an accepted code, so that the code cannot be used again.
 
-        Return False if a code of this step or of a later one was accepted before, or if the user's seed is no longer
-        the one that `seed` returned. Raises StoreError.
+        Return False, and store nothing, if a code of this step or of a later step was accepted before, or if the seed
+        is no longer the one that `seed` returned. Raises StoreError.
         """
         key = (domain_id, name_key(user))
         given = self._given.get(key)
@@ -106,8 +107,8 @@ class OneTimeSeeds:
         return await self._store.write(work)
 
     async def enrol(self, domain_id: int, which: UserKey) -> tuple[Enrolment, str]:
-        """Begin an enrolment with a new seed, and return (enrolment, secret part of the enrolment's link). Raises
-        NotFound."""
+        """Begin an enrolment with a new seed. Return the enrolment, and the secret part of the enrolment's link. Raises
+        NotFound if the user does not exist."""
         seed = b32encode(secrets.token_bytes(SEED_OCTETS)).decode()
         link = secrets.token_urlsafe(LINK_OCTETS)
         at = self._clock()
@@ -127,8 +128,8 @@ class OneTimeSeeds:
     async def confirm(self, domain_id: int, which: UserKey, code: str) -> CodeCheck:
         """Confirm the pending seed of a user if the code is correct.
 
-        NotFound: no such user, or no pending seed. Invalid: the code is not six digits; this does not count as a wrong
-        code.
+        Raises NotFound if the user does not exist or has no pending seed. Raises Invalid if the code is not six digits.
+        In this case, the code does not count as a wrong code.
         """
 
         def find(tx: Tx, at: int) -> Pending | None:
@@ -137,7 +138,8 @@ class OneTimeSeeds:
         return await self._confirm(find, code)
 
     async def remove(self, domain_id: int, which: UserKey) -> bool:
-        """Delete the user's confirmed and pending seeds; return whether there was a seed. Raises NotFound."""
+        """Delete the user's confirmed and pending seeds. Return whether there was a seed. Raises NotFound if the user
+        does not exist."""
         at, touched = self._clock(), list[UserRef]()
 
         def work(tx: Tx) -> bool:
@@ -161,12 +163,16 @@ class OneTimeSeeds:
         return self._enrolment(found.user, found.open(self._vault), tries_left, found.expires_at)
 
     async def confirm_link(self, link: str, code: str) -> CodeCheck:
-        """Confirm the pending seed of a link, as `confirm` does. Raises NotFound, Invalid."""
+        """Confirm the pending seed that belongs to a link. This method works like `confirm`, but finds the user by the
+        link. Raises NotFound, Invalid."""
         return await self._confirm(lambda tx, at: repo.pending_by_link(tx, token_hash(link), at), code)
 
     async def _confirm(self, find: Callable[[Tx, int], Pending | None], code: str) -> CodeCheck:
-        """Confirm a pending seed in one transaction, so that it cannot be confirmed twice and every wrong code is
-        counted."""
+        """Confirm a pending seed. One transaction checks the code and stores the result, so that a seed cannot be
+        confirmed twice and every wrong code is counted.
+
+        find: a function that takes the transaction and the time, and returns the pending enrolment.
+        """
         digits, at, touched = _digits(code), self._clock(), list[UserRef]()
 
         def work(tx: Tx) -> CodeCheck:
@@ -179,7 +185,7 @@ class OneTimeSeeds:
         return await self._change(work, touched)
 
     async def _change(self, work: Work[T], touched: Sequence[UserRef]) -> T:
-        """Run a write transaction. Then drop the users in `touched` from the cache, even after an error."""
+        """Run a write transaction. Then drop the users in `touched` from the cache, even if the transaction failed."""
         try:
             return await self._store.write(work)
         finally:
@@ -207,12 +213,12 @@ class OneTimeSeeds:
 
     @property
     def issuer(self) -> IssuerOf:
-        """The function that returns the issuer of a domain."""
+        """The function that returns the issuer of a domain, which authenticator apps display."""
         return self._issuer
 
 
 class QrImages:
-    """A renderer of QR codes. It renders one image at a time in a worker thread, so that logins do not wait. An image
+    """A renderer of QR codes. It renders one image at a time in a worker thread, so that logins do not wait. One image
     takes 10 to 60 ms."""
 
     def __init__(self) -> None:
@@ -230,8 +236,8 @@ def _data_uri(text: str) -> str:
 
 
 def qr_blocks(text: str) -> str:
-    """Return the QR code of a text in lines of half-block characters, for a terminal with a dark background. On a light
-    background the code is inverted, but scanners can read it."""
+    """Return the QR code of a text as lines of half-block characters, for a terminal with a dark background. On a light
+    background, the colours are inverted, but scanners can still read the code."""
     import segno
 
     out = io.StringIO()
@@ -253,8 +259,8 @@ def matching_step(seed: str, digits: str, at: int) -> int | None:
 
 
 def otpauth(seed: str, *, issuer: str, account: str) -> str:
-    """Return the URI for authenticator apps (Google's Key URI format). Long names are truncated to fit into a QR
-    code."""
+    """Return the URI of a seed for authenticator apps (Google's Key URI format). Long names are truncated, so that the
+    URI fits into a QR code."""
     issuer, account = quote(_cut(issuer, LONGEST_ISSUER), safe=""), quote(_cut(account, LONGEST_ACCOUNT), safe="")
     return f"otpauth://totp/{issuer}:{account}?secret={seed}&issuer={issuer}&algorithm=SHA1&digits=6&period={STEP_S}"
 
@@ -264,8 +270,8 @@ def _cut(text: str, octets: int) -> str:
 
 
 def _digits(code: str) -> str:
-    """Return the six digits of a code. Blanks are removed, because apps display the code in two groups. Raises
-    Invalid."""
+    """Return the six digits of a code. Blanks are removed, because apps display the code in two groups. Raises Invalid
+    if the code is not six digits."""
     digits = "".join(code.split())
     if not _CODE.fullmatch(digits):
         raise Invalid.about("a code is six digits", "code")

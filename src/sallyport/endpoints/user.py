@@ -1,4 +1,4 @@
-"""An endpoint user as a login uses it, and the enrolment of its one-time-password seed."""
+"""An endpoint user in the form that logins use, and the enrolment of the user's one-time-password seed."""
 
 from dataclasses import dataclass
 
@@ -8,8 +8,8 @@ from sallyport.radius.mschap import NtKey, nt_hash
 MAX_NAME = 253
 MAX_PASSWORD = 128
 NO_USER = "user not found"
-USER_NAME = f"1 to {MAX_NAME} octets, all of them printable, without blanks at the ends"
-"""The rule for user names, in the words of an error message."""
+USER_NAME = f"1 to {MAX_NAME} octets, all of them printable, without blanks at the beginning and the end"
+"""The rule for user names, as error messages word it."""
 
 UserKey = int | str
 """The id or the name of a user within a domain."""
@@ -19,12 +19,12 @@ name_key = fold
 
 
 class User:
-    """A user as a login uses it.
+    """A user in the form that logins use.
 
-    passwords: the accepted encodings of the password. These are the stored octets, and the password in Latin-1, which
-    some devices send. It is empty if the user has no password. has_totp: whether the user has a confirmed
-    one-time-password seed. groups: the case-folded names of the user's active groups. session_s: the session limit in
-    seconds, or None. stamp: a text that differs after each change of the password.
+    passwords: the accepted encodings of the password: the stored octets, and the password in Latin-1, which some
+    devices send. It is empty if the user has no password. has_totp: whether the user has a confirmed one-time-password
+    seed. groups: the case-folded names of the user's active groups. session_s: the session limit in seconds, or None.
+    stamp: a text that changes whenever the password changes.
     """
 
     __slots__ = ("_nt_key", "groups", "has_totp", "id", "name", "passwords", "session_s", "stamp")
@@ -51,8 +51,8 @@ class User:
 
     @property
     def nt_key(self) -> NtKey | None:
-        """The key with which MS-CHAP verifies the password, or None if there is no password. It is computed at the
-        first use."""
+        """The key with which MS-CHAP verifies the password, or None if the user has no password. The key is computed
+        when it is first needed."""
         if self._nt_key is None and self.passwords:
             self._nt_key = NtKey(nt_hash(self.passwords[0]))  # the UTF-8 form, since MS-CHAP hashes characters
         return self._nt_key
@@ -69,10 +69,10 @@ class UserRef:
 
 @dataclass(frozen=True, slots=True)
 class Enrolment:
-    """A pending enrolment, with a seed that becomes valid with its first correct code.
+    """A pending enrolment. Its seed becomes valid with the first correct code.
 
-    seed: the seed in base32. otpauth: the URI for an authenticator app. tries_left: number of further wrong codes after
-    which the enrolment ends. expires_at: microseconds, UTC.
+    seed: the seed in base32. otpauth: the URI for an authenticator app. tries_left: the number of further wrong codes
+    after which the enrolment ends. expires_at: the time at which the enrolment expires, in microseconds (UTC).
     """
 
     user: UserRef
@@ -84,15 +84,15 @@ class Enrolment:
 
 @dataclass(frozen=True, slots=True)
 class CodeCheck:
-    """The result of checking a code. tries_left: the number of further wrong codes after which the enrolment ends; 0 if
-    it has ended."""
+    """The result of checking a code. tries_left: the number of further wrong codes after which the enrolment ends, or 0
+    if it has ended."""
 
     right: bool
     tries_left: int = 0
 
 
 def is_user_name(name: str) -> bool:
-    """Return whether a name meets the rule USER_NAME: it fits into a RADIUS attribute, and people can read it."""
+    """Return whether a name meets the rule USER_NAME. Such a name fits into a RADIUS attribute, and is readable."""
     return 1 <= len(name.encode(errors="surrogatepass")) <= MAX_NAME and name.isprintable() and name == name.strip()
 
 

@@ -1,4 +1,4 @@
-"""Requests and answers of password policies."""
+"""The requests and answers of the operations on password policies."""
 
 import re
 from typing import Annotated, Final, Literal
@@ -14,7 +14,7 @@ from sallyport.web.paging import Paged
 from sallyport.web.scope import Id, Many, Name, NameOrNone, Octets, ScopedIfGiven, Text
 
 MAX_SHOWN: Final = 1000
-"""Maximum number of instances in the list entry of a policy."""
+"""Maximum number of instances that are listed for a policy."""
 _NUMERAL: Final = re.compile(r"[+-]?[0-9]{1,9}")
 
 
@@ -29,7 +29,7 @@ def _number(low: int, high: int) -> AfterValidator:
 
 
 def _yes_or_no(value: object) -> object:
-    """Return a flag that was sent as text unchanged, and a number or boolean as `yes` or `no`."""
+    """Return a flag. A flag that was sent as text is returned unchanged. A number or boolean becomes `yes` or `no`."""
     text = value.strip() if isinstance(value, str) else value
     if text is None or text == "":
         return text
@@ -40,7 +40,7 @@ def _yes_or_no(value: object) -> object:
 
 
 def _one_or_zero(value: object) -> object:
-    """Return a flag as `1` or `0`, the form of pwquality.conf."""
+    """Return a flag as `1` or `0`, as pwquality.conf requires."""
     text = _yes_or_no(value)
     return str(int(means_yes(text) is True)) if isinstance(text, str) and text else text
 
@@ -78,7 +78,10 @@ _CREDIT = f"-{MAX_PASSWORD} to {MAX_PASSWORD}, or empty"
 
 
 def _credit(kind: str) -> str:
-    return f"libpwquality: n > 0 credits up to n {kind} towards minlen, n < 0 requires -n of them; {_CREDIT}."
+    return (
+        f"libpwquality: a value n above 0 makes up to n {kind} count twice towards minlen; a value -n "
+        f"requires n of them; {_CREDIT}."
+    )
 
 
 _NAME = "Name of the policy, unique within the tenant."
@@ -87,10 +90,11 @@ _ABOUT: Final = {
     "minLen": f"Minimum number of characters: {_COUNT}.",
     "maxLen": f"Maximum number of characters: 1 to {MAX_PASSWORD}, or empty.",
     "firstChar": "First character: uppercase, lowercase or digit, or empty.",
-    "allowUpperLower": "Whether one password may have both uppercase and lowercase letters: yes or no; empty: yes.",
-    "allowSpecial": "Whether special characters are allowed: yes or no; empty: yes.",
-    "allowNumeric": "Whether digits are allowed: yes or no; empty: yes.",
-    "minlen": f"libpwquality: minimum length after credits; {_COUNT}.",
+    "allowUpperLower": "Whether one password may have both uppercase and lowercase letters: yes or no. If it is empty, "
+    "yes.",
+    "allowSpecial": "Whether special characters are allowed: yes or no. If it is empty, yes.",
+    "allowNumeric": "Whether digits are allowed: yes or no. If it is empty, yes.",
+    "minlen": f"libpwquality: minimum length, which credits reduce; {_COUNT}.",
     "dcredit": _credit("digits"),
     "ucredit": _credit("uppercase letters"),
     "lcredit": _credit("lowercase letters"),
@@ -99,12 +103,13 @@ _ABOUT: Final = {
     "maxrepeat": f"libpwquality: maximum number of equal characters in a row; {_COUNT}.",
     "maxclassrepeat": f"libpwquality: maximum number of characters of one class in a row; {_COUNT}.",
     "maxsequence": f"libpwquality: maximum length of a sequence such as 1234 or dcba; {_COUNT}.",
-    "usercheck": "libpwquality: 1 refuses passwords that contain the user name; 0 or empty does not.",
+    "usercheck": "libpwquality: 1 to refuse passwords that contain the user name, 0 or empty to accept them.",
 }
 
 
 class PolicyFields(Model):
-    """The fields of a policy in a request. None: the field is absent. Empty text: the field has no value."""
+    """The fields of a policy in a request. None means that the field is absent. An empty text means that the field has
+    no value."""
 
     model_config = ConfigDict(frozen=True, coerce_numbers_to_str=True, hide_input_in_errors=True)
 
@@ -128,7 +133,7 @@ class PolicyFields(Model):
     usercheck: Check | None = Field(default=None, description=_ABOUT["usercheck"])
 
     def given(self) -> dict[str, str]:
-        """Return the given fields by name. An empty policyName counts as absent."""
+        """Return the fields that the request contains, by name. An empty policyName counts as absent."""
         found = {name: getattr(self, name) for name in FIELDS}
         found["policyName"] = found["policyName"] or None
         return {name: value for name, value in found.items() if value is not None}
@@ -141,7 +146,7 @@ class AddPasswordPolicy(ScopedIfGiven, PolicyFields):
 
 
 class PolicyDone(Model):
-    """Answer of assignPolicyToMachine, and part of the answer of addPasswordPolicy."""
+    """Answer of the operation `assignPolicyToMachine`, and part of the answer of `addPasswordPolicy`."""
 
     code: int = Field(default=200, description="HTTP status of the answer.")
     message: str = Field(description="Result in words.")
@@ -154,20 +159,20 @@ class PolicyAdded(PolicyDone):
 
 
 class UpdatePasswordPolicy(ScopedIfGiven, PolicyFields):
-    """A change in the body of updatePasswordPolicy. An absent field keeps its value. An empty text clears it, but an
-    empty policyName keeps the name."""
+    """A policy to change, in the body of `updatePasswordPolicy`. An absent field keeps its value. An empty text clears
+    the value, but an empty policyName keeps the name."""
 
     policyId: PolicyId
 
 
 class DeletePasswordPolicy(ScopedIfGiven):
-    """A policy in the body of deletePasswordPolicy."""
+    """A policy to delete, in the body of `deletePasswordPolicy`."""
 
     policyId: PolicyId
 
 
 class AssignPolicy(ScopedIfGiven):
-    """An assignment in the body of assignPolicyToMachine."""
+    """An assignment to add or remove, in the body of `assignPolicyToMachine`."""
 
     policyId: PolicyId
     instanceId: Id = Field(description="Id of the instance.")
@@ -177,7 +182,7 @@ class AssignPolicy(ScopedIfGiven):
 
     @property
     def assignment(self) -> Assignment:
-        """Return the assignment in the form of the service."""
+        """Return the assignment as the service takes it."""
         return Assignment(self.policyId, self.instanceId, self.action == "add")
 
 
@@ -185,12 +190,14 @@ class ListPasswordPolicy(ScopedIfGiven, Paged):
     """Body of the operation `listAllPasswordPolicy`."""
 
     machineIds: Many[Id] | None = Field(
-        default=None, description="Ids of instances, to list only the policies assigned to them; absent: all policies."
+        default=None,
+        description="Ids of instances, to list only the policies assigned to them. If it is absent, all policies are "
+        "listed.",
     )
 
 
 class PasswordPolicy(Model):
-    """A policy in an answer. An empty field has no value."""
+    """A policy in an answer. An empty text means that the field has no value."""
 
     policyName: str = Field(description=_NAME)
     templateName: str = Field(default="", description=_ABOUT["templateName"])
@@ -213,7 +220,7 @@ class PasswordPolicy(Model):
 
 
 class PolicyEntry(PasswordPolicy):
-    """A policy in a list."""
+    """A policy in the answer of `listAllPasswordPolicy`."""
 
     policyId: int = Field(description="Id of the policy.")
     instanceIds: list[int] = Field(
@@ -226,14 +233,17 @@ class PolicyList(Model):
 
     totalPolicies: int = Field(description="Number of policies on all pages.")
     totalPages: int = Field(description="Number of pages.")
-    passwordPolicies: list[PolicyEntry] = Field(description="Policies of the page, ordered by id.")
+    passwordPolicies: list[PolicyEntry] = Field(description="Policies on this page, ordered by id.")
 
 
 class ValidatePolicy(ScopedIfGiven):
     """Body of the operation `validatePolicy`."""
 
-    machineId: Id = Field(description="Id of the instance whose policies apply.")
+    machineId: Id = Field(description="Id of the instance whose policies the password must meet.")
     password: Annotated[Octets, AfterValidator(_password)] = Field(
         description=f"Password to check: at most {MAX_PASSWORD} characters without NUL."
     )
-    userName: Text = Field(default="", description="Login name of the user, for the rule usercheck.")
+    userName: Text = Field(
+        default="",
+        description="Login name of the user, for the rule usercheck (the password must not contain the name).",
+    )

@@ -1,4 +1,4 @@
-"""`sallyport policy`: password policies of endpoint machines."""
+"""`sallyport policy`: the commands for password policies of endpoint machines."""
 
 import sys
 from collections.abc import Callable, Mapping
@@ -41,15 +41,15 @@ _HELP = {
     "allow-upper-lower": "Whether a password may have both uppercase and lowercase letters: yes or no.",
     "allow-special": "Whether special characters are allowed: yes or no.",
     "allow-numeric": "Whether digits are allowed: yes or no.",
-    "pwq-minlen": "Minimum length after credits, at least 6.",
-    "pwq-dcredit": "Digits: -N requires N digits; N reduces pwq-minlen by one for each of up to N digits.",
+    "pwq-minlen": "Minimum length, which credits reduce; at least 6.",
+    "pwq-dcredit": "Digits: -N requires N digits; N reduces pwq-minlen by one for each digit, at most by N.",
     "pwq-ucredit": "Same as pwq-dcredit, for uppercase letters.",
     "pwq-lcredit": "Same as pwq-dcredit, for lowercase letters.",
     "pwq-ocredit": "Same as pwq-dcredit, for other characters.",
     "pwq-minclass": "Minimum number of character classes in a password: 0 to 4.",
-    "pwq-maxrepeat": "Maximum number of equal characters in a row; 0: no limit.",
-    "pwq-maxclassrepeat": "Maximum number of characters of one class in a row; 0: no limit.",
-    "pwq-maxsequence": "Maximum length of a sequence such as abcd or 4321; 0: no limit.",
+    "pwq-maxrepeat": "Maximum number of equal characters in a row; 0 for no limit.",
+    "pwq-maxclassrepeat": "Maximum number of characters of one class in a row; 0 for no limit.",
+    "pwq-maxsequence": "Maximum length of a sequence such as abcd or 4321; 0 for no limit.",
     "pwq-usercheck": "Whether passwords that contain the user name are refused: 1 or 0.",
 }
 
@@ -63,7 +63,7 @@ def _of_tenant(work: CommandT) -> CommandT:
 
 
 def _described(work: CommandT) -> CommandT:
-    """Add the options that `add` and `update` have in common to a command."""
+    """Add the options for the fields of a policy, which `add` and `update` have in common, to a command."""
     for name, field in reversed(FIELDS.items()):
         work = click.option(f"--{name}", field, help=_HELP[name])(work)
     return work
@@ -80,10 +80,11 @@ def policy() -> None:
 @_described
 @click.pass_obj
 def add(line: CommandLine, /, *, name: str, org: int, tenant: int, **given: str | None) -> None:
-    """Add a policy and print its policyId. An absent option requires nothing.
+    """Add a policy and print its policyId. An option that is absent requires nothing.
 
-    A password must meet all options that are given, including those of libpwquality (--pwq-..., pwquality.conf(5)).
-    Both lengths apply: --min-length counts characters; --pwq-minlen counts octets, and credits reduce it.
+    A password must meet all options that are given, including those of libpwquality (--pwq-..., pwquality.conf(5)). If
+    --min-length and --pwq-minlen are given, both apply. --min-length counts characters. --pwq-minlen counts octets, and
+    credits reduce it.
     """
     body = {"policyName": name, **_fields(given)}
     line.print(str(line.run("/api/v1/instances/addPasswordPolicy", {**_scope(org, tenant), **body})["policyId"]))
@@ -98,10 +99,11 @@ def add(line: CommandLine, /, *, name: str, org: int, tenant: int, **given: str 
 def update(
     line: CommandLine, /, *, policy_id: int, name: str | None, org: int, tenant: int, **given: str | None
 ) -> None:
-    """Change a policy. An absent option keeps its value; an empty option such as --min-length '' clears the value."""
+    """Change a policy. An option that is absent keeps the value. An empty option, such as --min-length '', clears the
+    value."""
     body = {"policyId": policy_id, **_fields({"policyName": name, **given})}
     line.run("/api/v1/instances/updatePasswordPolicy", [{**_scope(org, tenant), **body}])
-    line.note(f"policy {policy_id} is changed")
+    line.note(f"policy {policy_id} was changed")
 
 
 @policy.command("list")
@@ -119,7 +121,7 @@ def list_(line: CommandLine, *, org: int, tenant: int, form: Form | None) -> Non
 @_of_tenant
 @click.pass_obj
 def remove(line: CommandLine, *, policy_ids: tuple[int, ...], org: int, tenant: int) -> None:
-    """Remove policies and their assignments. If an entry fails, nothing is changed."""
+    """Remove policies and their assignments. If one policy does not exist, none is removed."""
     body = [{**_scope(org, tenant), "policyId": each} for each in policy_ids]
     line.run("/api/v1/instances/deletePasswordPolicy", body)
     line.note(f"{counted(len(set(policy_ids)), 'policy', 'policies')} removed")
@@ -131,9 +133,9 @@ def remove(line: CommandLine, *, policy_ids: tuple[int, ...], org: int, tenant: 
 @_of_tenant
 @click.pass_obj
 def assign(line: CommandLine, *, policy_id: int, instance_ids: tuple[int, ...], org: int, tenant: int) -> None:
-    """Assign a policy to machines, in addition to their other policies."""
+    """Assign a policy to machines. The machines keep their other policies."""
     _assign(line, policy_id, instance_ids, "add", _scope(org, tenant))
-    line.note(f"policy {policy_id} is assigned")
+    line.note(f"policy {policy_id} was assigned")
 
 
 @policy.command()
@@ -142,9 +144,9 @@ def assign(line: CommandLine, *, policy_id: int, instance_ids: tuple[int, ...], 
 @_of_tenant
 @click.pass_obj
 def unassign(line: CommandLine, *, policy_id: int, instance_ids: tuple[int, ...], org: int, tenant: int) -> None:
-    """Remove a policy from machines."""
+    """Remove the assignments of a policy to machines."""
     _assign(line, policy_id, instance_ids, "remove", _scope(org, tenant))
-    line.note(f"policy {policy_id} is taken off")
+    line.note(f"the assignments of policy {policy_id} were removed")
 
 
 @policy.command()
@@ -152,7 +154,9 @@ def unassign(line: CommandLine, *, policy_id: int, instance_ids: tuple[int, ...]
 @_of_tenant
 @click.option("--user", default="", help="Login name of the user.")
 @click.option(
-    "--password", metavar="-", help="- reads the first line of standard input; default: prompt for the password."
+    "--password",
+    metavar="-",
+    help="- to read the password from the first line of standard input; default: prompt for the password.",
 )
 @click.option("--json", "form", flag_value="json", help="Print JSON.")
 @click.pass_obj
@@ -166,13 +170,16 @@ def validate(
     password: str | None,
     form: Form | None,
 ) -> None:
-    """Show the rules of a machine's policies that a password does not meet.
+    """Check a password, and show the rules of a machine's policies that the password does not meet.
 
-    The exit code is 1 if there are any. In the table, a rule has the name of its option in `policy add`; names with
-    pwq- are rules of libpwquality. In JSON, a rule has the name of its field in the API.
+    The exit status is 1 if the password does not meet all rules. In the table, a rule has the name of its option in
+    `policy add`. Names with pwq- are rules of libpwquality. In JSON, a rule has the name of its field in the API.
     """
     if password not in (None, "-"):
-        raise click.UsageError("--password takes - only: all users of a machine see its command lines")
+        raise click.UsageError(
+            "--password accepts only - (read the password from standard input), because all users of a machine can see "
+            "command lines"
+        )
     if password is None and not sys.stdin.isatty():
         raise click.UsageError("standard input is no terminal: add --password - to read the password from it")
     octets = line.read_secret("Password", confirm=False)
@@ -207,6 +214,6 @@ def _fields(given: Mapping[str, str | None]) -> dict[str, JSON]:
 
 
 def _shown(row: Row) -> Row:
-    """Return a policy as a table row. The column `rules` has the fields with a value."""
+    """Return a policy as a table row. The column `rules` shows the fields that have a value."""
     rules = [f"{name}={row[field]}" for name, field in FIELDS.items() if row[field] and field != "templateName"]
     return {**row, "rules": " ".join(rules) or "none"}

@@ -1,22 +1,23 @@
-"""This module checks a password against the rules of a policy. It returns every rule that the password fails, with a
+"""Checks a password against the rules of a policy. The result contains every rule that the password fails, with a
 message that never contains the password.
 
 There are two families of rules:
 
-- `Rules` has the fields that the API defines. They apply to characters (Unicode code points). A length is the number of
-  characters. `É` is an uppercase letter. A letter of a script without case is neither uppercase nor lowercase. The
-  digits of any script count. Every character that is neither a letter nor a digit nor a mark is special.
+- `Rules` has the fields that the API defines. They apply to characters (Unicode code points). The length of a password
+  is the number of its characters. `É` is an uppercase letter. A letter of a script without case is neither uppercase
+  nor lowercase. The digits of any script count as digits. Every character that is not a letter, a digit or a mark is a
+  special character.
 - `Quality` has the parameters of libpwquality 1.4.5, with the same meaning as in pwquality.conf(5). A password that
   passes here also passes `pam_pwquality` on a machine with the same parameters and `dictcheck=0`. The rules apply to
-  the octets of the password in UTF-8, as the library does in the C locale and in UTF-8 locales: each octet above 127
-  is a character of the class `other` without case.
+  the octets of the password in UTF-8, as the library does in the C locale and in UTF-8 locales. Each octet above 127 is
+  a character of the class `other` without case.
 
-For ASCII passwords, both families agree: minLen and a minlen of 6 or more without credits require the same length, and
-both count the same digits. The library reports only the first rule that fails. This module reports all of them, in the
-order of the library's checks.
+For ASCII passwords, both families agree. minLen, and a minlen of 6 or more without credits, require the same length.
+Both families count the same digits. The library reports only the first rule that fails. This module reports all of
+them, in the order in which the library checks them.
 
-Octets that are not UTF-8 are represented by lone surrogates (`surrogateescape`). A password must not contain NUL, at
-which the library would end it.
+Octets that are not UTF-8 are represented by lone surrogates (`surrogateescape`). A password must not contain NUL,
+because the library would end the password there.
 """
 
 import unicodedata
@@ -30,12 +31,12 @@ from sallyport.base.agentwire.state import First, Quality, Rules
 from sallyport.base.text import counted
 
 SHORTEST: Final = 6
-"""The lowest effective minlen. libpwquality raises a smaller value to this value."""
+"""The lowest effective minlen. libpwquality raises smaller values to this value."""
 CLASSES: Final = 4
 """The number of character classes (digits, uppercase, lowercase, others). libpwquality reduces a larger minclass to
 this number."""
 SHORTEST_NAME: Final = 4
-"""Minimum length of a user name for usercheck. libpwquality ignores shorter names."""
+"""Minimum length of a user name for the rule usercheck. libpwquality ignores shorter names."""
 _DIGIT, _UPPER, _LOWER, _OTHER = range(CLASSES)
 _CREDITS: Final = (
     ("dcredit", "digits"),
@@ -60,18 +61,18 @@ GUIDANCE: Final = Rules(quality=Quality(minlen=8, minclass=3))
 
 @dataclass(frozen=True, slots=True)
 class Failure:
-    """A rule that a password fails. rule: the name of the rule's field; `empty` or `palindrome` for the checks that
-    have no field."""
+    """A rule that a password fails. rule: the name of the field that sets the rule. Two checks have no field, and have
+    the names `empty` and `palindrome`."""
 
     rule: str
     message: str
 
 
 def strictest(many: Sequence[Rules]) -> list[Rules]:
-    """Merge rules, so that a password that meets all results meets all given rules.
+    """Merge many rules into few. A password that meets all returned rules meets all given rules.
 
-    There is one result for each different `first`, or one result if no rules have it. The results may be stricter than
-    all given rules together: for example, each credit of libpwquality is the lowest of the given credits.
+    The result has one entry for each different `first`, or one entry if no rule sets `first`. The returned rules may be
+    stricter than all given rules together. For example, each credit of libpwquality is the lowest of the given credits.
     """
     longest = [rules.max_length for rules in many if rules.max_length is not None]
     qualities = [rules.quality for rules in many if rules.quality is not None]
@@ -105,7 +106,7 @@ def _least(bounds: Iterable[int]) -> int:
 
 
 class _Features:
-    """The properties of a password that rules check. Each property is computed only once for all rules."""
+    """The properties of a password that the rules check. Each property is computed only once for all rules."""
 
     def __init__(self, password: str, user_name: str) -> None:
         self.password = password
@@ -129,7 +130,7 @@ class _Features:
 
     @cached_property
     def classes(self) -> list[int]:
-        """Return libpwquality's class of each octet."""
+        """Return the class of each octet according to libpwquality."""
         return [_CLASS[octet] for octet in self.octets]
 
     @cached_property
@@ -165,16 +166,16 @@ class _Features:
 
 
 def failures(rules: Rules, password: str, user_name: str = "") -> list[Failure]:
-    """Return every rule that the password fails: rules for characters, then those of libpwquality in the order of its
-    checks.
+    """Return every rule that the password fails: first rules for characters, then rules of libpwquality in the order in
+    which the library checks them.
 
-    user_name: the name of the password's user; if it is empty, the rule usercheck is not checked.
+    user_name: the name of the user. If it is empty, the rule usercheck is not checked.
     """
     return all_failures([rules], password, user_name)
 
 
 def all_failures(many: Iterable[Rules], password: str, user_name: str = "") -> list[Failure]:
-    """Return the rules that the password fails in several `Rules`, without duplicates. See `failures`."""
+    """Return the rules of several policies that the password fails, without duplicates. See `failures`."""
     features = _Features(password, user_name)
     found = dict[Failure, None]()
     for rules in many:
@@ -222,18 +223,22 @@ def _of_octets(quality: Quality, features: _Features) -> Iterator[Failure]:
     demanded = min(quality.minclass, CLASSES)
     if sum(map(bool, features.counts)) < demanded:
         yield Failure(
-            "minclass", f"the password has fewer than {demanded} of digits, uppercase, lowercase and other characters"
+            "minclass",
+            f"the password has characters of fewer than {demanded} classes (digits, uppercase, lowercase and "
+            "other characters)",
         )
     if features.is_palindrome:
-        yield Failure("palindrome", "the password is the same read backwards")
+        yield Failure("palindrome", "the password is a palindrome: it is the same when it is read backwards")
     if 0 < quality.maxrepeat < features.run:
-        yield Failure("maxrepeat", f"the password has more than {quality.maxrepeat} same characters in a row")
+        yield Failure("maxrepeat", f"the password has more than {quality.maxrepeat} equal characters in a row")
     if 0 < quality.maxsequence < features.sequence:
         yield Failure(
-            "maxsequence", f"the password has a sequence of more than {counted(quality.maxsequence, 'character')}"
+            "maxsequence",
+            "the password has a sequence, such as abcd or 4321, of more than "
+            f"{counted(quality.maxsequence, 'character')}",
         )
     if quality.usercheck and features.has_user_name:
-        yield Failure("usercheck", "the password contains the user name in some form")
+        yield Failure("usercheck", "the password contains the user name, or is too similar to it")
 
 
 def _of_credits(quality: Quality, counts: Sequence[int]) -> Iterator[Failure]:
@@ -245,7 +250,7 @@ def _of_credits(quality: Quality, counts: Sequence[int]) -> Iterator[Failure]:
     shortest = max(quality.minlen, SHORTEST)
     credited = sum(min(count, max(credit, 0)) for credit, count in zip(quality.credits, counts, strict=True))
     if sum(counts) < shortest - credited:
-        mixed = ", of which some kinds count twice" if any(credit > 0 for credit in quality.credits) else ""
+        mixed = ", where some kinds of characters count twice" if any(credit > 0 for credit in quality.credits) else ""
         yield Failure("minlen", f"the password has fewer than {counted(shortest, 'character')}{mixed}")
 
 
@@ -254,8 +259,8 @@ def _longest_run(items: Sequence[int]) -> int:
 
 
 def _longest_sequence(octets: bytes) -> int:
-    """Return the maximum length of a sequence in which each octet is one more than the preceding octet, or each is one
-    less."""
+    """Return the length of the longest sequence of octets in which each octet is one more than the one before, or each
+    is one less."""
     longest = length = 1
     direction = 0
     for before, octet in pairwise(octets):
@@ -270,8 +275,8 @@ def _longest_sequence(octets: bytes) -> int:
 def _names(name: bytes, password: bytes) -> bool:
     """Return whether the password contains the name, forwards or backwards.
 
-    Also return True if both are equal after consecutive equal characters are reduced to one, because the library
-    computes for them a distance below difok=1.
+    Consecutive equal characters are reduced to one in both texts. Return True as well if the texts are then equal,
+    because libpwquality regards such texts as too similar (difok=1).
     """
     if len(name) < SHORTEST_NAME:
         return False

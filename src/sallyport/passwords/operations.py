@@ -20,23 +20,23 @@ from sallyport.web.scope import OPERATORS, READERS, Caller, Gate
 
 
 def operations(service: PasswordPolicies, gate: Gate) -> Operations:
-    """Declare the operations of password policies. They apply to the tenant of the token."""
+    """Declare the operations of password policies. They apply to the tenant of the caller's token."""
     policies = Operations("Password policies", gate)
 
     @policies.post("/api/v1/instances/addPasswordPolicy", roles=OPERATORS)
     async def add_password_policy(body: AddPasswordPolicy, caller: Caller) -> PolicyAdded:
-        """Add a password policy. The status is 409 if another policy has the name.
+        """Add a password policy. The status is 409 if another policy of the tenant has the name.
 
-        The field `minlen` and the fields after it are parameters of libpwquality, with the meaning of pwquality.conf.
-        An empty field has no value and requires nothing.
+        The field `minlen` and the fields after it are parameters of libpwquality, with the same meaning as in
+        pwquality.conf. A field that is empty requires nothing.
         """
         policy_id = await service.add(caller.tenant_id, body.given())
-        return PolicyAdded(policyId=policy_id, message=f"password policy {policy_id} is added")
+        return PolicyAdded(policyId=policy_id, message=f"password policy {policy_id} was added")
 
     @policies.post("/api/v1/instances/listAllPasswordPolicy", "/api/v1/instances/listPasswordPolicy", roles=READERS)
     async def list_password_policies(body: ListPasswordPolicy, caller: Caller) -> Plain[PolicyList]:
-        """List the password policies of the tenant, ordered by id. With `machineIds`, list the policies of these
-        instances."""
+        """List the password policies of the tenant, ordered by id. If `machineIds` is given, list only the policies of
+        these instances."""
         found, total = await service.page(caller.tenant_id, body.page(), body.machineIds or ())
         instances = await service.instances([each.id for each in found], MAX_SHOWN)
         entries = [
@@ -47,32 +47,33 @@ def operations(service: PasswordPolicies, gate: Gate) -> Operations:
     @policies.post("/api/v1/instances/updatePasswordPolicy", roles=OPERATORS)
     @policies.put("/api/v1/instances/updatePasswordPolicy", roles=OPERATORS)
     async def update_password_policy(body: list[UpdatePasswordPolicy], caller: Caller) -> list[str]:
-        """Change password policies. If an entry fails, nothing is changed. An absent field keeps its value. An empty
-        field clears the value, except that an empty policyName keeps the name."""
+        """Change password policies. If one policy cannot be changed, none is changed. An absent field keeps its value.
+        An empty field clears the value, but an empty policyName keeps the name."""
         await service.update(caller.tenant_id, [(each.policyId, each.given()) for each in body])
         return ["password policy updated"]
 
     @policies.delete("/api/v1/instances/deletePasswordPolicy", roles=OPERATORS)
     async def delete_password_policy(body: list[DeletePasswordPolicy], caller: Caller) -> list[PasswordPolicy]:
-        """Delete password policies and their assignments. If an entry fails, nothing is changed. Return the deleted
-        policies."""
+        """Delete password policies and their assignments, and return the deleted policies. If one policy does not
+        exist, none is deleted."""
         deleted = await service.delete(caller.tenant_id, [each.policyId for each in body])
         return [PasswordPolicy.model_validate(each) for each in deleted]
 
     @policies.post("/api/v1/instances/assignPolicyToMachine", roles=OPERATORS)
     async def assign_policy_to_machine(body: list[AssignPolicy], caller: Caller) -> PolicyDone:
-        """Assign policies to instances, or remove assignments. If an entry fails, nothing is changed. If an instance
+        """Assign policies to instances, or remove assignments. If one entry fails, nothing is changed. If an instance
         has several policies, all of them apply."""
         await service.assign(caller.tenant_id, [each.assignment for each in body])
         return PolicyDone(message="policy assignments updated")
 
     @policies.post("/api/v1/instances/validatePolicy", "/api/v1/instances/validatePassword", roles=READERS)
     async def validate_policy(body: ValidatePolicy, caller: Caller) -> list[str]:
-        """Check a password against the policies of an instance. If the instance has no policy, the password must have
-        at least eight characters, of at least three of these classes: digits, uppercase letters, lowercase letters,
-        others.
+        """Check a password against the policies of an instance.
 
-        The status is 400 if the password fails a rule. `errors` has each failed rule under the name of its field.
+        If the instance has no policy, the password must have at least eight characters. They must be of at least three
+        of these classes: digits, uppercase letters, lowercase letters, others.
+
+        The status is 400 if the password fails a rule. `errors` contains each failed rule under the name of its field.
         """
         password = body.password.get_secret_value().decode(errors="surrogateescape")
         failed = await service.validate(caller.tenant_id, body.machineId, body.userName, password)

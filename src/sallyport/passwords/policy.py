@@ -1,4 +1,4 @@
-"""A stored password policy: its fields under their API names, and their conversion to the engine's rules.
+"""A stored password policy: its fields under the names of the API, and their conversion to rules of the engine.
 
 All fields are strings, as in the API. An empty field requires nothing. The field `minlen` and the fields after it are
 parameters of libpwquality.
@@ -13,7 +13,7 @@ from sallyport.passwords.engine import CLASSES, SHORTEST, Failure
 from sallyport.radius import password as radius
 
 MAX_PASSWORD: Final = 1024
-"""Maximum length in characters of a password that is checked. It is also the maximum value of a field that counts
+"""Maximum length of a password to check, in characters. It is also the maximum value of a field that counts
 characters."""
 PARAMETERS: Final = (
     "minlen", "dcredit", "ucredit", "lcredit", "ocredit", "minclass", "maxrepeat", "maxclassrepeat", "maxsequence",
@@ -27,12 +27,12 @@ FIELDS: Final = (
 _FLAGS: Final = {"true": True, "yes": True, "1": True, "false": False, "no": False, "0": False}
 
 Fields = Mapping[str, str]
-"""All fields of a policy (FIELDS) by name. An empty text means that the field has no value."""
+"""The values of the fields of a policy, by the names in FIELDS. An empty text means that the field has no value."""
 
 
 @dataclass(frozen=True, slots=True)
 class Policy:
-    """A policy of a tenant."""
+    """A stored policy of a tenant."""
 
     id: int
     fields: Fields
@@ -45,7 +45,8 @@ class Policy:
 
 @dataclass(frozen=True, slots=True)
 class Assignment:
-    """An assignment of a policy to an instance. adds: True to add the assignment, False to remove it."""
+    """An assignment of a policy to an instance. adds: whether to add the assignment. If it is False, the assignment is
+    removed."""
 
     policy_id: int
     instance_id: int
@@ -53,7 +54,7 @@ class Assignment:
 
 
 def complete(given: Fields) -> Fields:
-    """Return all fields of a policy. Absent fields are empty."""
+    """Return all fields of a policy. Fields that are not given are empty."""
     return {name: given.get(name, "") for name in FIELDS}
 
 
@@ -63,7 +64,7 @@ def values(fields: Fields) -> dict[str, str]:
 
 
 def means_yes(flag: str) -> bool | None:
-    """Return the meaning of a flag such as `yes`, `1` or `false`. Return None if the text is not a flag."""
+    """Return whether a flag such as `yes`, `1` or `false` means yes. Return None if the text is not a flag."""
     return _FLAGS.get(flag.strip().lower())
 
 
@@ -100,7 +101,7 @@ def contradictions(rules: Rules) -> list[Failure]:
     """Return the rules of one policy that contradict other rules of the policy.
 
     Rules contradict each other if no ASCII password that is short enough for RADIUS can meet all of them. Only ASCII is
-    considered, because people usually type ASCII passwords, and agents generate them.
+    considered, because people usually type ASCII passwords, and agents generate ASCII passwords.
     """
     found = list(_of_fields(rules))
     if rules.quality is not None:
@@ -111,28 +112,29 @@ def contradictions(rules: Rules) -> list[Failure]:
 
 def _of_fields(rules: Rules) -> Iterator[Failure]:
     if (rules.min_length or 0) > radius.MAX_PASSWORD:
-        yield Failure("minLen", f"at most {radius.MAX_PASSWORD}: no password is longer")
+        yield Failure("minLen", f"at most {radius.MAX_PASSWORD}, the maximum length of a password")
     if rules.max_length is not None and (rules.min_length or 0) > rules.max_length:
-        yield Failure("maxLen", "a whole number that is not below minLen")
+        yield Failure("maxLen", "a whole number not below minLen")
     if rules.first is First.DIGIT and not rules.digits:
-        yield Failure("firstChar", "uppercase or lowercase, since allowNumeric is no")
+        yield Failure("firstChar", "uppercase or lowercase, because allowNumeric is no")
 
 
 def _of_classes(rules: Rules, quality: Quality) -> Iterator[Failure]:
-    """Yield contradictions between rules about character classes. For ASCII, both families have the same classes."""
+    """Yield the rules about character classes that contradict other rules. For ASCII, the API fields and libpwquality
+    have the same classes."""
     digits, upper, lower, other = (credit < 0 for credit in quality.credits)
     if digits and not rules.digits:
-        yield Failure("dcredit", "not below 0, since allowNumeric is no")
+        yield Failure("dcredit", "not below 0, because allowNumeric is no")
     if other and not rules.special:
-        yield Failure("ocredit", "not below 0, since allowSpecial is no")
+        yield Failure("ocredit", "not below 0, because allowSpecial is no")
     if not rules.both_cases:
         if (upper or rules.first is First.UPPERCASE) and lower:
-            yield Failure("lcredit", "not below 0, since uppercase is demanded and allowUpperLower is no")
+            yield Failure("lcredit", "not below 0, because uppercase is required and allowUpperLower is no")
         if rules.first is First.LOWERCASE and upper:
-            yield Failure("ucredit", "not below 0, since lowercase is demanded and allowUpperLower is no")
+            yield Failure("ucredit", "not below 0, because lowercase is required and allowUpperLower is no")
     left = CLASSES - (not rules.digits) - (not rules.special) - (not rules.both_cases)
     if min(quality.minclass, CLASSES) > left:
-        yield Failure("minclass", f"at most {left}, since the policy allows no more classes")
+        yield Failure("minclass", f"at most {left}, because the policy forbids the other classes")
 
 
 def _of_lengths(rules: Rules, quality: Quality) -> Iterator[Failure]:

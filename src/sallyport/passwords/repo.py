@@ -1,7 +1,7 @@
 """The SQL of password policies. The fields of a policy are stored as JSON.
 
-The condition of a query includes the tenant. Queries by machine or assignment are an exception, because their caller
-has checked that the machine or policy belongs to the tenant.
+The condition of a query contains the tenant. Queries by machine or assignment do not need the tenant, because the
+caller has checked that the machine or policy belongs to the tenant.
 """
 
 import json
@@ -26,13 +26,13 @@ def _id(*, id: int) -> int:
 
 
 def find(tx: Tx, tenant_id: int, policy_id: int) -> Policy | None:
-    """Return a tenant's policy, or None."""
+    """Return a policy of a tenant, or None if the tenant has no such policy."""
     sql = f"select {_COLUMNS} from password_policies where id = :id and tenant_id = :tenant"
     return tx.one(_policy, sql, id=policy_id, tenant=tenant_id)
 
 
 def get(tx: Tx, tenant_id: int, policy_id: int) -> Policy:
-    """Return a tenant's policy. Raises NotFound."""
+    """Return a policy of a tenant. Raises NotFound if the tenant has no such policy."""
     found = find(tx, tenant_id, policy_id)
     if found is None:
         raise NotFound(NOT_FOUND)
@@ -40,7 +40,7 @@ def get(tx: Tx, tenant_id: int, policy_id: int) -> Policy:
 
 
 def page(tx: Tx, tenant_id: int, page: Page) -> tuple[list[Policy], int]:
-    """Return one page of a tenant's policies, ordered by id, and the total."""
+    """Return one page of a tenant's policies, ordered by id, and the total number of policies."""
     found = tx.all(
         _policy,
         f"select {_COLUMNS} from password_policies where tenant_id = :tenant order by id limit :limit offset :offset",
@@ -68,13 +68,13 @@ def fields_of(tx: Tx, policy_ids: Iterable[int]) -> list[Fields]:
 
 
 def instances_of(tx: Tx, policy_id: int, limit: int) -> list[int]:
-    """Return the sorted ids of the first `limit` machines to which a policy is assigned."""
+    """Return the ids of the first `limit` machines to which a policy is assigned, in ascending order."""
     sql = "select instance_id as id from policy_instances where policy_id = :policy order by instance_id limit :limit"
     return tx.all(_id, sql, policy=policy_id, limit=limit)
 
 
 def add(tx: Tx, tenant_id: int, fields: Fields, at: int) -> int:
-    """Add a policy and return its id. Conflict: another policy has the name."""
+    """Add a policy, and return its id. Raises Conflict if another policy of the tenant has the name."""
     _must_be_free(tx, tenant_id, fields["policyName"])
     policy_id = tx.value(
         int,
@@ -90,7 +90,7 @@ def add(tx: Tx, tenant_id: int, fields: Fields, at: int) -> int:
 
 
 def update(tx: Tx, tenant_id: int, policy: Policy, at: int) -> None:
-    """Store the fields of a tenant's policy. Conflict: another policy has the name."""
+    """Store the fields of a tenant's policy. Raises Conflict if another policy of the tenant has the name."""
     _must_be_free(tx, tenant_id, policy.name, but=policy.id)
     tx.execute(
         "update password_policies set name_key = :key, fields = :fields, updated_at = :at "
@@ -104,36 +104,40 @@ def update(tx: Tx, tenant_id: int, policy: Policy, at: int) -> None:
 
 
 def _must_be_free(tx: Tx, tenant_id: int, name: str, *, but: int = 0) -> None:
-    """Check that no other policy has the name. Several policies may have an empty name. Raises Conflict."""
+    """Raise Conflict if another policy of the tenant has the name. Several policies may have an empty name.
+
+    but: the id of the policy that may have the name.
+    """
     sql = "select id from password_policies where tenant_id = :tenant and name_key = :key and id <> :but"
     if name and tx.value(int, sql, tenant=tenant_id, key=name.casefold(), but=but) is not None:
-        raise Conflict("the tenant has a password policy of this name: choose another name")
+        raise Conflict("the tenant already has a password policy with this name: choose another name")
 
 
 def take_off(tx: Tx, policy_ids: Sequence[int]) -> int:
-    """Detach policies from up to SLICE machines, before the policies are deleted. Return the number of removed
-    assignments."""
+    """Remove the assignments of policies to up to SLICE machines, before the policies are deleted. Return the number of
+    removed assignments."""
     condition = f"policy_id in {LISTED}"
     return delete_slice(tx, "policy_instances", "policy_id, instance_id", condition, ids=listed(policy_ids))
 
 
 def delete(tx: Tx, tenant_id: int, policy_id: int) -> None:
-    """Delete a tenant's policy. It must not be assigned to a machine any more."""
+    """Delete a tenant's policy. Its assignments must be deleted already."""
     tx.execute("delete from password_policies where id = :id and tenant_id = :tenant", id=policy_id, tenant=tenant_id)
 
 
 def assign(tx: Tx, policy_id: int, instance_id: int) -> bool:
-    """Assign a policy to a machine. Return False if it was assigned already."""
+    """Assign a policy to a machine. Return False if the policy was assigned already."""
     sql = "insert into policy_instances (policy_id, instance_id) values (:policy, :instance) on conflict do nothing"
     return tx.execute(sql, policy=policy_id, instance=instance_id) > 0
 
 
 def unassign(tx: Tx, policy_id: int, instance_id: int) -> bool:
-    """Remove a policy from a machine. Return False if it was not assigned."""
+    """Remove the assignment of a policy to a machine. Return False if the policy was not assigned."""
     sql = "delete from policy_instances where policy_id = :policy and instance_id = :instance"
     return tx.execute(sql, policy=policy_id, instance=instance_id) > 0
 
 
 def forget_instance(tx: Tx, instance_id: int) -> int:
-    """Detach up to SLICE policies from a machine, before the machine is deleted. Return the number of policies."""
+    """Remove the assignments of up to SLICE policies to a machine, before the machine is deleted. Return the number of
+    removed assignments."""
     return delete_slice(tx, "policy_instances", "policy_id, instance_id", "instance_id = :i", i=instance_id)

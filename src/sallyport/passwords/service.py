@@ -16,14 +16,15 @@ from sallyport.store.slices import Slice, in_slices
 from sallyport.web.paging import Page
 
 MAX_ENTRIES = 200
-"""Maximum number of entries in one request. Logins wait for the transaction of the request, which takes up to 0.4 ms
-for each entry."""
+"""Maximum number of entries in one request. Logins wait for the transaction of the request, and each entry takes up to
+0.4 ms."""
 MOST_DEMANDED = 100
-"""Maximum number of policies in an agent's state. If there are more, they are merged into a few stricter policies."""
+"""Maximum number of policies in a machine's desired state. If there are more, they are merged into fewer, stricter
+policies."""
 
 
 class Instances(Protocol):
-    """The endpoint machines."""
+    """The interface to the endpoint machines."""
 
     def exists(self, tx: Tx, tenant_id: int, instance_id: int) -> bool:
         """Return whether a tenant has this machine."""
@@ -34,8 +35,8 @@ def _nothing(_tx: Tx, _policy_ids: Sequence[int]) -> int:
 
 
 class PasswordPolicies:
-    """The password policies of all tenants. deleted: a slice that is called with policy ids before the policies are
-    deleted."""
+    """The password policies of all tenants. deleted: a function that removes references to policies before the policies
+    are deleted. It is called with policy ids until it returns 0."""
 
     def __init__(
         self, store: Store, instances: Instances, clock: Clock = now_us, *, deleted: Slice[Sequence[int]] = _nothing
@@ -46,14 +47,14 @@ class PasswordPolicies:
         self._deleted = deleted
 
     def exists(self, tx: Tx, tenant_id: int, policy_id: int) -> bool:
-        """Return whether a tenant has this policy."""
+        """Return whether a tenant has this password policy."""
         return repo.find(tx, tenant_id, policy_id) is not None
 
     async def page(self, tenant_id: int, page: Page, instance_ids: Collection[int] = ()) -> tuple[list[Policy], int]:
-        """Return one page of a tenant's policies, ordered by id, and the total.
+        """Return one page of a tenant's policies, ordered by id, and the total number of policies.
 
-        instance_ids: the machines whose policies are returned; if it is empty, all policies are returned. NotFound: no
-        such machine.
+        instance_ids: the ids of the machines whose policies to return, or empty for all policies. Raises NotFound if a
+        machine does not exist.
         """
 
         def work(tx: Tx) -> tuple[list[Policy], int]:
@@ -67,12 +68,14 @@ class PasswordPolicies:
         return await self._store.search(work)
 
     async def instances(self, policy_ids: Sequence[int], limit: int) -> list[list[int]]:
-        """Return the ids of the first `limit` instances to which each policy is assigned, by policy."""
+        """For each policy, return the ids of the first `limit` instances to which the policy is assigned."""
         return await self._store.search(lambda tx: [repo.instances_of(tx, each, limit) for each in policy_ids])
 
     async def add(self, tenant_id: int, given: Fields) -> int:
-        """Add a policy, which must have a name; return its id. Invalid: the rules contradict each other. Conflict:
-        another policy has the name."""
+        """Add a policy, and return its id. The policy must have a name.
+
+        Raises Invalid if the rules contradict each other. Raises Conflict if another policy of the tenant has the name.
+        """
         made = _checked(complete(given))
 
         def work(tx: Tx) -> int:
@@ -83,8 +86,10 @@ class PasswordPolicies:
         return await self._store.write(work)
 
     async def update(self, tenant_id: int, changes: Sequence[tuple[int, Fields]]) -> None:
-        """Change the given fields of policies. If an entry fails, nothing is changed. changes: pairs of policy id and
-        fields. Raises NotFound, Invalid, Conflict."""
+        """Change policies. If one policy cannot be changed, none is changed.
+
+        changes: pairs of a policy id and the fields to change. Raises NotFound, Invalid, Conflict.
+        """
         _check_number(changes)
 
         def work(tx: Tx) -> None:
@@ -98,10 +103,11 @@ class PasswordPolicies:
         await self._store.write(work)
 
     async def delete(self, tenant_id: int, policy_ids: Sequence[int]) -> list[Fields]:
-        """Delete policies and their assignments; return the fields of the policies.
+        """Delete policies and their assignments. Return the fields of the deleted policies.
 
-        NotFound: a policy does not exist; then nothing is changed. If the deletion is interrupted, all policies remain
-        but may have lost assignments; see `in_slices`.
+        Raises NotFound if a policy does not exist; nothing is changed in this case. The deletion takes several
+        transactions. If it is interrupted, all policies remain, but may have lost assignments. The same call then
+        completes the deletion.
         """
         _check_number(policy_ids)
 
@@ -118,8 +124,10 @@ class PasswordPolicies:
         return await in_slices(self._store, find, slices, end)
 
     async def assign(self, tenant_id: int, assignments: Sequence[Assignment]) -> None:
-        """Assign policies to machines, or remove assignments. If an entry fails, nothing is changed. A repeated
-        assignment or removal is not an error. Raises NotFound."""
+        """Assign policies to machines, or remove assignments. If one entry fails, nothing is changed.
+
+        It is not an error if an assignment exists already, or was removed already. Raises NotFound.
+        """
         _check_number(assignments)
 
         def work(tx: Tx) -> None:
@@ -135,8 +143,8 @@ class PasswordPolicies:
         await self._store.write(work)
 
     async def validate(self, tenant_id: int, instance_id: int, user_name: str, password: str) -> list[Failure]:
-        """Return the rules of a machine's policies that a password fails. If the machine has no policy, GUIDANCE
-        applies. NotFound: no such machine."""
+        """Return the rules of a machine's policies that a password fails. If the machine has no policy, the rules of
+        GUIDANCE apply. Raises NotFound if the machine does not exist."""
 
         def work(tx: Tx) -> list[Failure]:
             self._must_have(tx, tenant_id, [instance_id])
@@ -150,15 +158,15 @@ class PasswordPolicies:
     ) -> list[Failure]:
         """Return the rules that a password fails.
 
-        instance_ids: the machines of the user; all policies of these machines apply. policy_ids: the policies of the
-        user's groups. The machines and policies must belong to one tenant.
+        instance_ids: the ids of the user's machines. All policies of these machines apply. policy_ids: the ids of the
+        policies of the user's groups. The machines and policies must belong to one tenant.
         """
         ids = sorted({*repo.ids_of(tx, instance_ids), *policy_ids})
         return engine.all_failures(_rules(repo.fields_of(tx, ids)), password, user_name)
 
     def demands(self, tx: Tx, instance_id: int, policy_ids: Sequence[int]) -> tuple[Rules, ...]:
-        """Return the rules for a password that the agent of a machine generates. policy_ids: the policies that apply in
-        addition to those of the machine."""
+        """Return the rules for a password that the agent of a machine generates. policy_ids: the ids of the policies
+        that apply in addition to those of the machine."""
         ids = sorted({*repo.ids_of(tx, [instance_id]), *policy_ids})
         rules = _rules(repo.fields_of(tx, ids))
         return tuple(rules if len(rules) <= MOST_DEMANDED else engine.strictest(rules))
@@ -192,7 +200,7 @@ def _rules(policies: Iterable[Fields]) -> list[Rules]:
 
 
 def _checked(fields: Fields) -> Fields:
-    """Check the fields of a policy, and return them. Invalid: no password can meet the policy."""
+    """Check the fields of a policy, and return them. Raises Invalid if no password can meet the policy."""
     wrong = contradictions(rules_of(fields))
     if wrong:
         raise Invalid(f"invalid {wrong[0].rule}", tuple(FieldError(each.rule, each.message) for each in wrong))

@@ -111,7 +111,7 @@ def test_an_account_with_processes_is_not_deleted(
     service.want(settings=Settings(end_sessions=False))
     agent = Agent(host, service, processes=Processes())
     assert errors(agent.pass_().actions) == [
-        "delete ann: 1 process of the account still running; it stays locked until then"
+        "delete ann: 1 process of the account still running; the account stays locked until the next attempt"
     ]
     assert host.users()["ann"].locked
     session.kill()

@@ -164,10 +164,10 @@ def test_a_clock_that_is_wrong(host: Host, service: Service, hours: int) -> None
 @pytest.mark.parametrize(
     ("user", "reason"),
     [
-        (DesiredUser("ann", uid=500), "its uid is a system account's"),
-        (DesiredUser("ann", uid=1500), "its uid is another account's"),
-        (DesiredUser("ann", home="/etc/ann"), "its home would be a system directory"),
-        (DesiredUser("keep"), "protected in the agent's file"),
+        (DesiredUser("ann", uid=500), "the uid is reserved for system accounts"),
+        (DesiredUser("ann", uid=1500), "another account has the same uid"),
+        (DesiredUser("ann", home="/etc/ann"), "the home directory would be a system directory"),
+        (DesiredUser("keep"), "protected in the agent's configuration file"),
     ],
 )
 def test_harmful_users_are_refused(tmp_path: Path, service: Service, user: DesiredUser, reason: str) -> None:
@@ -282,7 +282,7 @@ def test_a_home_that_would_move_into_the_system(host: Host, service: Service) ->
     agent = Agent(host, service)
     agent.pass_()
     service.want(DesiredUser("ann", home="/etc/ssh"))
-    assert errors(agent.pass_().actions) == ["refuse ann: its home would be a system directory"]
+    assert errors(agent.pass_().actions) == ["refuse ann: the home directory would be a system directory"]
     assert host.users()["ann"].home == "/home/ann"
 
 

@@ -141,7 +141,7 @@ async def test_an_order_to_rotate_all_users(areas: Areas, host: Host, clock: Set
     If there are none, the order fails at once and is in no state.
     """
     (order,) = await areas.agents.orders.give(areas.domain, [host.id], TriggerKind.ROTATE)
-    assert (order.outcome, order.error) == ("failed", "nobody there has a password")
+    assert (order.outcome, order.error) == ("failed", "no account on this machine has a password")
     assert (await host.fetch()).triggers == ()
     for name in ("ann", "bob"):
         await user(areas, name, password=b"first")

@@ -26,11 +26,11 @@ from sallyport.directory.entry import Batch, Entry
 from sallyport.directory.reading.reader import LdapReader
 
 SEND_AT: Final = 500
-"""Number of entries that are collected before they are sent, because the reader yields only a few at a time."""
+"""Number of entries that are collected before they are sent. The reader yields only a few entries at a time."""
 
 APPLY_US: Final = 1800 * SECOND
-"""Time limit for the service to apply a run, in microseconds. After this time the agent sends another run, because the
-import may have failed."""
+"""Time limit for the service to apply a run, in microseconds. When the time has passed, the agent sends another run,
+because the import may have failed."""
 
 T = TypeVar("T")
 
@@ -39,7 +39,8 @@ log = structlog.get_logger()
 
 @dataclass(frozen=True, slots=True)
 class RunSummary:
-    """The summary of a run. counts: the number of entries of each kind. job: the id of the import in the service."""
+    """The summary of a run. counts: the number of sent entries of each kind. job: the id of the import with which the
+    service applies the run."""
 
     full: bool
     counts: Mapping[str, int]
@@ -51,7 +52,7 @@ class RunSummary:
 
 
 class StateFile:
-    """The JSON file of an agent's state. If the file is lost, the next run is complete and writes it again."""
+    """The JSON file with an agent's state. If the file is lost, the next run is complete and writes a new file."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
@@ -65,7 +66,7 @@ class StateFile:
         return value if isinstance(value, dict) else {}
 
     def save(self, value: Mapping[str, object]) -> None:
-        """Save the state; it is on disk when this returns. Raises ConfigError."""
+        """Save the state. When this method returns, the state is on disk. Raises ConfigError."""
         with suppress(OSError):
             self._path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         disk.write(self._path, json.dumps(value).encode() + b"\n")
@@ -91,12 +92,12 @@ class DirectoryAgent:
         self._clock = clock
 
     async def once(self, *, full: bool = False, patient: bool = False) -> RunSummary:
-        """Send one run. It is complete if `full` is set or a complete run is due; otherwise it contains only the
+        """Send one run. The run is complete if `full` is True or if a complete run is due. Otherwise it contains only
         changes.
 
-        patient: whether to raise ServiceAway while the service may still be applying the last run. Without it, the
-        changes of the last run may be sent a second time. Raises ServiceAway, ServiceRefused, ConfigError; ReadError:
-        the directory cannot be read. After an error nothing has changed in the service.
+        patient: whether to raise ServiceAway while the service may still be applying the last run. If it is False, the
+        changes of the last run may be sent a second time. Raises ReadError if the directory cannot be read. Raises
+        ServiceAway, ServiceRefused, ConfigError. If an error is raised, nothing was changed in the service.
         """
         await self._in_thread(self._prepare_key)
         sender = Sender(self._ask, self._settings.domain_id, self._settings.name)
@@ -125,7 +126,7 @@ class DirectoryAgent:
         return RunSummary(full, counts + Counter(refused=sender.refused), job)
 
     async def dry_run(self, report: Callable[[str], None], *, full: bool = False) -> None:
-        """Report each entry that a run would send as a line of JSON, without contacting the service. Raises
+        """Report each entry that a run would send, as a line of JSON, without contacting the service. Raises
         ReadError."""
         cursor = self._saved("cursor")
         async with self._reader.read(self._settings.source, cursor, full=full) as batches:
@@ -143,14 +144,14 @@ class DirectoryAgent:
             except SallyportError as error:
                 wait_s = waits.failed(error.after_s if isinstance(error, ServiceAway) else 0.0)
                 log.warning("directory_run_failed", reason=str(error), again_in_s=round(wait_s))
-                systemd.status(f"failed, again in {wait_s:.0f} s: {error}")
+                systemd.status(f"the run failed, next attempt in {wait_s:.0f} s: {error}")
                 if isinstance(error, ServiceRefused):
                     await self._in_thread(partial(self._recover_key, error))
             else:
                 waits.worked()
                 wait_s = self._settings.interval_s * random.uniform(0.9, 1.1)  # noqa: S311  so that not all ask at once
                 log.info("directory_run_sent", sent=str(summary))
-                systemd.status(f"sent {summary}; again in {wait_s:.0f} s")
+                systemd.status(f"sent {summary}; next run in {wait_s:.0f} s")
             await trio.sleep(wait_s)
 
     async def _send(self, sender: Sender, gathered: list[Entry], counts: Counter[str]) -> None:
@@ -169,12 +170,13 @@ class DirectoryAgent:
             log.warning("agent_file_unusable", reason=str(error))
 
     def _is_full_due(self, now: int) -> bool:
-        """Return whether a complete run is due. It is also due if the time of the last complete run is unknown or in
-        the future."""
+        """Return whether a complete run is due. A complete run is also due if the time of the last complete run is
+        unknown or in the future."""
         return not iso(now - int(self._settings.full_every_s * SECOND)) < self._saved("full_at") <= iso(now)
 
     def _is_applying(self, cursor: str, now: int) -> bool:
-        """Return whether the service may still be applying the last run. cursor: the cursor of the last applied run."""
+        """Return whether the service may still be applying the last run. cursor: the cursor of the last run that the
+        service has applied."""
         just_sent = iso(now - APPLY_US) < self._saved("sent_at") <= iso(now)
         return just_sent and cursor != self._saved("cursor")
 

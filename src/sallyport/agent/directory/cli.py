@@ -1,4 +1,4 @@
-"""The command `sallyport agent directory`, by which systemd or a person starts the agent."""
+"""The command `sallyport agent directory`, with which systemd or an admin starts the agent."""
 
 import os
 import signal
@@ -39,7 +39,7 @@ log = structlog.get_logger()
 )
 @click.option("--once", is_flag=True, help="Read and send the directory once, then exit.")
 @click.option("--full", is_flag=True, help="With --once or --dry-run: all entries, not only the changes.")
-@click.option("--dry-run", is_flag=True, help="Print what would be sent, and send nothing.")
+@click.option("--dry-run", is_flag=True, help="Print the entries that would be sent, and send nothing.")
 @click.option(
     "--log-level",
     type=click.Choice(["debug", "info", "warning", "error"]),
@@ -91,7 +91,7 @@ async def _run(agent: DirectoryAgent) -> None:
 
 async def _report_alive(systemd: Notifier, every_s: float) -> None:
     """Reset systemd's watchdog at an interval. The watchdog checks only that the event loop runs, because each step of
-    the work has its own time limit."""
+    a run has its own time limit."""
     while True:
         systemd.alive()
         await trio.sleep(every_s)

@@ -1,9 +1,11 @@
-"""This module sends runs and their batches until the service has stored them.
+"""Sends runs and their batches until the service has stored them.
 
-If the service is unavailable, a request is repeated for five minutes. Then the run is abandoned, and the service
-applies no entry of it. An entry that the service does not accept must not block the other entries. Therefore its batch
-is halved until the entry is alone in a batch. Then the entry is sent as a problem, which is an entry that exists but
-cannot be used. So the service does not treat the entry as removed.
+If the service is unavailable, the agent repeats a request for five minutes. Then the agent abandons the run, and the
+service applies none of its entries.
+
+An entry that the service does not accept must not block the other entries. Therefore the sender halves the batch until
+the entry is alone in a batch. Then it sends the entry as a problem: an entry that exists but cannot be used. The
+service then does not treat the entry as removed.
 """
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
@@ -28,12 +30,12 @@ Wire = Mapping[str, object]
 
 
 Ask = Callable[[str, Wire], Awaitable[Wire]]
-"""A function that sends a request body to a URL path, authorized by the agent's key, and returns the answer. It raises
+"""A function that sends a request body to a URL path with the agent's key, and returns the answer. It raises
 ServiceAway or ServiceRefused."""
 
 
 class Sender:
-    """One run of one directory."""
+    """The sender of one run of one directory."""
 
     def __init__(self, ask: Ask, domain_id: int, name: str) -> None:
         self._ask = ask
@@ -46,7 +48,8 @@ class Sender:
         self.refused = 0
 
     async def begin(self) -> str:
-        """Begin the run; return the cursor of the last run that was applied. Raises ServiceAway, ServiceRefused."""
+        """Begin the run. Return the cursor of the last run that the service has applied. Raises ServiceAway,
+        ServiceRefused."""
         answer = await self._until_taken("begin", {"directoryName": self._name})
         cursor = answer.get("cursor")
         self._run_id, self._sequence = _number(answer, "runId"), _number(answer, "sequence")
@@ -60,16 +63,18 @@ class Sender:
             await self._send(batch)
 
     async def finish(self, cursor: str, *, complete: bool) -> int:
-        """Finish the run; return the id of the import that applies it. Raises ServiceAway, ServiceRefused.
+        """Finish the run. Return the id of the import with which the service applies the run.
 
-        complete: whether the service removes the entries that are not in the run.
+        complete: whether the service shall remove the entries that are not in the run. Raises ServiceAway,
+        ServiceRefused.
         """
         complete &= self._is_whole
         body = {"runId": self._run_id, "sequence": self._sequence, "complete": complete, "cursor": cursor}
         return _number(await self._until_taken("finish", body), "jobId")
 
     async def _send(self, batch: Sequence[Wire]) -> None:
-        """Send a batch. If the service refuses it, send those entries of the batch that the service accepts."""
+        """Send a batch. If the service does not accept the batch, send those entries of the batch that the service
+        accepts."""
         batch = self._without_dropped(batch)
         if not batch:
             return
@@ -86,7 +91,7 @@ class Sender:
             await self._send_problem(batch[0], error)
 
     async def _send_problem(self, entry: Wire, error: ServiceRefused) -> None:
-        """Send a refused entry again, as an entry that exists but cannot be used."""
+        """Send an entry that the service did not accept again, as an entry that exists but cannot be used."""
         self.refused += 1
         log.warning("directory_entry_refused", dn=str(entry.get("dn", ""))[:_MAX_TEXT], reason=str(error))
         self._dropped_dn = entry.get("dn")
@@ -99,8 +104,8 @@ class Sender:
             self._is_whole = False  # the service does not know the entry, so it must not remove missing entries
 
     def _without_dropped(self, batch: Sequence[Wire]) -> Sequence[Wire]:
-        """Return the batch without the further parts of a group whose first part was refused. The service would add the
-        members in these parts to the preceding group."""
+        """Return the batch without the continuation of a group whose first part was not accepted. The service would add
+        the members in the continuation to the preceding group."""
         kept = []
         for entry in batch:
             if entry.get("continued") and entry.get("dn") == self._dropped_dn:
@@ -113,8 +118,8 @@ class Sender:
         self._sequence = _number(await self._until_taken("batch", body), "sequence")
 
     async def _until_taken(self, operation: str, body: Wire) -> Wire:
-        """Send a request, and repeat it until it is answered, for at most GIVE_UP_S seconds. Raises ServiceAway,
-        ServiceRefused."""
+        """Send a request. Repeat the request for at most GIVE_UP_S seconds, until the service has answered. Raises
+        ServiceAway, ServiceRefused."""
         waits, until = BackOff(most_s=30.0), trio.current_time() + GIVE_UP_S
         while True:
             try:

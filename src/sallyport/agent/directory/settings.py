@@ -23,7 +23,7 @@ _MAX_PEM: Final = 65_536
 
 @dataclass(frozen=True, slots=True)
 class DirectorySettings:
-    """The settings of a directory agent. name: the name of the directory in the service."""
+    """The settings of a directory agent. name: the name that the directory has in the service."""
 
     domain_id: int
     name: str
@@ -33,8 +33,8 @@ class DirectorySettings:
 
 
 def settings_of(file: AgentFile) -> DirectorySettings:
-    """Return the settings in the `[directory]` table of an agent's file. ConfigError: a key is missing, unknown or
-    wrong. The message does not contain values."""
+    """Return the settings in the `[directory]` table of an agent's file. Raises ConfigError if a key is missing,
+    unknown or wrong. The message does not contain values."""
     table = file.own
     found = DirectorySettings(
         domain_id=table.number("domain", 0, 1, _MAX_ID),
@@ -53,7 +53,10 @@ def _source(table: Table) -> LdapSource:
     if not 1 <= len(urls) <= MOST_SERVERS:
         raise table.wrong("servers", f"must be 1 to {MOST_SERVERS} URLs such as ldaps://dc1.example.com")
     if any(in_clear(url) for url in urls) and not start_tls:
-        raise table.wrong("servers", "must be ldaps://, or start_tls = true, so that no password is sent in clear")
+        raise table.wrong(
+            "servers",
+            "must begin with ldaps://, or start_tls must be true; otherwise passwords would be sent unencrypted",
+        )
     attributes = table.texts("attributes")
     if len(attributes) > MOST_ATTRIBUTES or not all(each.isascii() and _is_attribute(each) for each in attributes):
         raise table.wrong("attributes", f"must be at most {MOST_ATTRIBUTES} names of attributes")
@@ -76,8 +79,8 @@ def _account(table: Table) -> Account | None:
 
 
 def _authorities(table: Table) -> str | None:
-    """Return the trusted certificates in PEM. The configuration file contains the certificates themselves or the path
-    of a PEM file."""
+    """Return the trusted certificates in PEM, or None if the file has no ca_certificate. The value of ca_certificate is
+    either the certificates themselves or the path of a PEM file."""
     text = table.long_text("ca_certificate")
     if not text:
         return None
@@ -86,7 +89,7 @@ def _authorities(table: Table) -> str | None:
             with Path(text).open(encoding="ascii") as file:
                 text = file.read(_MAX_PEM + 1)
         except (OSError, ValueError) as error:
-            raise table.wrong("ca_certificate", "is no file of certificates in PEM") from error
+            raise table.wrong("ca_certificate", "is not a PEM file of certificates") from error
     return _checked(Certificates, table, "ca_certificate", text)
 
 

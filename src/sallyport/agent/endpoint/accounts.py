@@ -8,7 +8,7 @@ from sallyport.agent.endpoint.files import Files
 from sallyport.base.clock import SECOND
 
 MANAGED_GROUP: Final = "sallyport-managed"
-"""The group of all accounts that the agent manages. Administrators recognize managed accounts by this group."""
+"""The group of all accounts that the agent manages. Admins recognize managed accounts by this group."""
 DAY: Final = 86_400 * SECOND
 EXPIRED: Final = 1
 """Expiry day of a locked account, as usermod(8) recommends."""
@@ -16,8 +16,8 @@ EXPIRED: Final = 1
 
 @dataclass(frozen=True, slots=True)
 class Account:
-    """A local account. password: the password field of shadow(5). expires: the expiry day in days since 1970; None if
-    the account never expires. groups: the names of the groups that list the account as a member."""
+    """A local account. password: the password field of shadow(5). expires: the expiry day in days since 1970, or None
+    if the account never expires. groups: the names of the groups that list the account as a member."""
 
     name: str
     uid: int
@@ -31,13 +31,13 @@ class Account:
 
     @property
     def locked(self) -> bool:
-        """Whether the account is locked and expired, so that neither a password nor an SSH key is accepted."""
+        """Whether the account is locked and expired. Such an account accepts neither a password nor an SSH key."""
         return self.expires == EXPIRED and self.password.startswith("!")
 
 
 @dataclass(frozen=True, slots=True)
 class LocalGroup:
-    """A local group. members: the user names in the order of group(5)."""
+    """A local group. members: the user names, in the order of group(5)."""
 
     name: str
     gid: int
@@ -56,17 +56,18 @@ class Accounts:
     hash_method: str
 
     def is_system(self, account: Account) -> bool:
-        """Return whether an account is a system account, which the agent never changes."""
+        """Return whether an account is a system account. The agent never changes a system account."""
         return account.uid < self.lowest_uid or account.name in {"root", "nobody"}
 
     def in_managed_group(self, name: str) -> bool:
-        """Return whether an account is marked as managed."""
+        """Return whether an account is in the group of managed accounts."""
         group = self.groups.get(MANAGED_GROUP)
         return group is not None and name in group.members
 
 
 def read(files: Files) -> Accounts:
-    """Return the accounts and groups of a host; invalid lines are ignored. HostError: the files cannot be read."""
+    """Return the accounts and groups of a host. Invalid lines are ignored. Raises HostError if the files cannot be
+    read."""
     groups = {
         name: LocalGroup(name, int(gid), tuple(filter(None, members.split(","))))
         for name, _, gid, members in _lines(files, "/etc/group", 4, numbers=(2,))
@@ -116,7 +117,8 @@ def subordinate_uids(files: Files, account: Account, accounts: Accounts) -> tupl
 
 
 def expiry_day(moment: int | None) -> int | None:
-    """Return the expiry day of an account that is usable until `moment` (microseconds), in days since 1970."""
+    """Return the day on which an account expires, in days since 1970, or None if the account never expires. moment: the
+    time until which the account is usable, in microseconds."""
     return None if moment is None else max(-(-moment // DAY), EXPIRED + 1)
 
 

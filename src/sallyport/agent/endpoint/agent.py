@@ -1,7 +1,8 @@
-"""One pass of the agent: fetch the newest state, apply it to the host, rotate passwords, and report to the service.
+"""One pass of the agent: fetch the newest state, apply the state to the host, rotate passwords, and report to the
+service.
 
-No step needs the service to be reachable: the last state is stored on disk and remains in force, so that accounts
-expire on time and foreign changes are undone.
+A pass also works if the service cannot be reached. The last state is stored on disk and remains valid, so that accounts
+expire on time, and changes that the agent did not make are undone.
 """
 
 import secrets
@@ -43,29 +44,30 @@ from sallyport.base.text import counted
 from sallyport.base.wire import dumps, loads
 
 _WRONG_CLOCK_US: Final = 300 * SECOND
-"""Difference between the clocks of host and service above which the agent reports drift. With a larger difference,
-Kerberos and one-time passwords fail."""
+"""Difference between the clocks of host and service above which the agent reports drift, in microseconds. A larger
+difference causes failures of Kerberos and one-time passwords."""
 
 
 MessageT = TypeVar("MessageT", Report, PrivilegeStatus)
 
 
 class StateFile:
-    """The file of the last accepted state, with the service's signature."""
+    """The file with the last accepted state and the service's signature."""
 
     def __init__(self, path: Path, write: Callable[[Path, bytes], None] = disk.write) -> None:
         self._path = path
         self._write = write
 
     def read(self) -> object:
-        """Return the signed envelope of the state. WireError: the file is missing or invalid."""
+        """Return the signed envelope of the state. Raises WireError if the file is missing or invalid."""
         try:
             return loads(self._path.read_bytes(), most=MAX_STATE)
         except OSError as error:
             raise WireError(str(error.strerror)) from None
 
     def put(self, answer: object) -> None:
-        """Store the signed envelope of a state; it is on disk when this returns. Raises ConfigError."""
+        """Store the signed envelope of a state. When this method returns, the envelope is on disk. Raises
+        ConfigError."""
         self._write(self._path, dumps(answer))
 
 
@@ -97,9 +99,10 @@ class Endpoint:
     # --- the state --------------------------------------------------------------------------------------------
 
     def poll(self, wait_s: int) -> bool:
-        """Poll for a newer state; return whether there is one.
+        """Poll for a newer state. Return whether there is one.
 
-        Raises ServiceAway, ServiceRefused. WireError: the answer is not valid, and the present state remains in force.
+        Raises ServiceAway, ServiceRefused. Raises WireError if the answer is not valid; the present state then remains
+        valid.
         """
         answer = self._service.state(Poll(self.state.version if self.state else 0, wait_s, self._identity.key))
         signed = open_envelope(answer)
@@ -118,15 +121,15 @@ class Endpoint:
         return True
 
     def _position(self) -> Position:
-        """Return the position of the last accepted state, with which a new state is compared. After a crash the stored
-        state may be newer than the memory."""
+        """Return the version and digest of the last accepted state, with which a new state is compared. After a crash,
+        the state on disk may be newer than the memory."""
         at = self._memory.now.position
         if self.state is not None and self.state.version > at.version:
             return Position(self.state.version, content(self.state))
         return at
 
     def preview(self) -> Plan | None:
-        """Return the plan of a pass with the newest state, or None if there is no state. Nothing is changed.
+        """Return the plan of a pass with the newest state, without changing anything. Return None if there is no state.
 
         Raises ServiceAway, ServiceRefused, WireError.
         """
@@ -139,8 +142,8 @@ class Endpoint:
         return plan(state, read(self._executor.files), self._executor, self.now(), rotating=self._rotator.unended)
 
     def _stored_state(self) -> State | None:
-        """Return the state on disk. Return None if it is missing or older than the memory, or if its signature is
-        invalid."""
+        """Return the state on disk. Return None if the file is missing, if the state is older than the memory, or if
+        the signature is invalid."""
         try:
             signed = open_envelope(self._states.read())
             state = believe(signed, self._identity.remembers) if signed else None
@@ -157,22 +160,24 @@ class Endpoint:
 
     @property
     def is_unfinished(self) -> bool:
-        """Whether a rotation or an order of the service is unfinished."""
+        """Whether a password rotation or an order of the service is not completed yet."""
         return bool(self._rotator.unended or (self.state is not None and any(self._open_triggers(self.state))))
 
     def next_expiry(self) -> int | None:
-        """Return the earliest expiry time of the accounts that had not expired at the last pass, in microseconds. This
-        time may have passed since then. Return None if there is no such account."""
+        """Return the next time at which an account expires, in microseconds, or None if no account expires.
+
+        Accounts that had already expired at the last pass do not count. The returned time may have passed since then.
+        """
         expiries = (user.expires for user in self.state.users) if self.state else ()
         return min((at for at in expiries if at is not None and at > self._passed_at), default=None)
 
     # --- one pass ---------------------------------------------------------------------------------------------
 
     def run(self, *, look: bool = False) -> tuple[Report, PrivilegeStatus] | None:
-        """Apply the state to the host; return the messages for the service, or None if there is no state.
+        """Apply the state to the host. Return the messages for the service, or None if there is no state.
 
-        look: whether to discover accounts even if the service has not ordered it. HostError: the host's files cannot be
-        read at all.
+        look: whether to discover accounts even if the service has not ordered a discovery. Raises HostError if the
+        files of the host cannot be read at all.
         """
         state = self.state
         if state is None:
@@ -217,7 +222,7 @@ class Endpoint:
         )
 
     def _execute(self, steps: tuple[Step, ...]) -> Iterator[Action]:
-        """Execute every step, even if a previous step has failed; yield the actions."""
+        """Execute every step, even if an earlier step has failed. Yield an action with the result of each step."""
         for step in steps:
             self._alive()
             error = _try(step)
@@ -225,8 +230,8 @@ class Endpoint:
             yield Action(step.kind, step.name, printable(detail, 500), printable(error, 500))
 
     def _reconcile(self, actions: list[Action]) -> str:
-        """Reconcile an interrupted rotation. Return the rotation's user if the rotation is still unfinished, else empty
-        text."""
+        """Complete or abandon an interrupted rotation. Return the rotation's user if the rotation could not be ended,
+        else an empty text."""
         try:
             action = self._rotator.reconcile()
         except (ServiceAway, HostError, ConfigError) as error:
@@ -237,13 +242,16 @@ class Endpoint:
         return ""
 
     def _open_triggers(self, state: State) -> Iterator[Trigger]:
-        """Return the triggers of a state that have no outcome yet."""
+        """Return the triggers (orders of the service) in a state that have no outcome yet."""
         ended = {outcome.trigger for outcome in self._memory.now.outcomes}
         return (trigger for trigger in state.triggers if trigger.id not in ended)
 
     def _rotate_passwords(self, state: State, actions: list[Action]) -> Iterator[Outcome]:
-        """Rotate the passwords that the triggers name; yield the outcomes. If a rotation stays unfinished, leave the
-        rest to the next pass, because the journal has room for only one rotation."""
+        """Rotate the passwords that the triggers name, and yield the outcome of each trigger.
+
+        If a rotation could not be ended, leave the remaining rotations to the next pass, because the journal has room
+        for only one rotation.
+        """
         for trigger in list(self._open_triggers(state)):
             if trigger.kind is not TriggerKind.ROTATE:
                 continue
@@ -265,12 +273,12 @@ class Endpoint:
                     if self._rotator.unended:
                         return
                 else:
-                    actions.append(Action(KIND, user, "a new password is in force"))
+                    actions.append(Action(KIND, user, "the password was changed"))
             if not later:
                 yield Outcome(trigger.id, printable("; ".join(errors), 500))
 
     def _own_outcomes(self, state: State, actions: list[Action]) -> list[Outcome]:
-        """Return the outcomes of the SYNC and DISCOVER triggers, which every pass carries out."""
+        """Return the outcomes of the SYNC and DISCOVER triggers. Every pass carries out these triggers."""
         failed = sum(1 for action in actions if action.error)
         error = f"{failed} of {counted(len(actions), 'action')} failed" if failed else ""
         sync = [Outcome(each.id, error) for each in self._open_triggers(state) if each.kind is TriggerKind.SYNC]
@@ -305,7 +313,8 @@ def _try(step: Step) -> str:
 
 
 def _bounded(message: MessageT) -> MessageT:
-    """Return a message with its lists truncated to the service's limit of MAX_REPORT octets."""
+    """Return a message whose lists are truncated, so that the message has at most MAX_REPORT octets, the limit of the
+    service."""
     while len(dumps(message)) > MAX_REPORT:
         message = replace(message, drift=message.drift[: len(message.drift) // 2])
         if isinstance(message, Report):
@@ -316,7 +325,7 @@ def _bounded(message: MessageT) -> MessageT:
 
 
 def _system() -> str:
-    """Return the operating system and kernel of the host as readable text."""
+    """Return the operating system and the kernel of the host as text for admins."""
     import platform  # imported here, to keep the start short
 
     try:

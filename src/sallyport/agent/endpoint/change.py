@@ -1,5 +1,5 @@
-"""This module finds the changes of an existing account that the state requires, and the drift, which is the changes
-that others have made."""
+"""Finds the changes that the desired state requires on an existing account. It also finds drift: changes of the account
+that the agent did not make."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -11,13 +11,13 @@ from sallyport.base.agentwire.report import Drift, DriftKind
 from sallyport.base.agentwire.state import DesiredUser, Settings
 
 SUDO_GROUPS = frozenset({"sudo", "wheel", "admin"})
-"""Groups to which the sudoers files of common distributions give all rights."""
+"""Groups to which the sudoers files of common Linux distributions give all rights."""
 
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """A change of an account. arguments: the arguments of usermod; empty if nothing changes. granted: the groups that
-    the account has after the change only because of the agent."""
+    """A change of an account. arguments: the arguments for usermod, or empty if nothing changes. granted: the groups
+    that only the agent has given to the account, after the change."""
 
     arguments: tuple[str, ...]
     detail: str
@@ -34,7 +34,8 @@ def change(
     memory: Memory,
     settings: Settings,
 ) -> Change:
-    """Return the change that brings an active account to its desired state. groups: the groups that the user gets."""
+    """Return the change that brings an active account to its desired state. groups: the names of the groups that the
+    user gets."""
     wanted = {MANAGED_GROUP, *groups}
     # The account keeps groups that administrators gave it, unless a group gives rights that it should not have.
     foreign = account.groups - wanted - {*kept.granted, *memory.groups}

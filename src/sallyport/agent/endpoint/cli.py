@@ -1,7 +1,7 @@
-"""`sallyport agent endpoint`, `status` and `authorized-keys`: the commands on the host of an endpoint agent.
+"""The commands on the host of an endpoint agent: `sallyport agent endpoint`, `status` and `authorized-keys`.
 
-They do not use the service's command-line client. Each command imports its modules only when it runs, because sshd
-waits for `authorized-keys` at each login.
+These commands do not use the service's command-line client. Each command imports its modules only when it runs, because
+sshd waits for `authorized-keys` at each login.
 """
 
 import os
@@ -23,7 +23,7 @@ file_option = click.option(
     "--config", type=PATH, default=CONFIG, show_default=True, help="Configuration file of the agent."
 )
 prefix_option = click.option(
-    "--prefix", type=PATH, default=Path("/"), help="Root directory of the host; a value other than / is for tests."
+    "--prefix", type=PATH, default=Path("/"), help="Root directory of the host. Values other than / are for tests."
 )
 
 
@@ -34,10 +34,10 @@ prefix_option = click.option(
 @click.option(
     "--dry-run",
     is_flag=True,
-    help="Show the planned steps without changing accounts; a host that is not enrolled yet is enrolled first.",
+    help="Show the planned steps without changing accounts. A host that is not enrolled yet is enrolled first.",
 )
 def endpoint(*, config: Path, prefix: Path, once: bool, dry_run: bool) -> int:
-    """Manage accounts, groups, SSH keys and passwords of this host as the service's state demands."""
+    """Manage accounts, groups, SSH keys and passwords of this host according to the service's desired state."""
     from contextlib import nullcontext
 
     from sallyport.agent import file
@@ -85,7 +85,7 @@ def _run(agent_file: "AgentFile", host: "Parts", *, once: bool, dry_run: bool) -
 def status(*, config: Path) -> int:
     """Show the status of this host's endpoint agent: instance, state and accounts.
 
-    The exit status is 1 if the agent is not enrolled, or if a rotation has not ended.
+    The exit status is 1 if the agent is not enrolled, or if a password rotation is not completed.
     """
     from sallyport.agent import file
     from sallyport.agent.endpoint.identity import Identity
@@ -102,17 +102,20 @@ def status(*, config: Path) -> int:
     click.echo(f"accounts   {', '.join(sorted(kept.name for kept in memory.kept)) or 'none'}")
     click.echo(f"groups     {', '.join(sorted(memory.groups)) or 'none'}")
     if unended is not None:
-        click.echo(f"rotation   of {unended.user} has not ended ({unended.stage})")
+        click.echo(f"rotation   of {unended.user} is not completed ({unended.stage})")
     return 0 if known is not None and unended is None else 1
 
 
 @click.command("authorized-keys")
 @click.argument("user")
 @click.option(
-    "--keys-dir", type=PATH, default=Path("/var/lib/sallyport-keys"), help="keys_dir in the agent's configuration file."
+    "--keys-dir",
+    type=PATH,
+    default=Path("/var/lib/sallyport-keys"),
+    help="Directory of the key files: keys_dir in the agent's configuration file.",
 )
 def authorized_keys(*, user: str, keys_dir: Path) -> int:
-    """Print a user's SSH keys for sshd (AuthorizedKeysCommand); no key if the user has expired."""
+    """Print the SSH keys of a user for sshd (AuthorizedKeysCommand). If the user has expired, print no keys."""
     import re
 
     from sallyport.agent.endpoint.keys import LONGEST, authorized
@@ -134,7 +137,7 @@ def authorized_keys(*, user: str, keys_dir: Path) -> int:
 
 
 def _show(dry_run: "Plan | None") -> int:
-    """Print a plan as a diff; return the exit status."""
+    """Print a plan as a diff. Return the exit status."""
     if dry_run is None:
         click.echo("the service has no state for this host yet")
         return 1

@@ -1,8 +1,8 @@
-"""The loop of the agent: it polls for the newest state, applies it to the host, and reports the result.
+"""The loop of the agent: it polls for the newest state, applies the state to the host, and reports the result.
 
-A single thread does all work. Most of the time it waits for the answer to a poll. It checks the host when an account
-expires, and also periodically, to find changes by administrators. If the service does not answer, the last state
-remains in force.
+A single thread does all the work. Most of the time it waits for the answer to a poll. It also checks the host
+periodically, to find changes by admins, and whenever an account expires. If the service does not answer, the last state
+remains valid.
 """
 
 import signal
@@ -28,19 +28,21 @@ from sallyport.base.notify import Notifier
 from sallyport.base.text import counted
 
 POLL_S: Final = 25.0
-"""Maximum wait of a poll. It is shorter than the idle timeout of proxies and the service's heartbeat interval."""
+"""Longest wait of a poll, in seconds. It is shorter than the idle timeout of proxies and the service's heartbeat
+interval."""
 SOON_S: Final = 5.0
-"""First delay before unfinished work is retried; it grows with each failure."""
+"""First delay before an unfinished rotation or order is tried again, in seconds. The delay grows with each failure."""
 _UNSENT: Final = 20
-"""Maximum number of messages that are queued while the service is unreachable. The oldest are dropped first."""
+"""Maximum number of messages that are queued while the service cannot be reached. The oldest messages are dropped
+first."""
 
 
 class Stopped(Exception):
-    """Raised in a wait when the agent is to stop."""
+    """Raised during a wait when the agent must stop."""
 
 
 class Stop:
-    """The handler of SIGTERM and SIGINT. A signal ends a wait at once, but never interrupts a change of the host."""
+    """The handler of SIGTERM and SIGINT. A signal ends a wait at once, but it never interrupts a change of the host."""
 
     def __init__(self) -> None:
         self.asked = False
@@ -52,7 +54,7 @@ class Stop:
             signal.signal(number, self.ask)
 
     def ask(self, number: int = 0, frame: FrameType | None = None) -> None:
-        """Ask the agent to stop. It stops at once if it waits, else before its next wait."""
+        """Make the agent stop. If the agent is waiting, it stops at once, otherwise before its next wait."""
         self.asked = True
         if self._waiting:
             self._waiting = False
@@ -72,8 +74,8 @@ class Stop:
 
 @dataclass(frozen=True, slots=True)
 class Environment:
-    """The environment of the agent. monotonic: returns the monotonic clock, in seconds. pause: sleeps for a number of
-    seconds. say: writes a line to the log."""
+    """The environment of the agent. monotonic: a function that returns the monotonic clock, in seconds. pause: a
+    function that sleeps for a number of seconds. say: a function that writes a line to the log."""
 
     systemd: Notifier
     stop: Stop
@@ -83,10 +85,10 @@ class Environment:
 
 
 def enrolled(enrol: Callable[[], Identity], environment: Environment, *, patient: bool) -> Identity | None:
-    """Register, and return the agent's identity, or None if the agent was stopped meanwhile.
+    """Register the agent, and return its identity. Return None if the agent was stopped in the meantime.
 
-    patient: whether to retry until the service answers; otherwise raise ServiceAway. Raises ServiceRefused,
-    ConfigError.
+    patient: whether to retry until the service answers. If it is False, raise ServiceAway when the service does not
+    answer. Raises ServiceRefused, ConfigError.
     """
     back_off = BackOff()
     while True:
@@ -100,7 +102,7 @@ def enrolled(enrol: Callable[[], Identity], environment: Environment, *, patient
             wait_s = back_off.failed(error.after_s)
         except Stopped:
             return None
-        environment.systemd.ready("waits for the service")
+        environment.systemd.ready("waiting for the service")
         try:
             with environment.stop.waiting():
                 environment.pause(min(wait_s, environment.systemd.alive_s or wait_s))
@@ -110,7 +112,7 @@ def enrolled(enrol: Callable[[], Identity], environment: Environment, *, patient
 
 
 class Daemon:
-    """The loop of the agent. ring: the agent's key; if None, the key is not renewed."""
+    """The loop of the agent. ring: the API keys of the agent, or None if the key is not renewed."""
 
     def __init__(
         self,
@@ -133,7 +135,7 @@ class Daemon:
         self._last_error = ""
 
     def run(self) -> None:
-        """Run until the agent is asked to stop. ConfigError: the agent's own files are missing."""
+        """Run until the agent is stopped. Raises ConfigError if the agent's own files are missing."""
         self._environment.systemd.ready("starting")
         try:
             while True:
@@ -143,9 +145,9 @@ class Daemon:
             self._environment.systemd.stopping()
 
     def once(self) -> int:
-        """Poll, apply the state and report, once. Return the exit status, which is 0 if nothing failed.
+        """Poll, apply the state and report, once. Return the exit status: 0 if nothing failed, else 1.
 
-        ServiceAway, ServiceRefused, WireError: the poll failed, and the state on disk was applied.
+        Raises ServiceAway, ServiceRefused or WireError if the poll failed. In this case, the state on disk was applied.
         """
         error: ServiceAway | ServiceRefused | WireError | None = None
         try:
@@ -158,7 +160,7 @@ class Daemon:
         return 0 if self._send_queued() == 0.0 and not failures else 1
 
     def turn(self) -> None:
-        """Poll once, apply the state if it is new or a check is due, and report. Raises Stopped."""
+        """Poll once. Apply the state if it is new or if a check is due, and report. Raises Stopped."""
         news, wait_s = False, 0.0
         try:
             with self._environment.stop.waiting():
@@ -188,7 +190,7 @@ class Daemon:
         return self._endpoint.state.settings if self._endpoint.state else Settings()
 
     def _until_due_s(self) -> float:
-        """Return the seconds until the next check of the host."""
+        """Return the seconds until the next check of the host is due."""
         if self._passed_at is None:
             return 0.0
         due = self._passed_at + self._settings().privilege_s - self._environment.monotonic()
@@ -196,7 +198,7 @@ class Daemon:
         return due if expiry is None else min(due, (expiry - self._endpoint.now()) / SECOND)
 
     def _until_again_s(self) -> float:
-        """Return the seconds until unfinished work is retried."""
+        """Return the seconds until an unfinished rotation or order is tried again."""
         return self._again_at - self._environment.monotonic() if self._endpoint.is_unfinished else POLL_S
 
     def _may_wait_s(self) -> float:
@@ -218,14 +220,14 @@ class Daemon:
     # --- applying and reporting -------------------------------------------------------------------------------
 
     def _act(self) -> int:
-        """Apply the state to the host; return the number of failed actions."""
+        """Apply the state to the host. Return the number of failed actions."""
         now = self._environment.monotonic()
         look = self._looked_at is None or now - self._looked_at >= self._settings().discover_s
         try:
             messages = self._endpoint.run(look=look)
         except (HostError, ConfigError) as error:
             self._passed_at = now
-            self._environment.say(f"the host cannot be looked at: {error}")
+            self._environment.say(f"the state of the host cannot be read: {error}")
             return 1
         self._passed_at = self._environment.monotonic()
         if self._endpoint.is_unfinished:
@@ -249,7 +251,7 @@ class Daemon:
         return failures
 
     def _send_queued(self) -> float:
-        """Send the queued messages; return the seconds until the next attempt, or 0 if no message is left. Raises
+        """Send the queued messages. Return the seconds until the next attempt, or 0 if the queue is empty. Raises
         Stopped."""
         while self._unsent:
             message = self._unsent[0]
@@ -269,7 +271,7 @@ class Daemon:
         return 0.0
 
     def _log_once(self, what: str) -> None:
-        """Log an error unless it is the same as the last one."""
+        """Log an error, unless it equals the last logged error."""
         if what != self._last_error:
             self._environment.say(what)
             self._environment.systemd.status(what)

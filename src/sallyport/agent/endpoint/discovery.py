@@ -1,5 +1,5 @@
-"""This module discovers the local accounts and groups of a host, with their sudo rules, keys and last logins. It also
-finds the accounts with root privileges."""
+"""Discovers the local accounts and groups of a host, with their sudo rights, SSH keys and last logins. It also finds
+the accounts with root privileges."""
 
 import struct
 from collections.abc import Iterable, Mapping
@@ -29,17 +29,18 @@ from sallyport.base.errors import HostError
 from sallyport.base.wire import dumps
 
 _LASTLOG: Final = struct.Struct("<i32s256s")
-"""lastlog(5): seconds since 1970, terminal, host. The uid is the number of the record."""
+"""The record of lastlog(5): seconds since 1970, terminal, host. The uid is the number of the record."""
 _UTMP: Final = struct.Struct("<hh i 32s 4s 32s 256s hh i i i 16s 20s")
-"""utmp(5) on 64-bit Linux: type, process, terminal, id, user, host, exit, session, seconds, microseconds, address."""
+"""The record of utmp(5) on 64-bit Linux: type, process, terminal, id, user, host, exit, session, seconds, microseconds,
+address."""
 _USER_PROCESS: Final = 7
 _NEWEST_LOGINS: Final = 5000
 """Number of records that are read from the end of wtmp (2 MB)."""
 _MOST_KEYS: Final = 100
-"""Maximum number of reported keys for each account."""
+"""Maximum number of SSH keys that are reported for each account."""
 _MOST_OCTETS: Final = MAX_REPORT // 2
-"""Maximum size of a discovery in octets. It is half of a report's maximum size, because the report has other content
-too."""
+"""Maximum size of a discovery in octets. It is half of a report's maximum size, because a report also has other
+content."""
 
 
 def discover(accounts: Accounts, executor: Executor, now: int) -> Discovery:
@@ -67,11 +68,10 @@ def discover(accounts: Accounts, executor: Executor, now: int) -> Discovery:
 
 
 def privileges(state: State, accounts: Accounts, executor: Executor) -> tuple[tuple[Privilege, ...], tuple[Drift, ...]]:
-    """Return the accounts other than root that have root privileges, with the reasons. Return also the drift of
-    privileges.
+    """Return the accounts other than root that have root privileges, with the reasons, and the drift of privileges.
 
-    A managed account counts as drift if the state does not make it privileged. An account that the agent does not
-    manage counts as drift if it was not privileged at the agent's first check.
+    There are two kinds of drift: a managed account to which the desired state gives no privileges, and any other
+    account that was not privileged at the agent's first check.
     """
     sudoers = read_sudoers(executor.files)
     before = executor.memory.now.privileged
@@ -92,7 +92,8 @@ def privileges(state: State, accounts: Accounts, executor: Executor) -> tuple[tu
 
 
 def remember_privileged(found_now: Iterable[Privilege], executor: Executor) -> None:
-    """Store the privileged accounts of the first check; later checks are compared with them. Raises ConfigError."""
+    """Store the privileged accounts that the agent found at its first check. Later checks are compared with them.
+    Raises ConfigError."""
     memory = executor.memory.now
     if memory.privileged is None:
         names = tuple(each.name for each in found_now if not each.managed)
@@ -100,7 +101,7 @@ def remember_privileged(found_now: Iterable[Privilege], executor: Executor) -> N
 
 
 def _reasons(account: Account, accounts: Accounts, sudoers: Sudoers) -> Iterable[str]:
-    """Yield the reasons why an account has root privileges; none if it does not."""
+    """Yield the reasons why an account has root privileges. Yield nothing if the account has none."""
     if account.uid == 0:
         yield "uid 0"
     own = accounts.groups.values()
@@ -147,8 +148,8 @@ def _keys(account: Account, accounts: Accounts, executor: Executor) -> tuple[Fou
 
 
 def _last_logins(files: Files, accounts: Accounts) -> Mapping[str, int]:
-    """Return the time of each account's last login, in microseconds. It is read from lastlog, or from the end of wtmp
-    if there is no lastlog."""
+    """Return the time of each account's last login, in microseconds. The times are read from lastlog. If there is no
+    lastlog, they are read from the end of wtmp."""
     try:
         lastlog = files.records("/var/log/lastlog", _LASTLOG.size, {account.uid for account in accounts.users.values()})
         if lastlog is not None:
@@ -183,7 +184,7 @@ def _id(number: int) -> int:
 
 
 def _within(discovery: Discovery) -> Discovery:
-    """Return a discovery truncated to _MOST_OCTETS. The accounts and groups with the lowest ids are kept."""
+    """Return a discovery truncated to _MOST_OCTETS octets. The accounts and groups with the lowest ids are kept."""
     while len(dumps(discovery)) > _MOST_OCTETS:
         accounts, groups = discovery.accounts, discovery.groups
         kept = (accounts[: len(accounts) * 3 // 4], groups[: len(groups) * 3 // 4])

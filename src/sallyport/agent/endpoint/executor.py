@@ -1,6 +1,6 @@
-"""The executor makes the changes of a host, one at a time. It writes the host's files, or runs the host's own programs
-such as usermod. Each change is recorded before or after it is made, so that after a crash the next pass knows the state
-of the host."""
+"""The executor makes the changes on a host, one at a time. It writes the host's files, or runs the host's own programs
+such as usermod. Each change is recorded in the agent's memory, so that the next pass knows the state of the host even
+after a crash."""
 
 import subprocess
 from collections.abc import Iterable, Sequence
@@ -28,16 +28,16 @@ from sallyport.base.errors import HostError
 from sallyport.base.text import counted
 
 HANDED_OVER: Final = Mode(0o700)
-"""Owner (root) and mode of a deleted account's home directory. A later account with the same uid therefore does not own
-the directory."""
+"""Owner (root) and mode of a deleted account's home directory. A later account with the same uid does not own the
+directory."""
 LONGEST_S: Final = 90.0
-"""Time limit of a program. The programs of the shadow package wait up to 15 s for a lock. The rest of the time is for
-moving a home directory."""
+"""Time limit of a program, in seconds. The programs of the shadow package wait up to 15 s for a lock. The remaining
+time is needed to move a home directory."""
 _ENVIRONMENT: Final = {"PATH": "/usr/sbin:/usr/bin:/sbin:/bin", "LC_ALL": "C"}
 BUSY: Final = 8
 """Exit status of userdel if the account has processes."""
 EXISTS: Final = 9
-"""Exit status of useradd and groupadd if the name is in use on the host or in a directory that the host queries."""
+"""Exit status of useradd and groupadd if the name is in use on the host, or in a directory that the host queries."""
 _MEANINGS: Final = {
     1: "the file is locked or cannot be written",
     BUSY: "in use",
@@ -52,9 +52,9 @@ Keys: TypeAlias = Literal["file", "command", "off"]
 class Options:
     """The options for this host in the agent's configuration file.
 
-    keys: SSH keys are written to authorized_keys (file), to files for an AuthorizedKeysCommand (command), or not at all
-    (off). keys_dir: directory of the files for the AuthorizedKeysCommand. protected: accounts that the agent never
-    changes, whatever the state demands.
+    keys: the place for SSH keys: `file` for authorized_keys, `command` for files that an AuthorizedKeysCommand reads,
+    `off` if the agent does not manage SSH keys. keys_dir: the directory of the files for the AuthorizedKeysCommand.
+    protected: the names of accounts that the agent never changes, even if the desired state contains them.
     """
 
     keys: Keys = "file"
@@ -63,7 +63,7 @@ class Options:
 
 
 class ToolError(HostError):
-    """The failure of a program. status: the exit status of the program."""
+    """Raised if a program fails. status: the exit status of the program."""
 
     def __init__(self, message: str, status: int) -> None:
         super().__init__(message)
@@ -71,8 +71,8 @@ class ToolError(HostError):
 
 
 class Tools:
-    """The programs of the shadow package (such as useradd) and visudo, for the host whose root directory is `prefix`.
-    They run without a shell, with argument lists, a fixed environment, and a time limit."""
+    """The programs visudo and those of the shadow package, such as useradd, for the host whose root directory is
+    `prefix`. They run without a shell, with argument lists, a fixed environment, and a time limit."""
 
     def __init__(self, prefix: Path = Path("/")) -> None:
         self._prefix = () if prefix == Path("/") else ("--prefix", str(prefix))
@@ -88,11 +88,12 @@ class Tools:
         Raises HostError.
         """
         if any(each in name + password_hash for each in ":\n\r\0"):
-            raise HostError("a name or a hash that would change another line")
+            raise HostError("the name or the hash has a character that would change another line of shadow(5)")
         self._run(["chpasswd", "--encrypted", *self._root], f"{name}:{password_hash}\n".encode())
 
     def check_sudoers(self, content: bytes) -> None:
-        """Check that sudo accepts the file. ToolError: sudo does not accept it, or visudo is missing."""
+        """Check that sudo accepts the content of a sudoers file. Raises ToolError if sudo does not accept it, or if
+        visudo is missing."""
         self._run(["visudo", "--check", "--quiet", "--file=-"], content)
 
     def _run(self, arguments: Sequence[str], stdin: bytes = b"") -> None:
@@ -110,7 +111,8 @@ class Tools:
 
 
 class Executor:
-    """The changes of a host, one at a time. Each method raises HostError or ConfigError if the change was not made."""
+    """Makes the changes on a host, one at a time. Each method raises HostError or ConfigError if the change could not
+    be made."""
 
     def __init__(
         self,
@@ -131,14 +133,14 @@ class Executor:
     # --- groups -----------------------------------------------------------------------------------------------
 
     def make_group(self, group: DesiredGroup) -> None:
-        """Make a group that belongs to the agent."""
+        """Create a group that belongs to the agent."""
         self.memory.group(group.name, made=True)
         gid = () if group.gid is None else ("--gid", str(group.gid))
         system = ("--system",) if group.name == MANAGED_GROUP else ()
         self._tools.account("groupadd", *system, *gid, group.name)
 
     def remove_group(self, name: str) -> None:
-        """Remove a group that the agent made."""
+        """Remove a group that the agent has created."""
         if name in read(self.files).groups:
             self._tools.account("groupdel", name)
         self.memory.group(name, made=False)
@@ -146,7 +148,7 @@ class Executor:
     # --- accounts ---------------------------------------------------------------------------------------------
 
     def make_user(self, user: DesiredUser, groups: Sequence[str]) -> None:
-        """Make an account with its home directory. The account accepts no password yet."""
+        """Create an account with its home directory. The new account accepts no password yet."""
         accounts = read(self.files)
         before = self.memory.now
         own = before.of(user.name) or Kept(user.name)
@@ -169,8 +171,8 @@ class Executor:
         self.give_home_back(user.name)
 
     def take_over(self, name: str, *, made: bool) -> None:
-        """Put an existing account into the managed group. made: whether the agent itself has created the account, in a
-        pass that crashed."""
+        """Put an existing account into the group of managed accounts. made: whether the agent itself has created the
+        account, in a pass that crashed."""
         account = self._account(name)
         kept = self.memory.now.of(name) or Kept(name)
         self.memory.keep(replace(kept, uid=account.uid, made=made, making=True))
@@ -178,8 +180,8 @@ class Executor:
         self._marked(name)
 
     def change_user(self, name: str, arguments: Sequence[str], granted: Iterable[str]) -> None:
-        """Change groups, shell, home or expiry of an account by usermod. granted: the groups that the account has from
-        the agent after the change."""
+        """Change groups, shell, home or expiry of an account with usermod. arguments: the arguments for usermod.
+        granted: the groups that only the agent has given to the account, after the change."""
         kept = self._kept(name)
         self.memory.keep(replace(kept, granted=tuple(sorted({*kept.granted, *granted}))))
         self._tools.account("usermod", *arguments, name)
@@ -190,8 +192,8 @@ class Executor:
         self._tools.account("usermod", "--lock", "--expiredate", str(EXPIRED), name)
 
     def end_sessions(self, name: str) -> None:
-        """End every process of a managed account. HostError: processes are still running, or another account has the
-        same uid."""
+        """End every process of a managed account. Raises HostError if processes are still running, or if another
+        account has the same uid."""
         accounts = read(self.files)
         account = self._own(name)
         if sharing := [each.name for each in accounts.users.values() if each.uid == account.uid and each.name != name]:
@@ -210,8 +212,8 @@ class Executor:
             self.files.hand_over(account.home, of=account.uid, to=HANDED_OVER)
 
     def give_home_back(self, name: str) -> None:
-        """Make an account the owner of its home directory again, if the home was handed to root when the account was
-        deleted."""
+        """Make an account the owner of its old home directory again. The directory belongs to root if an account with
+        the same name was deleted before."""
         account, former = self._own(name), self.memory.now.former_of(name)
         if former is None or former.uid != account.uid:
             return
@@ -221,21 +223,23 @@ class Executor:
         self.memory.former(name, None)
 
     def delete_user(self, name: str, *, home: bool) -> None:
-        """Delete an account that the agent made. home: whether to delete its home directory too.
+        """Delete an account that the agent has created. home: whether to delete its home directory as well.
 
-        HostError: processes of the account still run, and would outlive the account.
+        Raises HostError if processes of the account are still running, because they would continue to run after the
+        deletion.
         """
         account = self._own(name)
         if left := self.processes.of(self.ids_of(account, read(self.files))):
             raise HostError(
-                f"{counted(len(left), 'process', 'processes')} of the account still running; it stays locked until then"
+                f"{counted(len(left), 'process', 'processes')} of the account still running; the account stays "
+                "locked until the next attempt"
             )
         self._tools.account("userdel", *(("--remove",) if home else ()), name)
         self.forget(name)
 
     def forget(self, name: str) -> None:
-        """Delete an account that no longer exists from the memory. Its uid remains reserved for an account of that
-        name."""
+        """Delete an account that no longer exists from the agent's memory. Its uid remains reserved for an account with
+        the same name."""
         if self.options.keys == "command":
             self.command_keys.write(name, b"")
         kept = self.memory.now.of(name)
@@ -246,20 +250,21 @@ class Executor:
     # --- passwords, keys and sudo ---------------------------------------------------------------------------
 
     def set_password(self, name: str, wanted: str) -> None:
-        """Set the password hash that the state demands."""
+        """Set the password hash of an account to the hash in the desired state."""
         self._own(name)
         self.put_password(name, wanted)
         self.memory.keep(replace(self._kept(name), wanted=digest(wanted), own=digest(wanted)))
 
     def put_password(self, name: str, wanted: str) -> None:
-        """Set a password hash, and check that shadow(5) contains it."""
+        """Set the password hash of an account, and check that shadow(5) contains it."""
         self._tools.set_password(name, wanted)
         if self._account(name).password != wanted:
-            raise HostError("the password is not in shadow(5) after it was set")
+            raise HostError("the password was set, but shadow(5) does not contain it")
 
     def put_keys(self, name: str, keys: Sequence[str], expires: int | None, *, alone: bool) -> None:
-        """Write the SSH keys of an account to the place that `Options.keys` selects. alone: remove all other keys from
-        the account's home directory."""
+        """Write the SSH keys of an account to the place that `Options.keys` selects. expires: the time at which the
+        account expires, in microseconds, or None. alone: whether to remove all other keys from the account's home
+        directory."""
         account = self._own(name)
         if self.options.keys == "command":
             self.command_keys.write(name, for_command(keys, expires))
@@ -267,8 +272,10 @@ class Executor:
         self.user_keys.write(account, keys, alone=alone)
 
     def put_sudoers(self, names: Iterable[str], *, without_password: bool) -> None:
-        """Write the agent's sudoers file after visudo has accepted it. The file contains only those of the names that
-        are accounts of the agent now."""
+        """Write the agent's sudoers file after visudo has accepted it.
+
+        names: the users that get root privileges. Names that are not accounts of the agent now are left out.
+        """
         accounts = read(self.files)
         owned = [name for name in names if self._is_own(accounts, name)]
         content = render(owned, without_password=without_password)
@@ -284,14 +291,15 @@ class Executor:
     def _account(self, name: str) -> Account:
         account = read(self.files).users.get(name)
         if account is None:
-            raise HostError("the account is not there any more")
+            raise HostError("the account does not exist any more")
         return account
 
     def _own(self, name: str) -> Account:
-        """Return an account of the agent. HostError: the account is missing, or not the agent's."""
+        """Return an account that the agent manages. Raises HostError if the account does not exist, or if the agent
+        does not manage it."""
         accounts = read(self.files)
         if not self._is_own(accounts, name):
-            raise HostError("the account is not there any more, or not managed")
+            raise HostError("the account does not exist any more, or is not managed")
         return accounts.users[name]
 
     def _kept(self, name: str) -> Kept:
@@ -305,10 +313,10 @@ class Executor:
         return account is not None and self.memory.now.owns(accounts, account) is not None
 
     def _uid_options(self, user: DesiredUser, accounts: Accounts) -> list[str]:
-        """Return the useradd options that select the uid: the account's former uid, or a uid that no deleted account
-        had.
+        """Return the useradd options that select the uid of a new account. The account gets its former uid, or a uid
+        that no deleted account had.
 
-        Files, cron jobs and at jobs of a deleted account still have its uid; another account must not own them.
+        Files, cron jobs and at jobs of a deleted account still have its uid, and must not belong to another account.
         """
         taken = {account.uid for account in accounts.users.values()}
         former = self.memory.now.former_of(user.name)

@@ -1,8 +1,8 @@
-"""The files of a host below a prefix. They may be in directories in which other users can create symbolic links.
+"""The files of a host below a prefix. Some of them are in directories in which other users can create symbolic links.
 
-The agent writes as root into directories that users own. The functions therefore open the directories of a path one by
-one and do not follow symbolic links. Each directory must belong to root; a home directory may belong to its account. A
-write creates a temporary file in the open directory and renames it over the old file.
+The agent writes as root into directories that users own. Therefore the functions open the directories of a path one by
+one, and do not follow symbolic links. Each directory must belong to root, but a home directory may belong to its
+account. To write a file, a function creates a temporary file in the open directory and renames it over the old file.
 """
 
 import errno
@@ -22,7 +22,7 @@ _ROOT = 0
 
 @dataclass(frozen=True, slots=True)
 class Mode:
-    """Permissions and owner of a file."""
+    """The permissions and the owner of a file."""
 
     bits: int
     uid: int = _ROOT
@@ -31,24 +31,25 @@ class Mode:
 
 @dataclass(frozen=True, slots=True)
 class Content:
-    """The content of a regular file. octets: the content, up to the requested number of octets. is_whole: whether
-    `octets` is the whole file."""
+    """The content of a regular file. octets: the content, up to the number of octets that the caller has requested.
+    is_whole: whether `octets` is the whole file."""
 
     octets: bytes
     is_whole: bool
 
 
 class Files:
-    """The files of a host. prefix: the host's root directory. owner: the uid that owns its system directories."""
+    """The files of a host. prefix: the host's root directory. owner: the uid that owns the host's system
+    directories."""
 
     def __init__(self, prefix: Path = Path("/"), *, owner: int = _ROOT) -> None:
         self.prefix = prefix
         self.owner = owner
 
     def read(self, path: str, *, most: int = 16_000_000) -> bytes | None:
-        """Return the octets of a system file, or None if there is no file. Symbolic links are followed.
+        """Return the content of a system file, or None if the file does not exist. Symbolic links are followed.
 
-        HostError: the file is unreadable, or longer than `most` octets.
+        Raises HostError if the file is unreadable, or longer than `most` octets.
         """
         try:
             with (self.prefix / path.lstrip("/")).open("rb") as file:
@@ -62,10 +63,10 @@ class Files:
         return octets
 
     def records(self, path: str, size: int, wanted: Iterable[int]) -> dict[int, bytes] | None:
-        """Return records of `size` octets from a system file, by record number. Return None if there is no such file.
+        """Return records of `size` octets from a system file, by record number. Return None if the file does not exist.
 
-        A negative number in `wanted` counts from the end of the file. Missing records are left out. Raises HostError.
-        Only the wanted records are read, because such files may be large and sparse.
+        wanted: the numbers of the records. A negative number counts from the end of the file. Records that do not exist
+        are left out. Only the wanted records are read, because such files may be large and sparse. Raises HostError.
         """
         try:
             with (self.prefix / path.lstrip("/")).open("rb") as file:
@@ -79,7 +80,8 @@ class Files:
         return {number: octets for number, octets in found.items() if len(octets) == size}
 
     def names(self, path: str) -> list[str]:
-        """Return the sorted names in a directory; an empty list if it is missing or cannot be read."""
+        """Return the sorted names in a directory. Return an empty list if the directory is missing or cannot be
+        read."""
         try:
             return sorted(each.name for each in (self.prefix / path.lstrip("/")).iterdir())
         except OSError:
@@ -87,11 +89,11 @@ class Files:
 
     @contextmanager
     def directory(self, path: str, owners: frozenset[int] = frozenset()) -> Iterator[int]:
-        """Yield a descriptor of a directory.
+        """Open a directory, and yield its descriptor.
 
-        owners: the users besides root that may own the last directory of the path. The directories above it must belong
-        to root. HostError: a directory of the path is missing, is a symbolic link, belongs to another user, or is
-        writable by others.
+        owners: the uids that may own the last directory of the path, besides root. All other directories of the path
+        must belong to root. Raises HostError if a directory of the path is missing, is a symbolic link, belongs to
+        another user, or is writable by others.
         """
         parts = [part for part in path.split("/") if part]
         descriptor = os.open(self.prefix, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
@@ -107,8 +109,8 @@ class Files:
             os.close(descriptor)
 
     def exists(self, path: str) -> bool:
-        """Return whether the path may exist; it may be a symbolic link. Return True if this cannot be determined, for
-        example if root cannot read a user's mount."""
+        """Return whether a path exists. A symbolic link counts as existing. Return True as well if the answer cannot be
+        determined, for example because root cannot read a user's mount."""
         try:
             os.lstat(self.prefix / path.lstrip("/"))
         except (FileNotFoundError, NotADirectoryError):
@@ -118,10 +120,10 @@ class Files:
         return True
 
     def look(self, directory: int, name: str, *, owners: frozenset[int], most: int) -> Content | None:
-        """Return a file in an open directory, or None if there is no file.
+        """Return the content of a file in an open directory, or None if the file does not exist.
 
-        owners: the users besides root that may own the file. most: the maximum number of octets to read. HostError: the
-        file is not a regular file, or belongs to another account.
+        owners: the uids that may own the file, besides root. most: the maximum number of octets to read. Raises
+        HostError if the file is not a regular file, or belongs to another account.
         """
         try:
             descriptor = os.open(name, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC, dir_fd=directory)
@@ -145,7 +147,7 @@ class Files:
     def keep_as(self, directory: int, name: str, other: str) -> None:
         """Make a hard link to a file in an open directory, so that the old content remains when the file is replaced.
 
-        name: the name of the file. other: the name of the hard link; an existing file of that name is removed. Raises
+        name: the name of the file. other: the name of the hard link. An existing file with this name is removed. Raises
         HostError.
         """
         try:
@@ -156,7 +158,7 @@ class Files:
             raise HostError(f"{other}: {_reason(error)}") from None
 
     def drop_link(self, directory: int, name: str) -> None:
-        """Remove a name from an open directory if it is a symbolic link. Raises HostError."""
+        """Remove a name from an open directory if the name is a symbolic link. Raises HostError."""
         try:
             if stat.S_ISLNK(os.stat(name, dir_fd=directory, follow_symlinks=False).st_mode):
                 os.unlink(name, dir_fd=directory)
@@ -166,7 +168,8 @@ class Files:
             raise HostError(f"{name}: {_reason(error)}") from None
 
     def put(self, directory: int, name: str, octets: bytes, mode: Mode) -> None:
-        """Write a file in an open directory atomically; it is on disk when this returns. Raises HostError."""
+        """Write a file in an open directory atomically. When this method returns, the file is on disk. Raises
+        HostError."""
         # The name has a dot, because sudo ignores such files in sudoers.d.
         temporary = f".{name}.{secrets.token_hex(6)}.new"
         flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
@@ -203,18 +206,17 @@ class Files:
                 raise HostError(f"{path}: {_reason(error)}") from None
 
     def make_directory(self, path: str, bits: int) -> None:
-        """Make a directory if it is missing. The directory above it must belong to root. Raises HostError."""
+        """Create a directory if it is missing. The parent directory must belong to root. Raises HostError."""
         above, _, name = path.rpartition("/")
         with self.directory(above) as directory:
             _make(directory, name, Mode(bits))
 
     @contextmanager
     def within(self, directory: int, name: str, mode: Mode, *, make: bool) -> Iterator[int]:
-        """Yield a descriptor of a subdirectory of an open directory. make: whether to make the subdirectory with `mode`
-        if it is missing.
+        """Open a subdirectory of an open directory, and yield its descriptor.
 
-        HostError: the subdirectory is missing, is a symbolic link, is writable by others, or belongs to neither root
-        nor the owner in `mode`.
+        make: whether to create the subdirectory with `mode` if it is missing. Raises HostError if the subdirectory is
+        missing, is a symbolic link, is writable by others, or belongs neither to root nor to the owner in `mode`.
         """
         if make:
             _make(directory, name, mode)
@@ -226,7 +228,7 @@ class Files:
             os.close(descriptor)
 
     def belongs_to(self, path: str, uid: int) -> bool:
-        """Return whether a path is a directory (not a symbolic link) that belongs to a uid."""
+        """Return whether a path is a directory, and not a symbolic link, that belongs to a uid."""
         try:
             found = os.lstat(self.prefix / path.lstrip("/"))
         except OSError:
@@ -237,8 +239,8 @@ class Files:
         """Change the owner and mode of a directory, but not of its content. of: the uid of the present owner. to: the
         new owner and mode.
 
-        HostError: the directory belongs to another account, or the path contains symbolic links. The present mode is
-        not checked, because the owner may have made the directory writable for all.
+        Raises HostError if the directory belongs to another account, or if the path contains symbolic links. The
+        present mode is not checked, because the owner may have made the directory writable for all users.
         """
         above, _, name = path.rstrip("/").rpartition("/")
         with self.directory(above) as parent:
@@ -279,7 +281,7 @@ def _enter(directory: int, name: str, path: str) -> int:
 def _trust(descriptor: int, path: str, owners: frozenset[int], *, final: bool) -> None:
     """Check that only the owners can create or delete files in a directory. Raises HostError.
 
-    path: the path that the error message names. final: whether the directory is the last of the path.
+    path: the path of the directory, for the error message. final: whether the directory is the last one of the path.
     """
     found = os.fstat(descriptor)
     if found.st_uid not in owners:
@@ -290,5 +292,5 @@ def _trust(descriptor: int, path: str, owners: frozenset[int], *, final: bool) -
 
 def _reason(error: OSError) -> str:
     if error.errno in {errno.ELOOP, errno.ENOTDIR}:
-        return "a link, or not a directory"
+        return "a symbolic link, or not a directory"
     return error.strerror or "failed"

@@ -1,9 +1,10 @@
-"""The agent's instance, and the public key that verifies the service's states. The agent receives both when it
-registers, and stores them in the directory of its memory. An agent that has lost this file registers again, with its
-own API key.
+"""The instance of the agent, and the public key that verifies the service's states.
 
-The service announces a new public key in a state that is signed with the old one. From then on only the new key
-verifies new states. The state on disk may still be signed with the old key, and remains in force.
+The agent receives both when it registers, and stores them in its state directory. An agent that has lost this file
+registers again with its own API key.
+
+The service announces a new public key in a state that is signed with the old key. After that, only the new key verifies
+new states. The state on disk may still be signed with the old key, and remains valid.
 """
 
 import base64
@@ -32,8 +33,8 @@ _APPLICATION: Final = b"sallyport agent endpoint\0"
 
 @dataclass(frozen=True, slots=True)
 class Known:
-    """The stored identity. state_key: the public key that verifies states (32 octets in base64). former_key: the
-    previous state key; empty if there was none."""
+    """The stored identity of the agent. state_key: the public key that verifies states (32 octets in base64).
+    former_key: the previous public key, or empty if there was none."""
 
     instance: Number
     state_key: Annotated[str, Text(64, "[A-Za-z0-9+/]{43}=", "an Ed25519 key in base64")]
@@ -41,7 +42,7 @@ class Known:
 
 
 class Identity:
-    """The identity of the agent. write: a function that replaces a file atomically."""
+    """The identity of the agent, and the file that stores it. write: a function that replaces a file atomically."""
 
     def __init__(self, path: Path, known: Known, write: Callable[[Path, bytes], None] = disk.write) -> None:
         self._path = path
@@ -50,20 +51,20 @@ class Identity:
 
     @classmethod
     def load(cls, directory: Path) -> "Identity | None":
-        """Return the identity in the agent's directory, or None if the agent has not registered yet. ConfigError: the
-        file is invalid."""
+        """Return the identity that is stored in a directory, or None if the agent has not registered yet. Raises
+        ConfigError if the file is invalid."""
         path = directory / FILE
         try:
             known = decode(Known, loads(path.read_bytes(), most=_MOST))
         except FileNotFoundError:
             return None
         except (OSError, WireError) as error:
-            raise ConfigError(f"{path}: {error}; remove it, and the agent registers again") from None
+            raise ConfigError(f"{path}: {error}; remove the file, and the agent registers again") from None
         return cls(path, known)
 
     @property
     def instance(self) -> int:
-        """The agent's instance."""
+        """The id of the agent's instance."""
         return self.known.instance
 
     @property
@@ -72,21 +73,22 @@ class Identity:
         return self.known.state_key
 
     def save(self) -> None:
-        """Store the identity; it is on disk when this returns. Raises ConfigError."""
+        """Store the identity. When this method returns, the identity is on disk. Raises ConfigError."""
         self._write(self._path, dumps(self.known) + b"\n")
 
     def verify(self, signature: bytes, octets: bytes) -> bool:
-        """Return whether a signature over new octets was made with the present key."""
+        """Return whether the signature of a new state was made with the present key."""
         return verifies(self.known.state_key, signature, octets)
 
     def remembers(self, signature: bytes, octets: bytes) -> bool:
-        """Return whether a signature over octets that were accepted before was made with the present or former key."""
+        """Return whether the signature of a state that was accepted before was made with the present key or the former
+        key."""
         former = self.known.former_key
         return self.verify(signature, octets) or (former != "" and verifies(former, signature, octets))
 
     def follow(self, key: str) -> None:
-        """Store the key that a state announces. This key verifies later states. Do nothing if it is empty or is the
-        present key.
+        """Store the public key that a state announces. This key verifies later states. If `key` is empty or is the
+        present key, do nothing.
 
         Raises ConfigError.
         """
@@ -112,10 +114,10 @@ def verifies(key: str, signature: bytes, octets: bytes) -> bool:
 
 
 def enrol(directory: Path, posts: ServiceClient, ring: KeyRing) -> Identity:
-    """Register the machine, and exchange the enrolment key for the agent's own key; return the identity.
+    """Register the machine, exchange the enrolment key for the agent's own key, and return the identity.
 
-    If the agent is registered already, return the stored identity. After a crash the registration is repeated, and the
-    service recognizes the machine. Raises ServiceAway, ServiceRefused, ConfigError.
+    If the agent is registered already, return the stored identity. If the agent crashed during the registration, it
+    registers again, and the service recognizes the machine. Raises ServiceAway, ServiceRefused, ConfigError.
     """
     known = Identity.load(directory)
     if known is not None and ring.enrolment_key is None:
@@ -126,7 +128,7 @@ def enrol(directory: Path, posts: ServiceClient, ring: KeyRing) -> Identity:
         registered = Known(int(str(answer.get("instanceId"))), str(answer.get("stateKey")))
         registered = decode(Known, mapping(registered))
     except (ValueError, WireError):
-        raise ServiceAway("what answers is not the service: it does not say which instance this is") from None
+        raise ServiceAway("the answer is not from the service: it does not contain the id of the instance") from None
     ring.enrol({"instanceId": registered.instance})
     made = Identity(directory / FILE, registered)
     made.save()
@@ -146,8 +148,8 @@ def _machine() -> dict[str, object]:
 
 
 def _machine_id() -> str:
-    """Return a stable id of this machine, or empty text if there is none. It is a hash of machine-id(5), because the
-    machine-id itself is confidential."""
+    """Return a stable id of this machine, or an empty text if there is none. The id is a hash of machine-id(5), because
+    the machine-id itself is confidential."""
     try:
         text = _MACHINE_ID.read_bytes().strip()
     except OSError:
@@ -156,7 +158,7 @@ def _machine_id() -> str:
 
 
 def _address() -> str:
-    """Return the source address that the routing table selects for outgoing connections, or empty text if there is no
+    """Return the source address of outgoing connections according to the routing table, or an empty text if there is no
     route."""
     for family, target in ((socket.AF_INET, "192.0.2.1"), (socket.AF_INET6, "2001:db8::1")):
         try:

@@ -1,13 +1,13 @@
-"""The SSH keys of accounts. The agent writes them into its block in authorized_keys, or into files that an
-AuthorizedKeysCommand reads (sshd_config(5)).
+"""The SSH keys of accounts. Depending on its configuration, the agent writes them into authorized_keys, or into files
+that an AuthorizedKeysCommand reads (sshd_config(5)).
 
-The agent's configuration file selects one of the two. The block is between two marker lines and contains only keys of
-the agent. The lines outside the block belong to the user. The files for the AuthorizedKeysCommand belong to root and
-are outside of home directories.
+In authorized_keys, the agent's keys are in a block between two marker lines. The block contains only keys of the agent.
+The lines outside the block belong to the user. The files for the AuthorizedKeysCommand belong to root and are outside
+of home directories.
 
-sshd reads a file of any length, and follows symbolic links. If the agent must remove unknown keys, it therefore
-replaces a file that it cannot read as a whole. Otherwise it keeps a long file under the name authorized_keys.long, and
-keeps only the first lines in authorized_keys.
+sshd reads a file of any length, and follows symbolic links, but the agent does not. If the agent must remove unknown
+keys, it replaces a file that it cannot read as a whole. Otherwise it keeps a long file under the name
+authorized_keys.long, and keeps only the first lines in authorized_keys.
 """
 
 import base64
@@ -40,8 +40,8 @@ _KINDS: Final = ("ssh-", "ecdsa-", "sk-")
 class KeyFile:
     """The lines of authorized_keys and authorized_keys2.
 
-    managed: the lines in the block. others: the lines outside the block. second: the lines of authorized_keys2, into
-    which the agent writes no keys. is_whole, second_is_whole: whether all lines of the respective file were read.
+    managed: the lines in the agent's block. others: the lines outside the block. second: the lines of authorized_keys2.
+    The agent writes no keys into this file. is_whole, second_is_whole: whether the whole file was read.
     """
 
     managed: tuple[str, ...]
@@ -51,8 +51,8 @@ class KeyFile:
     second_is_whole: bool = True
 
     def with_keys(self, keys: Sequence[str], *, alone: bool) -> bytes:
-        """Return the content of authorized_keys with these keys in the block. alone: whether all other keys are
-        removed."""
+        """Return the content of authorized_keys with these keys in the block. alone: whether to remove all other
+        keys."""
         others = [line for line in self.others if not alone or not is_key(line)]
         block = [BEGIN, *keys, END] if keys else []
         lines = [*others, *block]
@@ -60,13 +60,13 @@ class KeyFile:
 
     @property
     def unknown(self) -> tuple[str, ...]:
-        """The keys in both files that the agent does not manage."""
+        """The keys in both files that do not belong to the agent."""
         return tuple(line for line in (*self.others, *self.second) if is_key(line))
 
 
 def parse(octets: bytes) -> KeyFile:
-    """Return the lines of authorized_keys. If the block has no end marker, the lines after the begin marker count as
-    lines of the user."""
+    """Return the lines of authorized_keys. If the end marker of the block is missing, the lines after the begin marker
+    count as lines of the user."""
     managed: list[str] = []
     others: list[str] = []
     block: list[str] | None = None
@@ -86,13 +86,13 @@ def _lines(octets: bytes) -> tuple[str, ...]:
 
 
 def is_key(line: str) -> bool:
-    """Return whether sshd interprets a line as a key: it is neither empty nor a comment."""
+    """Return whether sshd interprets a line as a key. sshd ignores empty lines and comments."""
     return bool(line.strip()) and not line.lstrip().startswith("#")
 
 
 def found(line: str, *, managed: bool) -> FoundKey:
-    """Return the key in a line, for display: type, fingerprint and comment, without options. An invalid key has the
-    type `unknown` and no fingerprint."""
+    """Return the key in a line for display: type, fingerprint and comment, without options. An invalid key has the type
+    `unknown` and no fingerprint."""
     words = line.split()
     at = next((i for i, word in enumerate(words[:-1]) if word.startswith(_KINDS)), None)
     if at is None:
@@ -109,8 +109,8 @@ def printable(text: str, most: int) -> str:
     """Return text for a message, truncated to `most` characters. Characters that are not printable, or not in Unicode
     3.2, are replaced.
 
-    The service refuses a report with a character that is not printable in the service's Python version, which may be
-    older. Any user of the host can write such a character into the comment of a key.
+    Any user of the host can write such a character into the comment of a key. The service does not accept a report with
+    a character that its Python version regards as not printable, and this version may be older than the agent's.
     """
     return "".join(each if _is_plain(each) else "\ufffd" for each in text[:most])
 
@@ -120,14 +120,14 @@ def _is_plain(character: str) -> bool:
 
 
 class UserKeys:
-    """The files authorized_keys and authorized_keys2 in the homes of accounts."""
+    """The files authorized_keys and authorized_keys2 in the home directories of accounts."""
 
     def __init__(self, files: Files) -> None:
         self._files = files
 
     def read(self, account: Account) -> KeyFile:
-        """Return the lines of both files. HostError: a file or directory is a symbolic link or belongs to another
-        account, or a directory is writable by others."""
+        """Return the lines of both files. Raises HostError if a file or directory is a symbolic link or belongs to
+        another account, or if a directory is writable by others."""
         if not self._has_any(account):
             return KeyFile((), ())
         owners, mode = frozenset({account.uid}), Mode(0o700, account.uid, account.gid)
@@ -145,8 +145,8 @@ class UserKeys:
         return any(self._files.exists(f"{account.home}/.ssh/{each}") for each in (_FILE, _SECOND))
 
     def write(self, account: Account, keys: Sequence[str], *, alone: bool) -> None:
-        """Write keys into the block. alone: whether to remove all other keys. HostError: an error that `read` can have,
-        or a full disk."""
+        """Write keys into the block. alone: whether to remove all other keys. Raises HostError in the same cases as
+        `read`, and if the disk is full."""
         if not keys and not self._has_any(account):
             return
         owners, mode = frozenset({account.uid}), Mode(0o700, account.uid, account.gid)
@@ -177,8 +177,8 @@ class UserKeys:
             self._files.put(ssh, _SECOND, b"", Mode(0o600, account.uid, account.gid))
 
     def _look(self, ssh: int, name: str, account: Account, *, alone: bool) -> Content | None:
-        """Return a file in .ssh, or None if there is no file. alone: the file will be
-        replaced completely, so a file that cannot be read counts as empty."""
+        """Return the content of a file in .ssh, or None if the file does not exist. alone: whether the file will be
+        replaced completely. In this case, a file that cannot be read counts as empty."""
         try:
             return self._files.look(ssh, name, owners=frozenset({account.uid}), most=LONGEST)
         except HostError:
@@ -188,19 +188,18 @@ class UserKeys:
 
 
 class CommandKeys:
-    """The files that `sallyport agent authorized-keys USER` reads. They belong to root and are readable for all
-    users."""
+    """The files that `sallyport agent authorized-keys USER` reads. They belong to root, and all users can read them."""
 
     def __init__(self, files: Files, directory: str) -> None:
         self._files = files
         self._directory = directory
 
     def read(self, name: str) -> bytes:
-        """Return the content of an account's file; empty if there is no file."""
+        """Return the content of an account's file. Return empty octets if the file does not exist."""
         return self._files.read(f"{self._directory}/{name}", most=LONGEST * 4) or b""
 
     def write(self, name: str, octets: bytes) -> None:
-        """Write the file of an account; remove the file if the content is empty. Raises HostError."""
+        """Write the file of an account. If the content is empty, remove the file. Raises HostError."""
         if not octets:
             self._files.remove(f"{self._directory}/{name}")
             return
@@ -209,8 +208,8 @@ class CommandKeys:
 
 
 def for_command(keys: Sequence[str], expires: int | None) -> bytes:
-    """Return the content of an account's file. Its keys are valid until `expires` (microseconds), or without limit if
-    `expires` is None."""
+    """Return the content of an account's file for the AuthorizedKeysCommand. expires: the time until which the keys are
+    valid, in microseconds, or None for no limit."""
     if not keys:
         return b""
     until = () if expires is None else (f"{_EXPIRES}{expires}",)
@@ -218,11 +217,12 @@ def for_command(keys: Sequence[str], expires: int | None) -> bytes:
 
 
 def authorized(octets: bytes, now: int) -> tuple[str, ...]:
-    """Return the keys in an account's file that are valid at `now` (microseconds). HostError: the file is not text."""
+    """Return the keys in an account's file that are valid at `now` (microseconds). Raises HostError if the file is not
+    text."""
     try:
         lines = octets.decode("ascii", "strict").splitlines() if octets.isascii() else octets.decode().splitlines()
     except UnicodeDecodeError:
-        raise HostError("keys that are no text") from None
+        raise HostError("the file of keys is not text") from None
     if lines and lines[0].startswith(_EXPIRES):
         until = lines[0].removeprefix(_EXPIRES)
         if not until.isdecimal() or int(until) <= now:

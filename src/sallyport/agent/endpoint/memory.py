@@ -1,10 +1,10 @@
-"""The memory of the agent contains its own accounts, its last actions, and its anchor of the service's time. The memory
-is one file that is always rewritten as a whole.
+"""The memory of the agent: the accounts that it manages, its last actions, and the service's time at a known moment.
+The memory is one file that is always rewritten as a whole.
 
-An account belongs to the agent if it is in the memory *and* has the same uid and is in the group `sallyport-managed`.
-So neither an old memory file nor a changed group makes the agent change an account that is not its own. The flag
-`making` is written before useradd begins, so that the agent recognizes its account if useradd is interrupted by a
-crash.
+An account belongs to the agent if the memory contains it *and* if it still has the same uid and is in the group
+`sallyport-managed`. Therefore neither an old memory file nor a changed group makes the agent change an account that is
+not its own. The flag `making` is written before useradd begins, so that the agent recognizes its account if a crash
+interrupts useradd.
 """
 
 import hashlib
@@ -26,7 +26,7 @@ from sallyport.base.wire import Many, Text, decode, dumps, loads
 _MOST: Final = 8_000_000
 _BOOT: Final = Path("/proc/sys/kernel/random/boot_id")
 ANYBODY: Final = "*"
-"""The value that stands for a name if the account of an unfinished rotation is not known."""
+"""The value in place of the user's name if the user of an unfinished rotation is unknown."""
 _Digest = Annotated[str, Text(64, "[0-9a-f]*", "a digest")]
 
 
@@ -34,9 +34,10 @@ _Digest = Annotated[str, Text(64, "[0-9a-f]*", "a digest")]
 class Kept:
     """An account that the agent manages.
 
-    made: whether the agent created the account; otherwise the agent took it over. making: whether the creation or the
-    take-over is not complete yet. granted: groups to which the agent added the account. wanted: digest of the last
-    password hash that the agent set for a state. own: digest of the last password hash that the agent set.
+    made: whether the agent created the account; if False, the agent took it over. making: whether the creation or the
+    take-over is not completed yet. granted: the groups to which the agent added the account. wanted: the digest of the
+    last password hash that the agent set because of a state. own: the digest of the last password hash that the agent
+    set, for a state or by a rotation.
     """
 
     name: Name
@@ -50,10 +51,9 @@ class Kept:
 
 @dataclass(frozen=True, slots=True)
 class Former:
-    """An account that the agent deletes or has deleted. Its uid is reserved, so that only an account of the same name
-    gets it.
+    """An account that the agent deletes or has deleted. Its uid is reserved for an account with the same name.
 
-    home: the home directory that belongs to root now; empty if there is none.
+    home: the home directory, which belongs to root now, or empty if there is none.
     """
 
     name: Name
@@ -63,10 +63,10 @@ class Former:
 
 @dataclass(frozen=True, slots=True)
 class Anchor:
-    """One moment on two clocks: the service's time (issued) and the time since the host booted (ticks), in
+    """One moment on two clocks: the service's time (issued), and the time since the host booted (ticks), in
     microseconds. The host's wall clock is not used, because it may be wrong.
 
-    boot: the id of that boot.
+    boot: the id of the boot to which `ticks` refers.
     """
 
     boot: Annotated[str, Text(64)]
@@ -78,9 +78,10 @@ class Anchor:
 class Memory:
     """The content of the memory.
 
-    version, content: the position of the last accepted state. groups: groups that the agent created. outcomes: outcomes
-    of triggers that the state still lists. privileged: accounts that were privileged at the agent's first check and
-    that the agent did not manage; None before this check. sudoers: digest of the agent's file in sudoers.d.
+    version, content: the version and the digest of the last accepted state. groups: the groups that the agent created.
+    outcomes: the outcomes of triggers that the state still lists. privileged: the accounts that were privileged at the
+    agent's first check and that the agent did not manage, or None before this check. sudoers: the digest of the agent's
+    file in sudoers.d.
     """
 
     version: Number = 0
@@ -94,28 +95,28 @@ class Memory:
     sudoers: _Digest = ""
 
     def of(self, name: str) -> Kept | None:
-        """Return the entry of an account, or None."""
+        """Return the entry of an account, or None if the memory does not contain the account."""
         return next((kept for kept in self.kept if kept.name == name), None)
 
     def owns(self, accounts: Accounts, account: Account) -> Kept | None:
-        """Return the entry of an account if it is the agent's own, or None."""
+        """Return the entry of an account if the account belongs to the agent, else None."""
         kept = self.of(account.name)
         if kept is None or kept.making:
             return kept
         return kept if kept.uid == account.uid and accounts.in_managed_group(account.name) else None
 
     def former_of(self, name: str) -> Former | None:
-        """Return the deleted account of that name, or None."""
+        """Return the deleted account with this name, or None."""
         return next((former for former in self.former if former.name == name), None)
 
     @property
     def position(self) -> Position:
-        """The position of the last accepted state."""
+        """The version and the digest of the last accepted state."""
         return Position(self.version, self.content)
 
 
 class MemoryFile:
-    """The file of the memory. write: a function that replaces a file atomically."""
+    """The file with the agent's memory. write: a function that replaces a file atomically."""
 
     def __init__(self, path: Path, write: Callable[[Path, bytes], None] = disk.write) -> None:
         self._path = path
@@ -123,7 +124,8 @@ class MemoryFile:
         self.now = self._load()
 
     def _load(self) -> Memory:
-        """Read the file. If there is no file, the memory is empty. ConfigError: the file is invalid or unreadable."""
+        """Read the file. If the file does not exist, the memory is empty. Raises ConfigError if the file is invalid or
+        unreadable."""
         try:
             octets = self._path.read_bytes()
         except FileNotFoundError:
@@ -134,30 +136,34 @@ class MemoryFile:
             return decode(Memory, loads(octets, most=_MOST))
         except WireError as error:
             raise ConfigError(
-                f"{self._path}: {error}; remove it, and accounts in the managed group are taken over"
+                f"{self._path}: {error}; remove the file, and the agent takes over the accounts in the managed group"
             ) from None
 
     def change(self, memory: Memory) -> None:
-        """Store the memory. It is on disk when this returns.
+        """Store the memory. When this method returns, the memory is on disk.
 
-        ConfigError: the disk is full, or the memory exceeds the limits of `_load`. In both cases nothing has changed.
+        Raises ConfigError if the disk is full, or if the memory exceeds the limits of `_load`. In both cases, nothing
+        is changed.
         """
         if memory == self.now:
             return
         lists = memory.kept, memory.groups, *(each.granted for each in memory.kept)
         octets = dumps(memory)
         if max(map(len, lists)) > MAX_FOUND or len(octets) > _MOST:
-            raise ConfigError(f"{self._path}: more than {MAX_FOUND} accounts or groups; delete accounts that have left")
+            raise ConfigError(
+                f"{self._path}: more than {MAX_FOUND} accounts or groups; delete accounts that are no longer needed"
+            )
         self._write(self._path, octets + b"\n")
         self.now = memory
 
     def keep(self, kept: Kept) -> None:
-        """Store the entry of an account, and replace its old entry."""
+        """Store the entry of an account. The entry replaces the old entry of the account."""
         others = tuple(each for each in self.now.kept if each.name != kept.name)
         self.change(replace(self.now, kept=(*others, kept)))
 
     def former(self, name: str, former: Former | None) -> None:
-        """Store the uid and home of a deleted account. If the value is None, the account exists again."""
+        """Store the uid and home directory of a deleted account. If `former` is None, delete this entry, because the
+        account exists again."""
         others = tuple(each for each in self.now.former if each.name != name)
         self.change(replace(self.now, former=others if former is None else (*others, former)[-MAX_FOUND:]))
 
@@ -166,14 +172,14 @@ class MemoryFile:
         self.change(replace(self.now, kept=tuple(each for each in self.now.kept if each.name != name)))
 
     def group(self, name: str, *, made: bool) -> None:
-        """Record that the agent has created a group (made), or that the group is deleted."""
+        """Record that the agent has created a group. If `made` is False, record that the group is deleted."""
         others = tuple(each for each in self.now.groups if each != name)
         self.change(replace(self.now, groups=(*others, name) if made else others))
 
     def ended(self, outcomes: Iterable[Outcome], *, listed: Iterable[int]) -> None:
-        """Store outcomes of triggers. Drop the outcomes of triggers that the state no longer lists.
+        """Store outcomes of triggers. Outcomes of triggers that the state no longer lists are dropped.
 
-        listed: ids of the triggers in the state.
+        listed: the ids of the triggers in the state.
         """
         still = set(listed)
         known = {each.trigger: each for each in (*self.now.outcomes, *outcomes) if each.trigger in still}
@@ -181,12 +187,12 @@ class MemoryFile:
 
 
 def digest(text: str) -> str:
-    """Return the SHA-256 digest of a text in hexadecimal; empty for an empty text."""
+    """Return the SHA-256 digest of a text in hexadecimal. The digest of an empty text is empty."""
     return hashlib.sha256(text.encode()).hexdigest() if text else ""
 
 
 def boot_id() -> str:
-    """Return the id of the present boot; empty if it is not known."""
+    """Return the id of the present boot, or an empty text if it is unknown."""
     try:
         return _BOOT.read_text().strip()
     except OSError:
@@ -194,7 +200,7 @@ def boot_id() -> str:
 
 
 def ticks() -> int:
-    """Return the microseconds since the host booted, including the time in suspend."""
+    """Return the time since the host booted, in microseconds. The time in suspend is included."""
     return time.clock_gettime_ns(time.CLOCK_BOOTTIME) // 1000
 
 
@@ -202,10 +208,12 @@ class ServiceClock:
     """The agent's estimate of the service's time. The host's wall clock may be wrong by hours, or may be set at any
     time.
 
-    Each new state contains the time at which it was issued. The agent adds the time that has passed since then on the
-    host's boot clock, which cannot be set. After a reboot of the host the agent uses the wall clock, but never a time
-    before the last state was issued. wall, since_boot: functions that return the clocks of the host, in microseconds.
-    boot: the id of the present boot.
+    Each new state contains the time at which the service issued it. The agent adds the time that has passed since then
+    on the host's boot clock, which cannot be set. After a reboot, the agent uses the wall clock, but never a time
+    before the last state was issued.
+
+    wall: a function that returns the wall clock, in microseconds. since_boot: a function that returns the time since
+    the host booted, in microseconds. boot: the id of the present boot.
     """
 
     def __init__(
@@ -216,7 +224,8 @@ class ServiceClock:
         self._boot = boot_id() if boot is None else boot
 
     def anchor(self, issued: int) -> Anchor:
-        """Return the anchor for the memory when a new state arrives. issued: the time at which the state was issued."""
+        """Return the anchor to store when a new state arrives. issued: the time at which the service issued the
+        state."""
         return Anchor(self._boot, self._since_boot(), issued)
 
     def now(self, anchor: Anchor | None) -> int:
@@ -229,6 +238,6 @@ class ServiceClock:
         return max(self._wall(), anchor.issued)
 
     def ahead(self, anchor: Anchor | None) -> int:
-        """Return how many microseconds the host's wall clock is ahead of the service's time; negative if it is
-        behind."""
+        """Return by how many microseconds the host's wall clock is ahead of the service's time. The result is negative
+        if the wall clock is behind."""
         return self._wall() - self.now(anchor)

@@ -1,9 +1,9 @@
 """Random passwords that meet the password policies of the machine, and their hashes. The operating system is the source
 of randomness.
 
-Characters are drawn one by one from the classes that the policies allow. A password that does not meet a policy is
-drawn again, so every password that meets the policies is about equally likely. The hash method is yescrypt if
-login.defs(5) names it and the host's libcrypt supports it, else SHA-512.
+Characters are drawn one by one from the character classes that the policies allow. If a password does not meet a
+policy, a new one is drawn, so all passwords that meet the policies are about equally likely. The hash method is
+yescrypt if login.defs(5) names it and the host's libcrypt supports it, else SHA-512.
 """
 
 import ctypes
@@ -19,8 +19,8 @@ from sallyport.base.sha512crypt import sha512_crypt
 from sallyport.passwords.engine import failures
 
 LENGTH: Final = 24
-"""Default length of a password. A policy may demand more or fewer characters. A password of this length, made of digits
-and of letters of both cases, has 140 random bits."""
+"""Default length of a password in characters. A policy may require another length. A password of this length, made of
+digits and letters of both cases, has 140 random bits."""
 _LONGEST: Final = 128  # maximum length of a User-Password in RADIUS, in octets (RFC 2865 section 5.2)
 # Quotes, backslash and colon are excluded, because configuration files give them a special meaning.
 _SPECIAL: Final = "!#$%&()*+,-./;<=>?@[]^_{|}~"
@@ -29,8 +29,8 @@ _LIBRARIES: Final = ("libcrypt.so.1", "libcrypt.so.2")
 
 
 def generate(policies: Sequence[Rules], user: str) -> str:
-    """Return a password that meets all policies. HostError: no such password was found, so the policies probably
-    contradict each other."""
+    """Return a password that meets all policies. Raises HostError if no such password was found. In this case, the
+    policies probably contradict each other."""
     length = _length(policies)
     for classes in _choices(policies):
         for _ in range(_TRIES):
@@ -50,8 +50,9 @@ def _length(policies: Sequence[Rules]) -> int:
 def _choices(policies: Sequence[Rules]) -> list[list[str]]:
     """Return sets of character classes, in the order in which to try them.
 
-    The first sets have letters and digits, the later ones special characters too. A class that a policy forbids is in
-    no set. If a policy forbids to mix cases, a set has letters of one case only.
+    The first sets contain letters and digits. The later sets also contain special characters. A class that a policy
+    forbids is in no set. If a policy forbids a mix of uppercase and lowercase letters, each set contains only one of
+    the two cases.
     """
     digits = [string.digits] if all(policy.digits for policy in policies) else []
     # Special characters are tried last: some forms and shells do not accept them.
@@ -92,7 +93,7 @@ def _first(policies: Sequence[Rules], classes: list[str]) -> list[str]:
 
 
 def hash_password(password: str, method: str) -> str:
-    """Return the hash of a password, with a new salt. method: value of ENCRYPT_METHOD in login.defs(5)."""
+    """Return the hash of a password with a new salt. method: the value of ENCRYPT_METHOD in login.defs(5)."""
     library = _libcrypt() if method == "YESCRYPT" else None
     if library is not None:
         salt = library.crypt_gensalt(b"$y$", 0, None, 0)
@@ -103,7 +104,7 @@ def hash_password(password: str, method: str) -> str:
 
 
 def matches(password: str, hashed: str) -> bool:
-    """Return whether a hash from `hash_password` is the hash of this password."""
+    """Return whether `hashed`, a result of `hash_password`, is the hash of this password."""
     if hashed.startswith("$6$"):
         return hmac.compare_digest(sha512_crypt(password.encode(), hashed.split("$")[2]), hashed)
     library = _libcrypt()
@@ -112,7 +113,7 @@ def matches(password: str, hashed: str) -> bool:
 
 
 def _libcrypt() -> ctypes.CDLL | None:
-    """Return libxcrypt (crypt(3), crypt_gensalt(3)); None if it is not installed, or has no crypt_gensalt."""
+    """Return libxcrypt with the functions crypt(3) and crypt_gensalt(3), or None if the host does not have them."""
     for name in _LIBRARIES:
         try:
             library = ctypes.CDLL(name)

@@ -1,10 +1,12 @@
-"""The steps that change the accounts of the host into those of the state. A pass executes the steps; `--dry-run` shows
+"""The steps that bring the accounts of the host to the desired state. A pass executes the steps; `--dry-run` shows
 them.
 
-Steps that remove access come first: the sudoers file, then the lock of each account that is expired or no longer in the
-state, then the end of its sessions, the removal of its keys, and its deletion. Steps that grant access follow. No step
-relies on the success of the previous one: each checks its own conditions. Each pass makes a new plan, so it recovers
-from a crash of the previous pass at any step.
+Steps that remove access come first. The sudoers file is reduced. Then each account that has expired or is no longer in
+the state is locked, its sessions are ended, its keys are removed, and it may be deleted. Steps that grant access
+follow.
+
+No step relies on the success of an earlier step, because each step checks its own conditions. Each pass makes a new
+plan, so it recovers if the previous pass crashed at any step.
 """
 
 from collections.abc import Callable, Iterator
@@ -31,8 +33,8 @@ _SYSTEM_HOMES: Final = frozenset(
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """One change. sign: `+` (add), `~` (change) or `-` (remove). kind, name, detail: the description of the change for
-    reports. do: the function that makes the change."""
+    """One change of the host. sign: `+` (add), `~` (change) or `-` (remove). kind, name, detail: the description of the
+    change for reports. do: the function that makes the change."""
 
     sign: str
     kind: str
@@ -43,7 +45,7 @@ class Step:
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """The plan of one pass. refused: the parts of the state that the agent refuses, with the reasons."""
+    """The plan of one pass. refused: the parts of the desired state that the agent does not apply, with the reasons."""
 
     steps: tuple[Step, ...]
     refused: tuple[Action, ...]
@@ -51,10 +53,10 @@ class Plan:
 
 
 def plan(state: State, accounts: Accounts, executor: Executor, now: int, *, rotating: str = "") -> Plan:
-    """Return the changes that bring the host to `state`.
+    """Return the changes that bring the host to the desired state.
 
     now: the estimated time of the service, in microseconds. rotating: the user whose password is being rotated; the
-    plan does not change this password. ANYBODY: the plan changes no password.
+    plan does not change this password. If it is ANYBODY, the plan changes no password.
     """
     planner = _Planner(state, accounts, executor, now, rotating)
     steps = tuple(planner.steps())
@@ -110,29 +112,29 @@ class _Planner:
         return not reason
 
     def _refusal(self, user: DesiredUser, account: Account | None) -> str:
-        """Return the reason to refuse a user, or empty text if there is none. The reason does not depend on whether the
-        account exists."""
+        """Return the reason not to apply a user of the state, or an empty text if there is none. Only reasons that do
+        not depend on whether the account exists are checked."""
         if user.name in self._executor.options.protected:
-            return "protected in the agent's file"
+            return "protected in the agent's configuration file"
         is_new = user.home and (account is None or account.home != user.home)
         if is_new and user.home.split("/")[1] in _SYSTEM_HOMES:
-            return "its home would be a system directory"
+            return "the home directory would be a system directory"
         return ""
 
     def _refusal_to_make(self, user: DesiredUser) -> str:
-        """Return the reason not to create a missing account, or empty text if there is none."""
+        """Return the reason not to create an account, or an empty text if there is none."""
         if user.uid is not None and user.uid < self._accounts.lowest_uid:
-            return "its uid is a system account's"
+            return "the uid is reserved for system accounts"
         if user.uid is not None and any(other.uid == user.uid for other in self._accounts.users.values()):
-            return "its uid is another account's"
+            return "another account has the same uid"
         group = self._accounts.groups.get(user.name)  # the account's own group
         if group is not None and (self._comes_with_rights(group.name) or set(group.members) - {user.name}):
-            return "a group of its name is there that is not its own"
+            return "a group with this name exists, and does not belong to the account"
         return ""
 
     def _refusal_to_change(self, user: DesiredUser, account: Account) -> str:
-        """Return the reason not to change an existing account. Return empty text if the account belongs to the agent or
-        may be taken over."""
+        """Return the reason not to change an existing account. Return an empty text if the account belongs to the
+        agent, or if the agent may take it over."""
         if self._accounts.is_system(account):
             return "a system account"
         if self._memory.owns(self._accounts, account) is None and not self._may_take_over(user.name):
@@ -142,12 +144,12 @@ class _Planner:
         return ""
 
     def _may_take_over(self, name: str) -> bool:
-        """Return whether the agent may take an account over. It may if the state allows it, or if the account is in the
-        managed group and the agent has lost its memory of the account."""
+        """Return whether the agent may take over an account. The state must allow the take-over, or the account must be
+        in the managed group without an entry in the agent's memory."""
         return name in self._state.takeover or (self._memory.of(name) is None and self._accounts.in_managed_group(name))
 
     def _groups_of(self, user: DesiredUser) -> list[str]:
-        """Return the groups that a user gets. System groups are refused, unless the user is privileged."""
+        """Return the groups that a user gets. Only a privileged user gets system groups."""
         allowed = []
         for name in user.groups:
             if name == MANAGED_GROUP or (self._comes_with_rights(name) and not user.privileged):
@@ -171,7 +173,7 @@ class _Planner:
         if digest(content.decode("utf-8", "replace")) != self._memory.sudoers and self._memory.sudoers:
             self.drift.append(Drift(DriftKind.SUDOERS, "", f"{FILE} was changed by somebody else", put_back=True))
         if content != render(remaining, without_password=without):
-            detail = " ".join(f"-{name}" for name in sorted(there - remaining)) or "as it should be"
+            detail = " ".join(f"-{name}" for name in sorted(there - remaining)) or "restored"
             yield self._step("~", "sudoers", "", detail, self._put_sudoers(remaining))
 
     def _expired(self, user: DesiredUser) -> Iterator[Step]:
@@ -187,12 +189,12 @@ class _Planner:
         if account is None:
             yield self._step("-", "forget", kept.name, "not there", partial(self._executor.forget, kept.name))
         elif self._memory.owns(self._accounts, account) is None:
-            detail = "no longer marked as managed, and left alone"
+            detail = "no longer in the managed group; the agent does not change the account"
             self.drift.append(Drift(DriftKind.ACCOUNT, kept.name, detail))
         elif self._accounts.is_system(account) or kept.name in self._executor.options.protected:
-            self.refused.append(Action("refuse", kept.name, error="protected, and left as it is"))
+            self.refused.append(Action("refuse", kept.name, error="a protected account; the agent does not change it"))
         else:
-            yield from self._locked(account, "not wanted any more")
+            yield from self._locked(account, "no longer in the desired state")
             if delete:
                 home = self._settings.remove_homes
                 if not home:
@@ -203,8 +205,8 @@ class _Planner:
                 yield self._step("-", "delete", kept.name, detail, do)
 
     def _locked(self, account: Account, why: str) -> Iterator[Step]:
-        """Lock an account, end its sessions, and remove its keys. Its sessions end before a file in its home is
-        written."""
+        """Yield the steps that lock an account, end its sessions, and remove its keys. The sessions end before a file
+        in the home directory is written."""
         if not account.locked:
             yield self._step("-", "lock", account.name, why, partial(self._executor.lock, account.name))
         if self._settings.end_sessions:
@@ -264,11 +266,12 @@ class _Planner:
         yield from self._keys(account, user.ssh_keys, user.expires)
 
     def _take_over(self, user: DesiredUser, account: Account) -> Iterator[Step]:
-        """Take an account over, or complete an account whose creation was interrupted by a crash."""
+        """Yield the step that takes an account over. If a crash interrupted the creation of the account, this step
+        completes the creation."""
         kept = self._memory.owns(self._accounts, account)
         if kept is None or kept.making:
             made = kept is not None and kept.made
-            detail = "goes on where useradd ended" if made else "was there before"
+            detail = "completed after an interrupted useradd" if made else "was there before"
             yield self._step(
                 "~", "take-over", user.name, detail, partial(self._executor.take_over, user.name, made=made)
             )
@@ -283,7 +286,7 @@ class _Planner:
 
     def _password_step(self, user: DesiredUser) -> Step:
         do = partial(self._executor.set_password, user.name, user.password_hash)
-        return self._step("~", "password", user.name, "as the service has it", do)
+        return self._step("~", "password", user.name, "set to the password that the service has", do)
 
     def _keys(self, account: Account, keys: tuple[str, ...], expires: int | None) -> Iterator[Step]:
         if self._executor.options.keys == "off":
@@ -314,7 +317,7 @@ class _Planner:
         if current != keys or there.managed != in_home or (alone and there.unknown) or is_cut:
             parts = [_difference(current, keys)]
             parts += [f"-{len(there.unknown)} unknown"] if alone and there.unknown else []
-            parts += ["replaces what cannot be read as a whole"] if is_cut else []
+            parts += ["replaces a file that cannot be read as a whole"] if is_cut else []
             yield self._keys_step(account.name, keys, expires, " ".join(parts))
 
     def _keys_step(self, name: str, keys: tuple[str, ...], expires: int | None, detail: str) -> Step:

@@ -1,10 +1,10 @@
-"""This module finds all processes of an account, under every uid that the account can use, and ends them.
+"""Finds all processes of an account, under every uid that the account can use, and ends them.
 
-A hostile user may hide processes in namespaces, under subordinate uids (/etc/subuid), or by a /proc entry that belongs
-to root (PR_SET_DUMPABLE, prctl(2)). The user may also fork faster than /proc can be read. Therefore uids are read from
-/proc/PID/status, a namespace is attributed to its creators, and one system call stops all processes of a uid whose
-processes fork. A signal is sent through the open /proc directory of the examined process, so that it cannot reach
-another process with the same process id.
+A hostile user may hide processes in namespaces, under subordinate uids (/etc/subuid), or behind a /proc entry that
+belongs to root (PR_SET_DUMPABLE, prctl(2)). The user may also fork faster than /proc can be read. Therefore this module
+reads uids from /proc/PID/status, and attributes a namespace to the users that created it. If processes of a uid fork
+too fast, one system call stops all processes of this uid. A signal is sent through the open /proc directory of the
+examined process, so that it cannot reach another process that got the same process id.
 """
 
 import errno
@@ -23,19 +23,19 @@ from sallyport.base.errors import HostError
 from sallyport.base.text import counted
 
 _GRACE_S: Final = 3.0
-"""Time between SIGTERM and SIGKILL."""
+"""Time between SIGTERM and SIGKILL, in seconds."""
 _KILL_S: Final = 10.0
-"""Time limit after which processes that survive SIGKILL are an error."""
+"""Time limit in seconds for SIGKILL. Processes that are still running after this time are an error."""
 _FORKING_S: Final = 1.0
-"""Time after the first SIGKILL at which the remaining processes are assumed to fork faster than they are found. From
-then on they are stopped (SIGSTOP) before they are killed. They are not stopped earlier, because su(1) stops together
+"""Time in seconds after the first SIGKILL. Processes that are left after this time probably fork faster than they are
+found, so they are stopped (SIGSTOP) before they are killed. They are not stopped earlier, because su(1) stops together
 with a process for which it waits."""
 _STEP_S: Final = 0.05
 _NS_GET_PARENT: Final = 0xB702  # ioctl_ns(2)
 _NS_GET_OWNER_UID: Final = 0xB704
 _UNUSED_UID: Final = 2**32 - 3
-"""The agent's real uid while it sends signals with the rights of a user. No user can send signals to a process of this
-uid, and this uid cannot send signals to processes of root."""
+"""The real uid of the agent while it sends signals with the rights of a user. No user can send signals to a process of
+this uid, and this uid cannot send signals to processes of root."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +44,7 @@ class Process:
 
     uids: the real, effective, saved and file-system uid. creators: the uids that created the process's user namespace
     and the namespaces above it; empty for a process in the host's user namespace. is_contained: whether the process is
-    in a process-id namespace other than the host's.
+    in a process-id namespace other than that of the host.
     """
 
     id: int
@@ -55,7 +55,7 @@ class Process:
 
 @dataclass(frozen=True, slots=True)
 class Ids:
-    """The user ids of an account. subordinate: the account's ranges in /etc/subuid that contain no id of another
+    """The user ids of an account. subordinate: the ranges of the account in /etc/subuid that contain no id of another
     account."""
 
     uid: int
@@ -64,20 +64,20 @@ class Ids:
     def own(self, process: Process) -> bool:
         """Return whether a process belongs to the account.
 
-        A process in a container that root has started does not belong to the account, because the uids in the container
-        are not those of the host's accounts. A process in a container that the account has started belongs to the
-        account (user_namespaces(7)).
+        A process in a container that root has started does not belong to the account, because uids in the container are
+        not uids of the host's accounts. A process in a container that the account has started belongs to the account
+        (user_namespaces(7)).
         """
         return self.uid in process.creators or (not process.is_contained and bool(self.within(process)))
 
     def within(self, process: Process) -> set[int]:
-        """Return those uids of a process that belong to the account."""
+        """Return the uids of a process that belong to the account."""
         return {uid for uid in process.uids if uid == self.uid or any(uid in each for each in self.subordinate)}
 
 
 class Processes:
-    """The processes of the host. proc: the directory from which they are read; None for a host without processes, such
-    as a root directory that is not /."""
+    """The processes of the host. proc: the directory from which the processes are read, or None for a host without
+    processes, such as a root directory other than /."""
 
     def __init__(self, proc: Path | None = Path("/proc")) -> None:
         self._proc = proc
@@ -91,9 +91,9 @@ class Processes:
         return [process for process in self.all() if ids.own(process)]
 
     def end(self, ids: Ids) -> None:
-        """Send SIGTERM to the processes of an account. After three seconds send SIGKILL until no process is left.
+        """Send SIGTERM to the processes of an account. After three seconds, send SIGKILL until no process is left.
 
-        HostError: processes still run after ten seconds of SIGKILL.
+        Raises HostError if processes are still running after ten seconds of SIGKILL.
         """
         self._signal(ids, signal.SIGTERM)
         deadline = time.monotonic() + _GRACE_S
@@ -113,8 +113,8 @@ class Processes:
             time.sleep(_STEP_S)
 
     def _kill_stopped(self, uids: set[int], ids: Ids) -> None:
-        """Stop all processes with these uids, kill the account's processes, and continue the others. uids: the uids of
-        the account."""
+        """Stop all processes with these uids, kill those that belong to the account, and let the remaining ones
+        continue. uids: the uids of the account."""
         for uid in uids:
             _stop_all(uid)
         self._signal(ids, signal.SIGKILL)
@@ -128,7 +128,7 @@ class Processes:
                 _send(process, directory, number)
 
     def _examined(self) -> Iterator[tuple[Process, int]]:
-        """Yield each live process with its open directory in /proc."""
+        """Yield each live process with a descriptor of its directory in /proc."""
         if self._proc is None:
             return
         host = self._proc / "self" / "ns"
@@ -147,8 +147,8 @@ class Processes:
 
 
 def _examine(number: int, directory: int, user: int, pid: int) -> Process | None:
-    """Return the process of a directory in /proc, or None if the process has ended. user, pid: the inode numbers of the
-    host's user and process-id namespaces."""
+    """Return the process that a directory in /proc describes, or None if the process has ended. user, pid: the inode
+    numbers of the host's user namespace and process-id namespace."""
     try:
         with os.fdopen(os.open("status", os.O_RDONLY | os.O_CLOEXEC, dir_fd=directory), errors="replace") as file:
             status = dict(line.split(":\t", 1) for line in file if ":\t" in line)
@@ -167,10 +167,10 @@ def _examine(number: int, directory: int, user: int, pid: int) -> Process | None
 
 
 def _creators(namespace: int) -> Iterator[int]:
-    """Yield the uids that created a user namespace and the namespaces above it, except the host's namespace
+    """Yield the uids that created a user namespace and the namespaces above it, without the host's namespace
     (ioctl_ns(2)).
 
-    namespace: a descriptor of the user namespace; it is closed.
+    namespace: a descriptor of the user namespace. This function closes it.
     """
     while True:
         try:
@@ -186,11 +186,12 @@ def _creators(namespace: int) -> Iterator[int]:
 
 
 def _stop_all(uid: int) -> None:
-    """Stop all processes of a uid at once with kill(2) of process id -1, so that none escapes by a fork.
+    """Stop all processes of a uid at once with kill(2) of process id -1, so that no process escapes by a fork.
 
-    The kernel sends the signal to all processes that the sender may signal, so the agent takes that uid as its
-    effective uid during the call. If the agent cannot do so (in a container that has no _UNUSED_UID), no process is
-    stopped. HostError: the agent would still have the rights of root.
+    The kernel sends the signal to all processes that the sender may signal. Therefore the agent takes this uid as its
+    effective uid during the call. If the agent cannot do so (in a container without _UNUSED_UID), no process is
+    stopped. Raises HostError if the agent still has the rights of root as this uid, because the signal would then reach
+    all processes.
     """
     try:
         os.setresuid(_UNUSED_UID, uid, 0)
@@ -199,7 +200,7 @@ def _stop_all(uid: int) -> None:
     try:
         with suppress(PermissionError):
             os.kill(1, 0)
-            raise HostError("the agent has root's rights as a user: processes cannot be stopped safely")
+            raise HostError("the agent keeps the rights of root, so processes cannot be stopped safely")
         with suppress(OSError):
             os.kill(-1, signal.SIGSTOP)
     finally:

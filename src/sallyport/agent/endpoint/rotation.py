@@ -1,13 +1,13 @@
 """Rotation of an account's password. The service stores each password before the password becomes valid.
 
     make      generate a password and its hash; write the hash to the journal
-    escrow    send the password to the service, which stores it; record the acknowledgement in the journal
+    escrow    send the password to the service, which stores it; record the service's answer in the journal
     change    write the hash to shadow(5)
     verify    read shadow(5) and check that it contains the hash
-    confirm   the service records the new password as the valid one; delete the journal
+    confirm   tell the service that the new password is valid; delete the journal
 
 The journal is one file with at most one rotation. After a crash, `reconcile` continues from the journal. If the journal
-has no acknowledgement of the service, nothing has changed on the host, and `reconcile` abandons the rotation. Otherwise
+has no answer of the service, nothing has changed on the host, and `reconcile` abandons the rotation. Otherwise
 `reconcile` completes the rotation with the hash in the journal. The password itself is never on the host's disk.
 """
 
@@ -35,7 +35,8 @@ KIND: Final = "rotate"
 
 
 class Stage(StrEnum):
-    """The last step of a rotation that the journal records. The following step may already be done too."""
+    """The last step of a rotation that the journal records. A crash may have happened after the next step, before it
+    was recorded."""
 
     MADE = "made"
     ESCROWED = "escrowed"
@@ -44,7 +45,8 @@ class Stage(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """A rotation in the journal. trigger: the id of the order. hash: the hash of the new password, as in shadow(5)."""
+    """A rotation in the journal. trigger: the id of the order. hash: the hash of the new password in the form of
+    shadow(5)."""
 
     id: Annotated[str, Text(64, "[A-Za-z0-9_-]{8,}")]
     user: Name
@@ -54,14 +56,14 @@ class Entry:
 
 
 class Journal:
-    """The file of an unfinished rotation. write: a function that replaces a file atomically."""
+    """The file that records an unfinished rotation. write: a function that replaces a file atomically."""
 
     def __init__(self, path: Path, write: Callable[[Path, bytes], None] = disk.write) -> None:
         self._path = path
         self._write = write
 
     def read(self) -> Entry | None:
-        """Return the unfinished rotation, or None. ConfigError: the file is invalid."""
+        """Return the unfinished rotation, or None if there is none. Raises ConfigError if the file is invalid."""
         try:
             return decode(Entry, loads(self._path.read_bytes(), most=_MOST))
         except FileNotFoundError:
@@ -70,11 +72,11 @@ class Journal:
             raise ConfigError(f"{self._path}: {error}") from None
 
     def put(self, entry: Entry) -> None:
-        """Store a rotation; it is on disk when this returns. Raises ConfigError."""
+        """Store a rotation. When this method returns, the rotation is on disk. Raises ConfigError."""
         self._write(self._path, dumps(entry) + b"\n")
 
     def end(self) -> None:
-        """Delete the journal after the end of its rotation. Raises ConfigError."""
+        """Delete the journal after its rotation has ended. Raises ConfigError."""
         try:
             self._path.unlink(missing_ok=True)
             disk.sync(self._path.parent)
@@ -93,9 +95,9 @@ class Rotator:
     def rotate(self, user: str, trigger: int, policies: Sequence[Rules]) -> None:
         """Give an account a new password. Call `reconcile` first, so that no other rotation is unfinished.
 
-        trigger: the id of the order. HostError: the host has not set the new password. ServiceRefused: the service has
-        not stored the new password, and the old password remains in force. ServiceAway: the outcome is unknown until
-        `reconcile`. Raises ConfigError too.
+        trigger: the id of the order. Raises HostError if the host has not set the new password. Raises ServiceRefused
+        if the service has not stored the new password; the old password then remains valid. Raises ServiceAway if the
+        outcome is unknown until the next call of `reconcile`. Raises ConfigError.
         """
         from sallyport.agent.endpoint.passwords import (
             generate,  # imported here: rarely used, and slow to import
@@ -109,21 +111,21 @@ class Rotator:
         password = generate(policies, user)
         hashed = hash_password(password, read(self._executor.files).hash_method)
         if not matches(password, hashed):
-            raise HostError("the host's crypt(3) does not know its own hash")
+            raise HostError("the host's crypt(3) does not verify a hash that it has made")
         entry = Entry(secrets.token_urlsafe(16), user, Stage.MADE, trigger, hashed)
         self._journal.put(entry)
         message = Rotation(entry.id, user, Phase.ESCROW, trigger, password=password, password_hash=hashed)
         try:
             self._service.rotation(message)
         except ServiceRefused:
-            self._abandon(entry, "the service declined it")
+            self._abandon(entry, "the service did not accept the password")
             raise
         self._finish(entry)
 
     @property
     def unended(self) -> str:
-        """Return the user whose rotation is in the journal. Return empty text if there is none, and ANYBODY if the
-        journal is invalid."""
+        """Return the user whose rotation is in the journal. Return an empty text if the journal has no rotation, and
+        ANYBODY if the journal is invalid."""
         try:
             entry = self._journal.read()
         except ConfigError:
@@ -131,19 +133,19 @@ class Rotator:
         return "" if entry is None else entry.user
 
     def reconcile(self) -> Action | None:
-        """Complete or abandon the rotation in the journal; return its outcome, or None if there is no rotation.
+        """Complete or abandon the rotation in the journal. Return the outcome, or None if the journal has no rotation.
 
-        ServiceAway, HostError (the host does not accept the password): call this again later. ConfigError: the journal
-        is invalid or cannot be written.
+        Raises ServiceAway, or HostError if the host does not accept the password; in both cases, call this method again
+        later. Raises ConfigError if the journal is invalid or cannot be written.
         """
         entry = self._journal.read()
         if entry is None:
             return None
         if entry.stage is Stage.MADE:
-            self._abandon(entry, "the agent stopped before the password was stored")
-            return Action(KIND, entry.user, error="the agent stopped in the middle; the old password is in force")
+            self._abandon(entry, "the agent was interrupted before the service stored the password")
+            return Action(KIND, entry.user, error="the rotation was interrupted; the old password remains valid")
         self._finish(entry)
-        return Action(KIND, entry.user, "ended after a stop in the middle")
+        return Action(KIND, entry.user, "completed after an interruption")
 
     def _finish(self, entry: Entry) -> None:
         """Complete a rotation whose escrow the service has acknowledged."""
@@ -154,8 +156,8 @@ class Rotator:
             account = read(self._executor.files).users.get(entry.user)
             if account is None or account.password.removeprefix("!") != entry.hash:
                 if account is None or account.locked:
-                    self._abandon(entry, "the account is gone or locked")
-                    raise HostError("the account is gone or locked")
+                    self._abandon(entry, "the account does not exist or is locked")
+                    raise HostError("the account does not exist or is locked")
                 self._executor.put_password(entry.user, entry.hash)
             entry = replace(entry, stage=Stage.CHANGED)
             self._journal.put(entry)
@@ -165,14 +167,17 @@ class Rotator:
             # The service does not have the valid password any more, so another rotation is necessary. The trigger is
             # still open and causes it. The daemon waits before it: longer after each failure.
             self._journal.end()
-            raise ServiceAway(f"the service declines the password that is in force, another follows: {error}") from None
+            raise ServiceAway(
+                f"the service did not accept the confirmation of the new password, so another rotation follows: {error}"
+            ) from None
         kept = self._executor.memory.now.of(entry.user)
         if kept is not None:
             self._executor.memory.keep(replace(kept, own=digest(entry.hash)))
         self._journal.end()
 
     def _abandon(self, entry: Entry, reason: str) -> None:
-        """Abandon a rotation whose password was never in force. ServiceAway: call this again later."""
+        """Abandon a rotation whose password was never valid. Raises ServiceAway if the service was not reached; call
+        `reconcile` again later."""
         with suppress(ServiceRefused):  # the service does not have this password
             self._service.rotation(Rotation(entry.id, entry.user, Phase.ABANDON, entry.trigger, reason=reason))
         self._journal.end()
@@ -181,5 +186,5 @@ class Rotator:
         accounts = read(self._executor.files)
         account = accounts.users.get(user)
         if account is None or self._executor.memory.now.owns(accounts, account) is None:
-            raise HostError("not an account that the agent manages")
+            raise HostError("the agent does not manage this account")
         return account

@@ -9,15 +9,18 @@ from sallyport.base.agentwire.report import Poll, PrivilegeStatus, Report, Rotat
 from sallyport.base.wire import mapping
 
 _SLACK_S = 30.0
-"""Time limit of a request in seconds. For a poll it is added to the wait of the poll."""
+"""Time limit of a request in seconds. For a poll, the waiting time of the poll is added."""
 
 
 class Service(Protocol):
-    """The client of the service. Each method raises ServiceAway (it is unknown whether the request was carried out) or
-    ServiceRefused (it was not carried out)."""
+    """The interface through which the endpoint agent sends requests to the service.
+
+    Each method raises ServiceAway if it is unknown whether the service has carried out the request. It raises
+    ServiceRefused if the service has not carried out the request.
+    """
 
     def state(self, poll: Poll) -> object:
-        """Send a poll; return the parsed JSON of the answer."""
+        """Send a poll. Return the parsed JSON of the answer."""
 
     def report(self, report: Report) -> None:
         """Send a report."""
@@ -26,11 +29,12 @@ class Service(Protocol):
         """Send a privilege status."""
 
     def rotation(self, message: Rotation) -> None:
-        """Send a step of a password rotation. When this returns, the service has stored it."""
+        """Send a step of a password rotation. When this method returns, the service has stored the step."""
 
 
 class HttpService:
-    """The client over HTTPS. ring: the agent's keys; the key is read for each request, because it may be renewed."""
+    """The client of the service over HTTPS. ring: the agent's keys. The key is read anew for each request, because it
+    may have been renewed."""
 
     def __init__(self, posts: ServiceClient, ring: KeyRing) -> None:
         self._posts = posts

@@ -1,6 +1,7 @@
-"""This module writes the agent's own sudoers file, and reads the other rules that give root privileges (sudoers(5)).
+"""Writes the agent's own sudoers file, and reads all other rules that give root privileges (sudoers(5)).
 
-The agent writes one file, after visudo has accepted it. It reads the files of administrators but never writes them.
+The agent writes its own file after visudo has accepted the content. It reads the files of admins, but never writes
+them.
 """
 
 import re
@@ -28,7 +29,7 @@ _NO_RULE: Final = re.compile(r"(?:Defaults|Host_Alias|Cmnd_Alias|Cmd_Alias|Runas
 @dataclass(frozen=True, slots=True)
 class Rule:
     """A sudoers rule that grants privileges. who: the user names, %groups, #uids, aliases or ALL to which the rule
-    applies. text: the line, shortened for reports. file: path of its file."""
+    applies. text: the line, shortened for reports. file: the path of the file that contains the rule."""
 
     who: tuple[str, ...]
     text: str
@@ -37,14 +38,14 @@ class Rule:
     def holds_for(self, account: Account, accounts: Accounts, aliases: dict[str, tuple[str, ...]]) -> bool:
         """Return whether the rule applies to an account.
 
-        Negated aliases and names are not interpreted, because a report should show too many rules rather than too few.
+        Negated aliases and names are ignored, because a report should show too many rules rather than too few.
         """
         return any(_is(who, account, accounts, aliases) for who in self.who)
 
 
 @dataclass(frozen=True, slots=True)
 class Sudoers:
-    """All rules of a host."""
+    """All sudoers rules of a host."""
 
     rules: tuple[Rule, ...]
     aliases: dict[str, tuple[str, ...]]
@@ -55,15 +56,15 @@ class Sudoers:
 
 
 def render(names: Iterable[str], *, without_password: bool) -> bytes:
-    """Return the content of the agent's file, which allows these users to run every command as every user. It is empty
-    if there are no users."""
+    """Return the content of the agent's sudoers file. It allows these users to run every command as every user. It is
+    empty if there are no users."""
     tag = "NOPASSWD: " if without_password else ""
     lines = [f"{name} ALL=(ALL:ALL) {tag}ALL\n" for name in sorted(names)]
     return (_HEAD + "".join(lines)).encode() if lines else b""
 
 
 def named(content: bytes) -> set[str]:
-    """Return the users in the content of the agent's file."""
+    """Return the names of the users in the content of the agent's sudoers file."""
     lines = content.decode("utf-8", "replace").splitlines()
     return {line.split()[0] for line in lines if line.strip() and not line.startswith("#")}
 
@@ -84,7 +85,7 @@ def read(files: Files) -> Sudoers:
 def _lines(files: Files, path: str, seen: set[str]) -> Iterator[tuple[str, str]]:
     """Yield (line, path) for the lines of a file and of the files that it includes. Continued lines are joined.
 
-    seen: the paths of the files that were read, so that each file is read only once. A file that cannot be read has no
+    seen: the paths of the files that were read already. Each file is read only once. A file that cannot be read has no
     lines.
     """
     try:
@@ -112,7 +113,8 @@ def _included(files: Files, how: str, target: str, of: str, seen: set[str]) -> I
 
 
 def _who(line: str) -> tuple[tuple[str, ...], str]:
-    """Return the users that a line names, and the line. The last word before the first `=` is the host."""
+    """Return the users that a line names, and the line itself. The last word before the first `=` is the host, not a
+    user."""
     left = re.sub(r"\s*,\s*", ",", line.partition("=")[0]).split()
     return tuple(name.strip('"') for name in ",".join(left[:-1] or left).split(",")), line
 

@@ -1,5 +1,5 @@
-"""This module builds the parts of the endpoint agent from its configuration file. It also locks the agent's accounts
-without the service."""
+"""Builds the parts of the endpoint agent from its configuration file. It also locks the agent's accounts without
+contacting the service."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
@@ -36,7 +36,7 @@ class Parts:
     states: StateFile
 
     def endpoint(self, service: Service, identity: Identity, systemd: Notifier) -> Endpoint:
-        """Return the agent."""
+        """Return the agent that uses these parts, the client of the service, and the identity."""
         rotator = Rotator(self.executor, self.journal, service)
         return Endpoint(self.executor, rotator, service, identity, self.states, alive=systemd.alive)
 
@@ -53,7 +53,7 @@ def options(own: file.Table) -> Options:
 
 
 def parts(agent_file: file.AgentFile, prefix: Path) -> Parts:
-    """Return the parts for the host whose root directory is `prefix`. Raises ConfigError."""
+    """Return the parts of the agent for the host whose root directory is `prefix`. Raises ConfigError."""
     directory = agent_file.state_dir
     try:
         directory.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -68,8 +68,8 @@ def parts(agent_file: file.AgentFile, prefix: Path) -> Parts:
 def lock_all(config: Path, prefix: Path) -> Iterator[tuple[str, str]]:
     """Lock the accounts that the agent manages, and remove their keys and their sudo rules.
 
-    Yields (step, error) for each step; the error is empty text if the step succeeded. Raises ConfigError; Locked: the
-    agent is running.
+    Yield (step, error) for each step. The error is an empty text if the step succeeded. Raises ConfigError. Raises
+    Locked if the agent is running.
     """
     agent_file = file.read(config, AGENT)
     agent_file = replace(agent_file, state_dir=prefix / agent_file.state_dir.relative_to("/"))

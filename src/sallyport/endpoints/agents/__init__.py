@@ -1,28 +1,33 @@
 """The service's side of endpoint agents: the desired state of each machine, and the reports of its agent.
 
-`base.agentwire` defines the messages, and `tenancy.keys` the API keys. The desired state of a machine is computed from
-users, groups, assignments, policies, settings and orders. It is never stored, so it cannot be outdated, and an agent
-that has lost its files receives it again. The store has only a digest of the state, and a version that increases
-whenever the digest changes. States are signed with a key of the domain; an agent receives the public key when it
-registers.
+`base.agentwire` defines the messages. `tenancy.keys` manages the API keys with which agents authenticate. The service
+computes the desired state of a machine from users, groups, assignments, policies, settings and orders. The state is
+never stored, so it cannot be outdated, and the service can send it again to an agent that has lost its files. The store
+contains only a digest of the state, and a version that increases whenever the digest changes. The service signs each
+state with a key of the domain. An agent receives the public key when it registers.
 
-An agent polls for a version other than its own (long polling), and the poll waits in a parked task. Each change that
-may affect a state writes an audit-trail entry in the same transaction. `states` therefore follows the trail, which has
-the changes of all nodes. Four times a second it reads the new entries, and compares the fingerprints of the states of
-waiting agents. It reads a few machines at a time; a fingerprint takes a tenth of a millisecond. The state itself is
-built only when its agent polls.
+An agent polls for a version that differs from its own (long polling). Each change that may affect a state writes an
+audit-trail entry in the same transaction, and the trail contains the changes of all nodes. Four times a second,
+`states` reads the new entries of the trail, and checks whether the fingerprints of the waiting agents' states have
+changed. A fingerprint is a hash over the data from which a state is built, and is computed in a tenth of a millisecond.
+Short transactions read the fingerprints of a few machines at a time. The state itself is built only when its agent
+polls.
 
-An agent may send any message twice. A password that is generated on a host is stored before it becomes valid there, and
-remains stored until the next one is valid: see `rotation`.
+An agent may send any message twice. When an agent generates a password on a host, the service stores the password
+before it becomes valid there, and keeps it until the next password is valid: see `rotation`.
 
-grants      the assignments that give a user access to a machine, and the time of their end
-desired     builds the state of a machine
-states      versions, signatures, and the waiting agents; signers: the keys that sign states
-machines    registration of machines; presence: the status Active or Inactive
-service     operations on agents for admins: status, settings, take-overs
-orders      orders to act now, and their outcomes
-reports     reports, drift, discovered accounts
-rotation    passwords generated on hosts
-repo        SQL of agents, settings and orders; reports_repo: SQL of reports, drift and discovered accounts
-bodies      requests and answers for admins; agent_bodies: requests and answers for agents
+    grants      the assignments that give a user access to a machine, and the times at which they end
+    desired     builds the desired state of a machine
+    states      versions and signatures of states, and the waiting polls
+    signers     the keys that sign states
+    machines    registration of machines
+    presence    the status Active or Inactive of machines
+    service     operations on agents for admins: status, settings, take-overs of accounts
+    orders      orders to act now, and their outcomes
+    reports     reports, drift, discovered accounts
+    rotation    passwords that are generated on hosts
+    repo        the SQL of agents, settings and orders
+    reports_repo  the SQL of reports, drift and discovered accounts
+    bodies      requests and answers for admins
+    agent_bodies  requests and answers for agents
 """

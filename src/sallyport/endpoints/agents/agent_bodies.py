@@ -1,4 +1,4 @@
-"""The requests and answers of the operations that agents use: registration, and the messages of base.agentwire."""
+"""The requests and answers of the operations that agents call: the registration, and the messages of base.agentwire."""
 
 import json
 import re
@@ -26,7 +26,7 @@ _INDEX = re.compile(r"\[\d+\]")
 
 
 class AddMachine(ScopedIfGiven):
-    """Body of add-machine and add-instance. Some fields have several accepted names."""
+    """Body of the operations add-machine and add-instance. Some fields have several accepted names."""
 
     model_config = ConfigDict(
         json_schema_extra={
@@ -42,7 +42,7 @@ class AddMachine(ScopedIfGiven):
     instanceName: Text = Field(
         default="",
         validation_alias=AliasChoices("instanceName", "instance_name"),
-        description="Name of the instance; empty: an address of the machine.",
+        description="Name of the instance. If it is empty, an address of the machine becomes the name.",
     )
     osId: Id = Field(default=0, validation_alias=AliasChoices("osId", "os_id"), description=SYSTEM)
     publicIp: AddressText = Field(
@@ -62,7 +62,7 @@ class AddMachine(ScopedIfGiven):
     @model_validator(mode="before")
     @classmethod
     def _without_blanks(cls, value: object) -> object:
-        """Drop empty and null values, so that they do not clear values of an earlier registration."""
+        """Drop empty and null values, so that they do not overwrite values of an earlier registration."""
         if not isinstance(value, dict):
             return value
         return {name: each for name, each in value.items() if each is not None and each != ""}
@@ -88,16 +88,19 @@ class AddMachine(ScopedIfGiven):
 
 
 class MachineAdded(Model):
-    """Answer of add-machine."""
+    """Answer of the operation add-machine."""
 
     instanceId: str = Field(description="Id of the instance.")
     code: str = Field(default="200", description="HTTP status of the answer.")
     message: str = Field(description="Result in words.")
     domainId: DomainId
     stateKey: str = Field(
-        description="Ed25519 public key (base64) with which the agent verifies states; empty for an access token."
+        description="Ed25519 public key (base64) with which the agent verifies desired states. Empty if the request "
+        "used an access token."
     )
-    heartbeatSeconds: int = Field(default=HEARTBEAT_S, description="Maximum time between two requests of an agent.")
+    heartbeatSeconds: int = Field(
+        default=HEARTBEAT_S, description="Longest time between two requests of an agent, in seconds."
+    )
 
     @classmethod
     def of(cls, made: Registered) -> "MachineAdded":
@@ -111,7 +114,7 @@ class MachineAdded(Model):
 
 
 class AgentMessage(ScopedIfGiven, ABC, Generic[MessageT]):
-    """A request body that contains a message of base.agentwire. `reader` decodes and validates the message."""
+    """A request body that consists of a message of base.agentwire. `reader` decodes and validates the message."""
 
     model_config = ConfigDict(use_attribute_docstrings=True)
 
@@ -130,8 +133,8 @@ class AgentMessage(ScopedIfGiven, ABC, Generic[MessageT]):
     @classmethod
     @abstractmethod
     def reader(cls, value: object) -> MessageT:
-        """Decode a JSON value into the message. Raises WireError. The text of the error names the field but not the
-        value."""
+        """Decode a JSON value into the message. Raises WireError if a value is invalid. The text of the error names the
+        field, but never contains the value."""
 
     @model_validator(mode="before")
     @classmethod
@@ -149,7 +152,7 @@ class AgentMessage(ScopedIfGiven, ABC, Generic[MessageT]):
 
 
 def _spell_as_sent(schema: JsonSchemaValue, handler: GetJsonSchemaHandler) -> None:
-    """Rename the fields in a message's schema to camelCase, also in nested messages."""
+    """Rename the fields of a message to camelCase in the message's JSON schema, also in nested messages."""
     for part in (schema.get("items"), *schema.get("anyOf", ()), *schema.get("properties", {}).values()):
         if part:
             _spell_as_sent(handler.resolve_ref_schema(part), handler)
@@ -159,7 +162,7 @@ def _spell_as_sent(schema: JsonSchemaValue, handler: GetJsonSchemaHandler) -> No
 
 
 class PollBody(AgentMessage[Poll]):
-    """Body of desiredState: agentwire.Poll."""
+    """Body of the operation desiredState, with the message `agentwire.Poll`."""
 
     model_config = ConfigDict(json_schema_extra={"examples": [{"version": 0, "waitS": 50}]})
 
@@ -169,7 +172,7 @@ class PollBody(AgentMessage[Poll]):
 
 
 class ReportBody(AgentMessage[Report]):
-    """Body of report: agentwire.Report."""
+    """Body of the operation report, with the message `agentwire.Report`."""
 
     @classmethod
     def reader(cls, value: object) -> Report:
@@ -177,7 +180,7 @@ class ReportBody(AgentMessage[Report]):
 
 
 class PrivilegesBody(AgentMessage[PrivilegeStatus]):
-    """Body of privilegeStatus: agentwire.PrivilegeStatus."""
+    """Body of the operation privilegeStatus, with the message `agentwire.PrivilegeStatus`."""
 
     @classmethod
     def reader(cls, value: object) -> PrivilegeStatus:
@@ -185,7 +188,7 @@ class PrivilegesBody(AgentMessage[PrivilegeStatus]):
 
 
 class RotationBody(AgentMessage[Rotation]):
-    """Body of rotation: agentwire.Rotation."""
+    """Body of the operation rotation, with the message `agentwire.Rotation`."""
 
     @classmethod
     def reader(cls, value: object) -> Rotation:

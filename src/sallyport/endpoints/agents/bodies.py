@@ -18,18 +18,21 @@ from sallyport.web.paging import Paged, TotalCount
 from sallyport.web.scope import Body, Flag, Id, Many, OfDomain, Text, Whole
 
 _INSTANCE = "Id of the instance."
-_OPTIONAL_INSTANCE = "Id of an instance, for its own settings; 0: the settings of the domain."
+_OPTIONAL_INSTANCE = "Id of the instance that the settings are for, or 0 for the settings of the whole domain."
 _MOMENT = "ISO 8601 UTC"
 
 
 class ListAgents(OfDomain, Paged):
     """Body of the operation `listAgents`."""
 
-    status: Text = Field(default="", description="Active or Inactive: only agents of that status. Empty: all agents.")
+    status: Text = Field(
+        default="",
+        description="Status of the agents to list, Active or Inactive. If it is empty, all agents are listed.",
+    )
 
 
 class AgentEntry(Model):
-    """An agent in the list."""
+    """An agent in the answer of `listAgents`."""
 
     instanceId: int = Field(description=_INSTANCE)
     instanceName: str = Field(description="Name of the instance.")
@@ -38,15 +41,17 @@ class AgentEntry(Model):
     lastSeen: str = Field(description=f"Time of the agent's last message, {_MOMENT}.")
     enrolled: str = Field(description=f"Time of the registration, {_MOMENT}.")
     agentVersion: str = Field(description="Version of the agent's program.")
-    wantedVersion: int = Field(description="Version of the state that the machine should have.")
-    appliedVersion: int = Field(description="Version of the state in the agent's last report.")
-    upToDate: bool = Field(description="Whether the agent has reported on the state that the machine should have.")
+    wantedVersion: int = Field(description="Version of the machine's desired state.")
+    appliedVersion: int = Field(description="Version of the desired state in the agent's last report.")
+    upToDate: bool = Field(
+        description="Whether the agent's last report is about the present version of the desired state."
+    )
 
 
 class AgentList(Model):
     """Answer of the operation `listAgents`."""
 
-    agents: list[AgentEntry] = Field(description="Agents of the page, ordered by instance.")
+    agents: list[AgentEntry] = Field(description="Agents on this page, ordered by instance.")
     totalCount: TotalCount
 
 
@@ -57,16 +62,18 @@ class OneAgent(OfDomain):
 
 
 class OrderEntry(Model):
-    """An order."""
+    """An order to an agent."""
 
     orderId: int = Field(description="Id of the order.")
     instanceId: int = Field(description=_INSTANCE)
-    kind: str = Field(description="sync, discover or rotate.")
+    kind: str = Field(description="Kind of the order: sync, discover or rotate.")
     userNames: list[str] = Field(description="Accounts whose passwords are rotated.")
     ordered: str = Field(description=f"Time of the order, {_MOMENT}.")
-    outcome: str = Field(description="waiting, done or failed.")
-    ended: str = Field(description=f"Time of the outcome, {_MOMENT}; empty while the order waits.")
-    error: str = Field(description="Reason of a failure; else empty.")
+    outcome: str = Field(description="Outcome of the order: waiting, done or failed.")
+    ended: str = Field(
+        description=f"Time at which the order was done or failed, {_MOMENT}. Empty while the order is waiting."
+    )
+    error: str = Field(description="Reason of the failure. Empty if the order has not failed.")
 
 
 class PrivilegedEntry(Model):
@@ -75,35 +82,36 @@ class PrivilegedEntry(Model):
     name: str = Field(description="Name of the account.")
     via: list[str] = Field(default=[], description="Groups and sudo rules that give the privileges.")
     managed: bool = Field(default=False, description="Whether the agent manages the account.")
-    wanted: bool = Field(default=False, description="Whether the desired state grants the privileges.")
+    wanted: bool = Field(default=False, description="Whether the desired state gives these privileges to the account.")
 
 
 class PrivilegeEntry(Model):
     """The last privilege status of an agent."""
 
-    time: str = Field(description=f"Time when the service received it, {_MOMENT}.")
-    version: int = Field(description="Version of the state that the agent had.")
+    time: str = Field(description=f"Time when the service received the privilege status, {_MOMENT}.")
+    version: int = Field(description="Version of the desired state that the agent had applied.")
     privileged: list[PrivilegedEntry] = Field(description="Accounts with root privileges.")
-    more: bool = Field(default=False, description="Whether the list is truncated.")
+    more: bool = Field(default=False, description="Whether the list of accounts was truncated because it is too long.")
 
 
 class AgentStatus(Model):
     """Answer of the operation `agentStatus`."""
 
     agent: AgentEntry = Field(description="Agent of the instance.")
-    waits: bool = Field(description="Whether a poll of the agent is waiting now.")
-    users: list[str] = Field(description="Accounts that the machine should have.")
+    waits: bool = Field(description="Whether the agent is waiting for a new desired state now (long polling).")
+    users: list[str] = Field(description="Accounts in the desired state of the machine.")
     unfit: list[str] = Field(
-        description="Users that the state leaves out, such as those with a name that hosts do not accept."
+        description="Users that have access but no account in the desired state, for example because hosts do not "
+        "accept the name."
     )
     lastDiscovery: str = Field(
-        description=f"Time of the last discovery of accounts, {_MOMENT}; empty before the first one."
+        description=f"Time of the last discovery of accounts, {_MOMENT}. Empty if there was none."
     )
     lastPrivilegeStatus: str = Field(
-        description=f"Time of the last privilege status, {_MOMENT}; empty before the first one."
+        description=f"Time of the last privilege status, {_MOMENT}. Empty if there was none."
     )
-    privilegeStatus: PrivilegeEntry | None = Field(description="Last privilege status; null before the first one.")
-    report: "ReportEntry | None" = Field(description="Newest report; null before the first one.")
+    privilegeStatus: PrivilegeEntry | None = Field(description="Last privilege status, or null if there was none.")
+    report: "ReportEntry | None" = Field(description="Newest report, or null if there was none.")
     orders: list[OrderEntry] = Field(description="Newest orders, the newest first.")
 
 
@@ -112,21 +120,23 @@ class ListReports(OneAgent, Paged):
 
 
 class ReportEntry(Model):
-    """A report."""
+    """A report of an agent."""
 
-    reportId: str = Field(description="Id of the report, which the agent has chosen.")
-    time: str = Field(description=f"Time when the service received it, {_MOMENT}.")
-    version: int = Field(description="Version of the state that the agent had.")
-    outcome: str = Field(description="ok, or errors if an action failed.")
+    reportId: str = Field(description="Id of the report, chosen by the agent.")
+    time: str = Field(description=f"Time when the service received the report, {_MOMENT}.")
+    version: int = Field(description="Version of the desired state that the agent had applied.")
+    outcome: str = Field(description="ok, or errors if at least one action of the agent failed.")
     told: dict[str, object] = Field(
-        description="Versions of agent and system, actions, managed accounts, drift; long lists are truncated."
+        description="Versions of the agent and the system, actions, managed accounts, drift. Long lists are truncated."
     )
 
 
 class ReportList(Model):
     """Answer of the operation `listReports`."""
 
-    reports: list[ReportEntry] = Field(description="Reports of the page, the newest first; 20 are stored.")
+    reports: list[ReportEntry] = Field(
+        description="Reports on this page, the newest first. The service keeps the last 20 reports of each agent."
+    )
     totalCount: TotalCount
 
 
@@ -134,29 +144,33 @@ class ListDrift(OfDomain, Paged):
     """Body of the operation `listDrift`."""
 
     instanceId: Id | None = Field(
-        default=None, description="Id of an instance, to list only its drift; absent: all of the domain."
+        default=None,
+        description="Id of an instance, to list only its drift. If it is absent, the drift on all instances of the "
+        "domain is listed.",
     )
-    lasting: Flag = Field(default=True, description="true: only drift that has not ended; false: all drift.")
+    lasting: Flag = Field(
+        default=True, description="true to list only drift that has not ended, false to list all drift."
+    )
 
 
 class DriftEntry(Model):
     """A drift entry: a change that was made on a machine, but not by its agent."""
 
-    driftId: int = Field(description="Id of the drift.")
+    driftId: int = Field(description="Id of the drift entry.")
     instanceId: int = Field(description=_INSTANCE)
-    kind: str = Field(description="privilege, sudoers, key, password, account or clock.")
+    kind: str = Field(description="Kind of the drift: privilege, sudoers, key, password, account or clock.")
     name: str = Field(description="Account or file that was changed.")
     detail: str = Field(description="Change in words.")
     putBack: bool = Field(description="Whether the agent has undone the change.")
-    first: str = Field(description=f"Time of the first report, {_MOMENT}.")
-    last: str = Field(description=f"Time of the last report, {_MOMENT}.")
-    ended: str = Field(description=f"End of the drift, {_MOMENT}; empty if it has not ended.")
+    first: str = Field(description=f"Time at which the drift was first found, {_MOMENT}.")
+    last: str = Field(description=f"Time at which the drift was last found, {_MOMENT}.")
+    ended: str = Field(description=f"End of the drift, {_MOMENT}. Empty if the drift has not ended.")
 
 
 class DriftList(Model):
     """Answer of the operation `listDrift`."""
 
-    drift: list[DriftEntry] = Field(description="Drift of the page, the newest first.")
+    drift: list[DriftEntry] = Field(description="Drift entries on this page, the newest first.")
     totalCount: TotalCount
 
 
@@ -178,7 +192,7 @@ class DiscoveredEntry(Model):
     """An account or a group of a machine."""
 
     name: str = Field(description="Name of the account or group.")
-    userId: int = Field(description="Id of the endpoint user of that name, or 0.")
+    userId: int = Field(description="Id of the endpoint user with the same name, or 0 if there is none.")
     found: str = Field(description=f"Time of the discovery, {_MOMENT}.")
     told: dict[str, object] = Field(description="Fields of the account or group, such as uid, shell, groups, members.")
 
@@ -186,7 +200,7 @@ class DiscoveredEntry(Model):
 class DiscoveredList(Model):
     """Answer of the operation `listDiscovered`."""
 
-    discovered: list[DiscoveredEntry] = Field(description="Accounts or groups of the page, ordered by name.")
+    discovered: list[DiscoveredEntry] = Field(description="Accounts or groups on this page, ordered by name.")
     totalCount: TotalCount
 
 
@@ -194,7 +208,9 @@ class TakeOver(OneAgent):
     """Body of the operation `takeOver`."""
 
     userNames: Many[Text] = Field(min_length=1, max_length=1000, description="Names of discovered accounts.")
-    action: AnyAction = Field(description="add: the agent manages the accounts; remove: the agent stops managing them.")
+    action: AnyAction = Field(
+        description="add: the agent begins to manage the accounts; remove: the agent stops managing them."
+    )
 
 
 def _check_host_names(value: list[str]) -> None:
@@ -209,24 +225,26 @@ class GiveOrder(OfDomain):
         json_schema_extra={"examples": [{"domainId": 1, "instanceId": 7, "kind": "rotate", "waitSeconds": 20}]}
     )
 
-    instanceId: Many[Id] = Field(min_length=1, max_length=1000, description="Ids of the instances that get the order.")
+    instanceId: Many[Id] = Field(
+        min_length=1, max_length=1000, description="Ids of the instances whose agents get the order."
+    )
     kind: TriggerKind = Field(
-        description="sync: apply the state again; discover: list accounts; rotate: change passwords."
+        description="sync: apply the desired state again; discover: list the accounts; rotate: change passwords."
     )
     userNames: Annotated[Many[Text], BeforeValidator(lambda value: value or [])] = Field(
         default_factory=list,
         max_length=1000,
-        description="Accounts whose passwords are rotated; empty: all accounts with a password.",
+        description="Accounts whose passwords to rotate. If it is empty, all accounts with a password are rotated.",
     )
     waitSeconds: Annotated[Whole, Between(0, MOST_WAIT_S)] = Field(
-        default=0, description="Time limit of the wait for the outcome, in seconds."
+        default=0, description="Longest time that the request waits for the outcome, in seconds."
     )
 
     @model_validator(mode="after")
     def _names_only_to_rotate(self) -> "GiveOrder":
         _check_host_names(self.userNames)
         if self.userNames and self.kind is not TriggerKind.ROTATE:
-            raise unfit_because("userNames go with the kind rotate", "userNames")
+            raise unfit_because("userNames can be given only with the kind rotate", "userNames")
         return self
 
 
@@ -237,18 +255,21 @@ class OrdersGiven(Done):
 
 
 _PUT_BACK = "Whether the agent removes privileges that an account should not have."
-_UNKNOWN_KEYS = "Whether the agent removes those SSH keys of managed accounts that are not in the state."
-_REMOVAL = "Action on a removed account that the agent has created: delete or lock."
+_UNKNOWN_KEYS = (
+    "Whether the agent removes SSH keys that are not in the desired state. This concerns only managed accounts."
+)
+_REMOVAL = "Action on an account that the agent has created and that is no longer in the desired state: delete or lock."
 _HOMES = "Whether the home directory is deleted with the account; otherwise root becomes its owner."
 _SUDO = "Whether privileged users can use sudo without a password."
 _SESSIONS = "Whether the agent ends the sessions of accounts that it locks or deletes."
-_PRIVILEGES = "Seconds between two privilege statuses."
-_DISCOVERIES = "Seconds between two discoveries of accounts."
-_ROTATE = "Days between two rotations of a password; 0: never."
+_PRIVILEGES = "Seconds between two privilege statuses that the agent sends."
+_DISCOVERIES = "Seconds between two discoveries of the accounts on a machine."
+_ROTATE = "Days between two rotations of a password, or 0 for no rotation."
 
 
 class SettingsFields(Body):
-    """Changes of agents' settings. An absent field keeps its value, null resets it."""
+    """Changes of the settings of agents. An absent field keeps its value. A field that is null is reset to the
+    default."""
 
     putBackPrivileges: Flag | None = Field(default=None, description=_PUT_BACK)
     removeUnknownKeys: Flag | None = Field(default=None, description=_UNKNOWN_KEYS)
@@ -261,7 +282,7 @@ class SettingsFields(Body):
     rotateDays: Annotated[Whole, Between(0, 3650)] | None = Field(default=None, description=_ROTATE)
 
     def given(self) -> dict[str, JSON]:
-        """Return the given fields under the names that the store and base.agentwire use."""
+        """Return the fields that the request contains, under the names that the store and base.agentwire use."""
         return {
             _STORED.get(name, name): getattr(self, name)
             for name in self.model_fields_set & SettingsFields.model_fields.keys()
@@ -272,7 +293,7 @@ _STORED = {"privilegeSeconds": "privilegeS", "discoverSeconds": "discoverS"}
 
 
 class SetSettings(SettingsFields, OfDomain):
-    """Body of setSettings. A setting of a machine overrides that of its domain."""
+    """Body of the operation `setSettings`. A setting of one machine overrides the same setting of the domain."""
 
     instanceId: Id = Field(default=0, description=_OPTIONAL_INSTANCE)
 
@@ -284,7 +305,7 @@ class GetSettings(OfDomain):
 
 
 class SettingsShown(Model):
-    """Answer of getSettings: all settings, with the defaults."""
+    """Answer of the operation `getSettings`: all settings. A setting that was never changed has its default."""
 
     putBackPrivileges: bool = Field(description=_PUT_BACK)
     removeUnknownKeys: bool = Field(description=_UNKNOWN_KEYS)
@@ -327,12 +348,17 @@ class GetPassword(OneAgent):
 class PasswordEntry(Model):
     """A password of an account."""
 
-    password: str = Field(description="Password; ******** for an auditor.")
-    state: str = Field(description="set (by the service), current, candidate (may be valid) or former.")
+    password: str = Field(description="The password, or ******** if the caller is an auditor.")
+    state: str = Field(
+        description="set: set by the service; current: confirmed by the agent; candidate: may be valid; former: "
+        "replaced by a newer password."
+    )
     since: str = Field(description=f"Time when the password was set or generated, {_MOMENT}.")
 
 
 class PasswordList(Model):
     """Answer of the operation `getPassword`."""
 
-    passwords: list[PasswordEntry] = Field(description="Passwords that may be valid, the most likely first.")
+    passwords: list[PasswordEntry] = Field(
+        description="Passwords that may be valid, the most likely first, and then former passwords."
+    )

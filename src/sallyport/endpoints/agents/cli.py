@@ -1,4 +1,4 @@
-"""`sallyport agent ...`: endpoint agents, their reports, orders and settings."""
+"""`sallyport agent ...`: the commands for endpoint agents, their reports, orders and settings."""
 
 import click
 
@@ -29,14 +29,14 @@ def list_(line: CommandLine, *, domain: str, form: Form | None) -> None:
 @files.domain
 @click.pass_obj
 def show(line: CommandLine, *, instance: str, domain: str) -> None:
-    """Show the status of a machine as JSON: its accounts, newest report and orders."""
+    """Show the status of a machine as JSON: its accounts, its newest report and its orders."""
     body = {"instanceId": files.instance_id(line, domain, instance)}
     line.print_json(line.run("/api/v1/agent/agentStatus", body, domain=domain))
 
 
 @click.command("drift")
 @files.domain
-@click.option("--instance", help="Show only entries of this instance.")
+@click.option("--instance", help="Show only the drift on this instance.")
 @click.option("--all", "everything", is_flag=True, help="Also show drift that has ended.")
 @files.json_form
 @click.pass_obj
@@ -69,7 +69,7 @@ def found(line: CommandLine, *, instance: str, domain: str, groups: bool, form: 
 @click.option("--undo", is_flag=True, help="Undo the take-over: the agent stops managing the accounts.")
 @click.pass_obj
 def take_over(line: CommandLine, *, instance: str, account: tuple[str, ...], domain: str, undo: bool) -> None:
-    """Let a machine's agent manage accounts that it has discovered."""
+    """Let a machine's agent manage accounts that the agent has discovered there."""
     body: Row = {
         "instanceId": files.instance_id(line, domain, instance),
         "userNames": list[JSON](account),
@@ -83,9 +83,18 @@ def take_over(line: CommandLine, *, instance: str, account: tuple[str, ...], dom
 @click.argument("kind", type=click.Choice(["sync", "discover", "rotate"]))
 @_instance
 @files.domain
-@click.option("--user", "users", multiple=True, help="Account whose password is rotated; repeatable; default: all.")
 @click.option(
-    "--wait", type=click.IntRange(0, 60), default=20, show_default=True, help="Seconds to wait for the outcome."
+    "--user",
+    "users",
+    multiple=True,
+    help="Account whose password to rotate; repeatable; default: all accounts with a password.",
+)
+@click.option(
+    "--wait",
+    type=click.IntRange(0, 60),
+    default=20,
+    show_default=True,
+    help="Longest wait for the outcome, in seconds.",
 )
 @click.pass_obj
 def order(line: CommandLine, *, kind: str, instance: str, domain: str, users: tuple[str, ...], wait: int) -> None:
@@ -104,7 +113,7 @@ def order(line: CommandLine, *, kind: str, instance: str, domain: str, users: tu
 
 @click.command("settings")
 @files.domain
-@click.option("--instance", help="Instance whose settings to change or show; default: those of the domain.")
+@click.option("--instance", help="Instance whose settings to change or show; default: the settings of the domain.")
 @click.option(
     "--put-back/--leave",
     "put_back",
@@ -115,7 +124,7 @@ def order(line: CommandLine, *, kind: str, instance: str, domain: str, users: tu
     "--remove-unknown-keys/--keep-unknown-keys",
     "remove_keys",
     default=None,
-    help="Remove those SSH keys of managed accounts that are not in the desired state.",
+    help="Remove SSH keys of managed accounts that are not in the desired state.",
 )
 @click.option(
     "--removal", type=click.Choice(["delete", "lock"]), help="Action on a removed account: delete it or lock it."
@@ -124,9 +133,11 @@ def order(line: CommandLine, *, kind: str, instance: str, domain: str, users: tu
     "--sudo-without-password/--sudo-with-password",
     "sudo_free",
     default=None,
-    help="Let privileged users run sudo without a password, which users with only an SSH key do not have.",
+    help="Let privileged users run sudo without a password. Users with only an SSH key have no password.",
 )
-@click.option("--rotate-days", type=click.IntRange(0, 3650), help="Days between two rotations of a password; 0: never.")
+@click.option(
+    "--rotate-days", type=click.IntRange(0, 3650), help="Days between two rotations of a password; 0: no rotation."
+)
 @files.json_form
 @click.pass_obj
 def settings(
@@ -161,9 +172,9 @@ def settings(
 @files.domain
 @click.pass_obj
 def rotate_state_key(line: CommandLine, *, domain: str) -> None:
-    """Replace the key that signs a domain's states; agents receive the new key with the next state."""
+    """Replace the key that signs a domain's desired states. Agents receive the new key with the next state."""
     line.run("/api/v1/agent/rotateStateKey", domain=domain)
-    line.note("states are signed by a new key; `agent list` shows the agents that know it as up to date")
+    line.note("desired states are signed by a new key; in `agent list`, agents that are up to date know the new key")
 
 
 @click.command("password")

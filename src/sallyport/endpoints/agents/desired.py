@@ -1,5 +1,5 @@
-"""The desired state of a machine, computed from the store. The functions get a transaction, and the time as an
-argument."""
+"""The desired state of a machine, computed from the store. Each function takes the transaction and the time as
+arguments."""
 
 import re
 from base64 import b64encode
@@ -27,22 +27,27 @@ RESERVED: Final = frozenset(
         "systemd-journal", "bin", "daemon", "kmem", "mem", "tty", "incus", "incus-admin", "sallyport-managed",
     }
 )  # fmt: skip
-"""Names of system groups that give privileges. An endpoint group with such a name does not become a group on a host."""
+"""Names of system groups that give privileges on hosts. An endpoint group with one of these names is not created on
+hosts."""
 _NAME: Final = re.compile(NAME, re.ASCII)
 
 
 class PolicyRules(Protocol):
-    """The password policies of machines."""
+    """The interface to the password policies of machines."""
 
     def demands(self, tx: Tx, instance_id: int, policy_ids: Sequence[int]) -> tuple[Rules, ...]:
-        """Return the rules for a password that a machine's agent generates. These are the rules of the machine's
-        policies and of the policies in `policy_ids`."""
+        """Return the rules for the passwords that a machine's agent generates: the rules of the machine's policies and
+        of the policies in `policy_ids`."""
 
 
 @dataclass(frozen=True, slots=True)
 class Unhashed:
-    """A password whose hash is not stored yet. stamp: see `password_stamp`. former: the previous hash, perhaps of the
-    same password; empty if there is none."""
+    """A password whose hash is not stored yet.
+
+    stamp: the stamp of the sealed password, see `password_stamp`. former: the hash that is stored for the user's
+    previous password, or empty if there is none. If the password was only sealed again, `former` is the hash of the
+    same password.
+    """
 
     user_id: int
     stamp: str
@@ -52,12 +57,12 @@ class Unhashed:
 
 @dataclass(frozen=True, slots=True)
 class DesiredState:
-    """The desired state of a machine.
+    """The desired state of a machine, and the data that do not belong to the signed state.
 
-    state: the state without version and time. unfit: the names of the users that the state leaves out, because no agent
-    accepts the name or the home directory, or because another user has the account name, or because the state is full.
-    unhashed: passwords that are missing in `state` until they have a hash. changes_at: the next time at which a grant
-    ends and changes the state, in microseconds; None if no grant ends.
+    state: the state; its version and its time of issue are 0. unfit: the names of users that have access but are not in
+    the state. A user is left out if an agent would not accept the name or the home directory, if another user has the
+    same account name, or if the state is full. unhashed: the passwords that are missing in `state` because they have no
+    hash yet. changes_at: the next time at which a grant ends, in microseconds, or None if no grant ends.
     """
 
     state: State
@@ -66,8 +71,8 @@ class DesiredState:
     changes_at: int | None = None
 
     def with_password(self, at: int) -> list[str]:
-        """Return the accounts that have a password and have not expired at time `at`. Only the passwords of these
-        accounts can be rotated."""
+        """Return the names of the accounts that have a password and have not expired at time `at`. Only passwords of
+        these accounts can be rotated."""
         return [
             user.name
             for user in self.state.users
@@ -96,18 +101,19 @@ class _Rotated:
 
 
 def hash_identity(user_id: int) -> str:
-    """Return the identity under which the vault seals the hash of a user's password."""
+    """Return the identity (associated data) with which the vault seals the hash of a user's password."""
     return f"agent_hashes/{user_id}/hash"
 
 
 def rotated_hash_identity(row_id: int) -> str:
-    """Return the identity under which the vault seals the hash of a password that was generated on a host."""
+    """Return the identity (associated data) with which the vault seals the hash of a password that was generated on a
+    host."""
     return f"agent_passwords/{row_id}/hash"
 
 
 class _Capacity:
-    """The numbers of octets, users and groups that can still be added to a state. An agent refuses a state that exceeds
-    the limits of base.agentwire."""
+    """The space that is left in a state: octets, users and groups. An agent refuses a state that exceeds the limits of
+    base.agentwire."""
 
     def __init__(self, state: State) -> None:
         self._octets = MAX_PAYLOAD - len(dumps(state))
@@ -116,13 +122,13 @@ class _Capacity:
 
     @property
     def is_used_up(self) -> bool:
-        """Whether the state has the maximum number of users."""
+        """Whether the state already has the maximum number of users."""
         return not self._users
 
     def takes(self, user: DesiredUser) -> bool:
-        """Subtract a user, its new groups and its entry in `takeover` from the capacity.
+        """Reserve space for a user, its new groups and its entry in `takeover`.
 
-        Return False, and subtract nothing, if the capacity is too small.
+        Return False, and reserve nothing, if too little space is left.
         """
         groups = set(user.groups) - self._groups
         each = [user, *map(DesiredGroup, groups), user.name]
@@ -135,7 +141,7 @@ class _Capacity:
 
 
 class Builder:
-    """A builder of the state of one machine, within a transaction."""
+    """Builds the desired state of one machine within a transaction."""
 
     def __init__(self, tx: Tx, vault: Vault, policies: PolicyRules, instance_id: int) -> None:
         self._tx = tx
@@ -146,7 +152,8 @@ class Builder:
         self._unfit: list[str] = []
 
     def build(self, accesses: Sequence[Access], at: int) -> DesiredState:
-        """Return the state at time `at`, with the users in `accesses`. Raises SecretError."""
+        """Return the state at time `at`, with the users in `accesses`. Raises SecretError if the vault cannot open a
+        stored secret."""
         taken_over = repo.takeovers(self._tx, self._instance)
         state = State(
             instance=self._instance,
@@ -210,7 +217,7 @@ class Builder:
         )
 
     def _rotated(self) -> dict[str, _Rotated]:
-        """Return the current passwords that were generated on the host, by account."""
+        """Return the current passwords that were generated on the host, by account name."""
         rows = self._tx.all(
             _Rotated,
             "select id, account, hash, ended_at from agent_passwords where instance_id = :i and state = 'current'",
@@ -219,8 +226,8 @@ class Builder:
         return {row.account: row for row in rows}
 
     def _hash(self, person: _Person, rotated: _Rotated | None) -> str:
-        """Return the hash of the password that was set last, by the service or on the host. It is empty if there is
-        none yet."""
+        """Return the hash of the newest password, set either by the service or on the host. Return an empty string if
+        the password has no hash yet."""
         made_at = 0
         if person.password is not None:
             stamp = password_stamp(person.password)
@@ -240,8 +247,8 @@ class Builder:
 def fingerprint(tx: Tx, policies: PolicyRules, instance_id: int) -> int:
     """Return a hash over the data from which a state is built, without the time.
 
-    It takes about a tenth of the time of building the state. It is valid only within one process, because Python's
-    `hash` differs between processes.
+    Computing the hash takes about a tenth of the time of building the state. The hash is valid only within one process,
+    because Python's `hash` differs between processes.
     """
     people = tx.rows(_PEOPLE, i=instance_id)
     about = tx.rows(_ABOUT, i=instance_id)
@@ -269,17 +276,18 @@ order by 1, 2, 3
 
 
 def account_name(user_name: str) -> str:
-    """Return the name of a user's account on hosts, in lower case; empty if hosts do not accept the name."""
+    """Return the name of a user's account on hosts, in lower case. Return an empty string if hosts do not accept the
+    name."""
     name = user_name.lower()
     return name if _NAME.fullmatch(name) else ""
 
 
 def release_names(tx: Tx, user_ids: Sequence[int]) -> int:
-    """Make the account names of a domain's users free for other users. One call changes up to SLICE rows and returns
-    their number.
+    """Detach passwords and take-overs from the account names of users, before the users are deleted.
 
-    A later user with the same name gets neither the passwords that were generated on hosts for the former user, nor the
-    accounts that were taken over for the former user.
+    A later user with the same name then gets neither the passwords that were generated on hosts for the former user,
+    nor the accounts that an agent took over for the former user. All users belong to one domain. One call changes up to
+    SLICE rows and returns their number, so call it until it returns 0.
     """
     people = tx.rows(f"select name, domain_id from endpoint_users where id in {LISTED}", ids=listed(user_ids))  # noqa: S608
     names = {account_name(str(name)) for name, _ in people} - {""}
@@ -293,18 +301,20 @@ def release_names(tx: Tx, user_ids: Sequence[int]) -> int:
 
 
 def password_stamp(sealed: bytes) -> str:
-    """Return a stamp of a sealed password. It changes whenever the password is sealed again."""
+    """Return a stamp of a sealed (encrypted) password. The stamp changes whenever the password is sealed again."""
     return sha256(sealed).hexdigest()[:16]
 
 
 def host_group(group_name: str) -> str:
-    """Return the name of a group on hosts; empty if hosts do not accept the name, or if it is in RESERVED."""
+    """Return the name that a group has on hosts. Return an empty string if hosts do not accept the name, or if RESERVED
+    contains the name."""
     name = account_name(group_name)
     return "" if name in RESERVED else name
 
 
 def _fits(user: DesiredUser) -> bool:
-    """Return whether an agent accepts the user. An agent refuses the whole state if one entry is invalid."""
+    """Return whether an agent accepts the user. An agent refuses the whole state if one user in the state is
+    invalid."""
     try:
         decode(DesiredUser, encode(user))
     except WireError:

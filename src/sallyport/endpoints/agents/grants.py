@@ -1,5 +1,5 @@
-"""The grants that give users access to machines. A grant is a direct assignment, or an active group that is assigned to
-the machine.
+"""The grants that give users access to machines. A grant is the direct assignment of a user to a machine, or the
+assignment of an active group of the user to the machine.
 
 A grant through a group ends when the group's time to live has passed since the grant began. If a grant is removed and
 later added again, its time to live begins again. A user has an account on the machine until the last grant ends, and is
@@ -15,7 +15,7 @@ from sallyport.endpoints.groups.group import allows, ttl_seconds
 from sallyport.store.model import Tx
 
 Key = tuple[int, int]
-"""The user id and the group id of a grant to a machine. For a direct assignment the group id is 0."""
+"""The user id and the group id of a grant to a machine. The group id is 0 for a direct assignment."""
 GRANTS: Final = """
 select user_id, 0 as group_id, '' as "group", '' as ttl, '' as privileged, '' as home, 0 as policy,
     '' as methods
@@ -34,9 +34,9 @@ where i.instance_id = :i and g.active = 1
 class Grant:
     """A grant that gives a user access to a machine.
 
-    group_id: 0 for a direct assignment. group: name of the group. methods: the allowed authentication methods; empty
-    for all. ttl, privileged, home and policy come from the group's credential policy. policy: id of the password
-    policy, or 0.
+    group_id: the id of the group, or 0 for a direct assignment. group: the name of the group. methods: the allowed
+    authentication methods, separated by commas; an empty string allows all. ttl, privileged, home and policy come from
+    the credential policy of the group. policy: the id of the password policy, or 0 if there is none.
     """
 
     user_id: int
@@ -65,21 +65,21 @@ class Grant:
 
 @dataclass(frozen=True, slots=True)
 class Access:
-    """All grants of a user to a machine. grants: pairs of a grant and its end in microseconds. If the end is None, the
-    grant does not end."""
+    """All grants of a user to a machine. grants: pairs of a grant and the time at which it ends, in microseconds. The
+    time is None if the grant does not end."""
 
     user_id: int
     grants: tuple[tuple[Grant, int | None], ...]
 
     @property
     def until(self) -> int | None:
-        """The latest end of all grants; None if a grant does not end."""
+        """The time at which the last grant ends, in microseconds, or None if at least one grant does not end."""
         ends = [end for _, end in self.grants if end is not None]
         return max(ends) if len(ends) == len(self.grants) else None
 
     @property
     def home(self) -> str:
-        """The home directory of the first grant that specifies one; empty if there is none."""
+        """The home directory of the first grant that specifies one. Empty if no grant specifies one."""
         return next((grant.home for grant, _ in self.grants if grant.home), "")
 
     def lasting(self, at: int) -> list[Grant]:
@@ -87,12 +87,12 @@ class Access:
         return [grant for grant, end in self.grants if end is None or end > at]
 
     def next_end(self, at: int) -> int | None:
-        """Return the earliest end of a grant after time `at`, or None."""
+        """Return the earliest time after `at` at which a grant ends, or None if no grant ends."""
         return min((end for _, end in self.grants if end is not None and end > at), default=None)
 
 
 def is_yes(flag: str) -> bool:
-    """Return whether a flag that is stored as text is true."""
+    """Return whether a flag that is stored as text, such as "true" or "yes", is true."""
     return flag.strip().lower() in {"true", "yes", "1"}
 
 
@@ -108,16 +108,16 @@ def of_user(tx: Tx, instance_id: int, user_id: int) -> list[Grant]:
 
 
 def begun(tx: Tx, instance_id: int) -> dict[Key, int]:
-    """Return the start time of each stored grant to a machine, in microseconds."""
+    """Return the start times of the stored grants to a machine, in microseconds, by user id and group id."""
     rows = tx.rows("select user_id, group_id, since from agent_grants where instance_id = :i", i=instance_id)
     return {(int(user or 0), int(group or 0)): int(since or 0) for user, group, since in rows}
 
 
 def change(tx: Tx, instance_id: int, changes: Iterable[tuple[Key, bool]], at: int) -> None:
-    """Store or delete start times of grants to a machine.
+    """Store the start times of new grants to a machine, and delete the start times of removed grants.
 
-    changes: for each grant, True if it begins at time `at`, or False if it was removed. A grant that is stored already
-    keeps its start time. A grant of a deleted user is not stored.
+    changes: for each grant, True if the grant begins at time `at`, or False if it was removed. A grant that is stored
+    already keeps its start time. A grant of a deleted user is not stored.
     """
     for (user_id, group_id), begins in changes:
         sql = "delete from agent_grants where instance_id = :i and user_id = :u and group_id = :g"
@@ -132,7 +132,7 @@ def change(tx: Tx, instance_id: int, changes: Iterable[tuple[Key, bool]], at: in
 def accesses(grants: Sequence[Grant], since: Mapping[Key, int]) -> list[Access]:
     """Return the access of each user to a machine, in the order of the grants.
 
-    since: the start times of the grants. A grant without a start time is left out.
+    since: the start time of each grant, in microseconds. A grant without a start time is left out.
     """
     by_user: dict[int, list[tuple[Grant, int | None]]] = {}
     for grant in grants:

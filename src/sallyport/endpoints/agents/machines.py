@@ -1,5 +1,8 @@
-"""Registration of machines. A request with an API key returns the existing instance of a known machine. A request with
-an access token always adds a new instance."""
+"""Registration of machines.
+
+If a request has an API key and the machine is known, the answer is the existing instance. A request with an access
+token always adds a new instance.
+"""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -17,20 +20,21 @@ from sallyport.store.vault import Vault
 from sallyport.web.scope import OPERATORS, Caller, Role
 
 SUFFIX: Final = 8
-"""Number of characters of the machine id that are appended to an instance's name if the name is taken."""
+"""Number of characters of the machine id that are appended to the name of an instance if another instance has the
+name."""
 
 
 class Keys(Protocol):
-    """The API keys."""
+    """The interface to the API keys."""
 
     def spend(self, tx: Tx, caller: Caller, instance_id: int) -> None:
-        """Record the use of an enrolment key for an instance. Raises Unauthenticated, Forbidden."""
+        """Record that a machine used an enrolment key to register as an instance. Raises Unauthenticated, Forbidden."""
 
 
 @dataclass(frozen=True, slots=True)
 class Machine:
-    """The values that a machine sends to register. id: a stable id that is independent of the name, or empty. name: the
-    name of the instance; if it is empty, an address becomes the name."""
+    """The values that a machine sends when it registers. id: a stable id that is independent of the machine's name, or
+    empty. name: the name of the instance. If the name is empty, an address becomes the name."""
 
     id: str
     name: str
@@ -42,7 +46,7 @@ class Machine:
 
     @property
     def names(self) -> Iterator[str]:
-        """The possible names of the instance in the order of preference."""
+        """The possible names of the instance, the preferred name first."""
         if self.name:
             yield self.name
             return
@@ -52,7 +56,8 @@ class Machine:
             yield from (f"{each} {self.id[:SUFFIX]}" for each in named)
 
     def onto(self, old: NewInstance) -> NewInstance:
-        """Return an instance with these values. An empty value does not replace the old one."""
+        """Return the fields `old` of an instance with the values of this machine. An empty value does not replace the
+        old value."""
         return replace(
             old,
             os_id=self.os_id or old.os_id,
@@ -64,8 +69,8 @@ class Machine:
 
 @dataclass(frozen=True, slots=True)
 class Registered:
-    """The result of a registration. state_key: public key that verifies states (32 octets); empty if the caller used an
-    access token."""
+    """The result of a registration. state_key: the public key with which the agent verifies desired states (32 octets).
+    It is empty if the caller used an access token."""
 
     instance_id: int
     domain_id: int
@@ -74,7 +79,7 @@ class Registered:
 
 
 class Machines:
-    """The registration of machines."""
+    """The service that registers machines."""
 
     def __init__(self, store: Store, vault: Vault, instances: Instances, keys: Keys, clock: Clock = now_us) -> None:
         self._store = store
@@ -84,12 +89,14 @@ class Machines:
         self._clock = clock
 
     async def register(self, caller: Caller, domain_id: int | None, machine: Machine) -> Registered:
-        """Return the instance of a machine. Add the instance if the machine is new.
+        """Return the instance of a machine. Add an instance if the machine is new.
 
-        caller: the authenticated caller. An operator gives the domain and always adds a new instance. For an enrolment
-        key or an agent's key, the existing instance of a known machine is returned. Invalid: no name and no address, or
-        no domain. Conflict: the name is taken. Unauthenticated, Forbidden: the key is refused. NotFound: the instance
-        of the key is deleted.
+        caller: the authenticated caller. An operator must specify the domain, and always adds a new instance. With an
+        enrolment key or an agent's key, a known machine gets its existing instance.
+
+        Raises Invalid if the machine has neither a name nor an address, or if the domain is missing. Raises Conflict if
+        the name is taken. Raises Unauthenticated or Forbidden if the key is not accepted. Raises NotFound if the
+        instance of the key was deleted.
         """
         domain_id = domain_id if caller.domain_id is None else caller.domain_id
         if domain_id is None:
@@ -120,17 +127,20 @@ class Machines:
         return Registered(instance_id, domain_id, signers.public_key(tx, self._vault, domain_id), found is None)
 
     def _add(self, tx: Tx, domain_id: int, machine: Machine, names: Sequence[str]) -> int:
-        """Add an instance with the first of the names that is free. Invalid: no names. Conflict: all names are
-        taken."""
+        """Add an instance with the first name that is not taken. Raises Invalid if `names` is empty, and Conflict if
+        all names are taken."""
         if not names:
-            reason = "a name, or an address that becomes the name"
+            reason = "a name of the instance, or an address, which then becomes the name"
             raise Invalid("missing instanceName", (FieldError("instanceName", reason),))
         name = next((each for each in names if instances_repo.named(tx, domain_id, each) is None), names[0])
         return self._instances.add_in(tx, domain_id, machine.onto(NewInstance(name)))
 
     def _machine_id(self, tx: Tx, caller: Caller, domain_id: int, instance_id: int, machine: Machine) -> str:
-        """Return the machine id to store for an instance. It is empty if another instance has this id. An agent that
-        registers with its own key cannot change its stored id."""
+        """Return the machine id to store for an instance.
+
+        Return an empty string if another instance has the id that the machine reports. An agent that registers with its
+        own key cannot change its stored id.
+        """
         known = repo.get(tx, instance_id)
         if known is not None and known.machine and caller.role is Role.AGENT:
             return known.machine
@@ -138,8 +148,11 @@ class Machines:
         return machine.id if other is None or other.instance_id == instance_id else ""
 
     def _find(self, tx: Tx, domain_id: int, instance_id: int | None, machine: Machine) -> Instance | None:
-        """Return the instance of a known machine, or None. The instance is found by the key's instance, by the machine
-        id, or by name. NotFound: the instance of the key is deleted."""
+        """Return the instance of a known machine, or None if the machine is new.
+
+        If the key belongs to an instance, return this instance. Otherwise look for the machine id, and then for the
+        name. Raises NotFound if the instance of the key was deleted.
+        """
         if instance_id is not None:
             found = instances_repo.get(tx, domain_id, instance_id)
             if found is None:
@@ -158,7 +171,7 @@ class Machines:
 
 
 def _is_free(tx: Tx, instance: Instance, machine: Machine) -> bool:
-    """Return whether a machine may register as this instance. It may if the instance's agent has no machine id or the
-    same machine id."""
+    """Return whether a machine may register as this instance: the agent of the instance has no machine id, or has the
+    machine's own id."""
     agent = repo.get(tx, instance.id)
     return agent is None or not agent.machine or agent.machine == machine.id

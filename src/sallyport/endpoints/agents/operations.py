@@ -1,4 +1,4 @@
-"""The HTTP operations for agents, and for admins who manage agents: /api/v1/agent/*, and the registration of
+"""The HTTP operations under /api/v1/agent/ for agents and for admins who manage agents, and the registration of
 machines."""
 
 import json
@@ -72,7 +72,7 @@ def _declare_reading(declared: Operations, agents: Agents) -> None:
 def _declare_findings(declared: Operations, agents: Agents) -> None:
     @declared.post("/api/v1/agent/listReports", roles=READERS)
     async def list_reports(body: bodies.ListReports, caller: Caller) -> Plain[bodies.ReportList]:
-        """List the reports of an agent, the newest first. Only the newest 20 are stored."""
+        """List the reports of an agent, the newest first. The service keeps the last 20 reports of each agent."""
         await agents.agent(body.domainId, body.instanceId)
         page = body.page()
         found, total = await agents.reports.newest(body.instanceId, page.size, page.offset)
@@ -80,8 +80,8 @@ def _declare_findings(declared: Operations, agents: Agents) -> None:
 
     @declared.post("/api/v1/agent/listDrift", roles=READERS)
     async def list_drift(body: bodies.ListDrift, caller: Caller) -> Plain[bodies.DriftList]:
-        """List the drift on a domain's machines, or on one machine, the newest first. Drift is a change that was not
-        made by the agent."""
+        """List the drift on a domain's machines, or on one machine, the newest first. Drift is a change on a machine
+        that was not made by the agent."""
         page = body.page()
         found, total = await agents.reports.drift(
             body.domainId, body.instanceId, lasting=body.lasting, limit=page.size, offset=page.offset
@@ -104,8 +104,8 @@ def _declare_findings(declared: Operations, agents: Agents) -> None:
 def _declare_changing(declared: Operations, agents: Agents) -> None:
     @declared.post("/api/v1/agent/takeOver", roles=OPERATORS)
     async def take_over(body: bodies.TakeOver, caller: Caller) -> Done:
-        """Let an agent manage accounts that it has discovered, or stop managing them. If an entry fails, nothing is
-        changed."""
+        """Let an agent manage accounts that it has discovered, or stop managing them. If one account fails, no account
+        is changed."""
         await agents.take_over(body.domainId, body.instanceId, body.userNames, body.action)
         done = "taken over" if body.action is Action.ADD else "given back"
         return Done(message=f"{counted(len(set(body.userNames)), 'account')} {done}")
@@ -139,16 +139,16 @@ def _declare_requests(agent: Operations, agents: Agents) -> None:
     async def add_machine(body: AddMachine, caller: Caller) -> MachineAdded:
         """Register a machine.
 
-        With an access token and a domainId, a new instance is added; a duplicate name is a conflict. With an API key,
-        sent as token or as machineKey, the existing instance of a known machine is returned. Without a name, an address
-        of the machine becomes the name of the instance.
+        With an access token and a domainId, the operation adds a new instance. A duplicate name is a conflict. With an
+        API key, sent as the token or as machineKey, a known machine gets its existing instance. If the request has no
+        name, an address of the machine becomes the name of the instance.
         """
         return MachineAdded.of(await agents.machines.register(caller, body.domainId, body.machine))
 
     @agent.post(STATE, roles=AGENTS)
     async def desired_state(body: PollBody, caller: Caller) -> dict[str, object]:
-        """Return the signed state of the agent's machine as soon as its version differs from `version`, or `unchanged`
-        after `waitS` seconds."""
+        """Return the signed desired state of the agent's machine as soon as its version differs from `version`. If the
+        version does not change within `waitS` seconds, return `unchanged`."""
         domain_id, instance_id = _own(caller)
         await agents.presence.seen(instance_id)
         poll = body.message
@@ -162,7 +162,8 @@ def _declare_requests(agent: Operations, agents: Agents) -> None:
 def _declare_reports(agent: Operations, agents: Agents) -> None:
     @agent.post(REPORT, roles=AGENTS)
     async def report(body: ReportBody, caller: Caller) -> Done:
-        """Store the actions and findings of an agent. A repeated report changes nothing."""
+        """Store the report of an agent: its actions and findings. If the agent sends a report twice, the second one
+        changes nothing."""
         _, instance_id = _own(caller)
         await agents.presence.seen(instance_id)
         is_new = await agents.reports.take(instance_id, body.message)
@@ -171,7 +172,7 @@ def _declare_reports(agent: Operations, agents: Agents) -> None:
 
     @agent.post(ROTATION, roles=AGENTS)
     async def rotation(body: RotationBody, caller: Caller) -> Done:
-        """Store a step of a password rotation."""
+        """Store a step of a password rotation on the agent's machine."""
         _, instance_id = _own(caller)
         await agents.presence.seen(instance_id)
         try:
@@ -184,7 +185,7 @@ def _declare_reports(agent: Operations, agents: Agents) -> None:
 
     @agent.post(PRIVILEGES, roles=AGENTS)
     async def privilege_status(body: PrivilegesBody, caller: Caller) -> Done:
-        """Store the accounts with root privileges on the agent's machine, and the drift of privileges."""
+        """Store the list of accounts with root privileges on the agent's machine, and the drift of privileges."""
         _, instance_id = _own(caller)
         await agents.presence.seen(instance_id)
         await agents.reports.take_privileges(instance_id, body.message)
@@ -193,14 +194,15 @@ def _declare_reports(agent: Operations, agents: Agents) -> None:
 
 
 def _own(caller: Caller) -> tuple[int, int]:
-    """Return the domain and the instance of an agent's key. Raises Forbidden."""
+    """Return the domain id and the instance id of the agent that calls. Raises Forbidden if the caller is not an
+    agent."""
     if caller.domain_id is None or caller.instance_id is None:
         raise Forbidden("role not allowed")
     return caller.domain_id, caller.instance_id
 
 
 def status_entry(found: Situation) -> Row:
-    """Return the status of a machine in the form of the API."""
+    """Return the status of a machine as the API shows it."""
     return {
         "agent": agent_entry(found.agent, found.seen_at),
         "waits": found.waits,
@@ -221,7 +223,7 @@ def _privilege_entry(found: Situation) -> JSON:
 
 
 def agent_entry(agent: Agent, seen_at: int) -> Row:
-    """Return an agent in the form of the API."""
+    """Return an agent as the API shows it."""
     return {
         "instanceId": agent.instance_id,
         "instanceName": agent.name,
@@ -237,7 +239,7 @@ def agent_entry(agent: Agent, seen_at: int) -> Row:
 
 
 def order_entry(order: Order) -> Row:
-    """Return an order in the form of the API."""
+    """Return an order as the API shows it."""
     return {
         "orderId": order.id,
         "instanceId": order.instance_id,
@@ -251,7 +253,7 @@ def order_entry(order: Order) -> Row:
 
 
 def drift_entry(drift: StoredDrift) -> Row:
-    """Return a drift entry in the form of the API."""
+    """Return a drift entry as the API shows it."""
     return {
         "driftId": drift.id,
         "instanceId": drift.instance_id,
@@ -266,7 +268,7 @@ def drift_entry(drift: StoredDrift) -> Row:
 
 
 def report_entry(report: StoredReport) -> Row:
-    """Return a report in the form of the API."""
+    """Return a report as the API shows it."""
     return {
         "reportId": report.number,
         "time": iso(report.at),

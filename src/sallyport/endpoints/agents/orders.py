@@ -1,8 +1,8 @@
 """Orders to agents to synchronize, to discover accounts or to rotate passwords, and the outcomes of these orders.
 
-An open order is part of the state of its machine: a waiting agent gets it within a second, an offline agent at its next
-poll. An order that is not carried out within a day fails. If an equal order is open already, no order is added, and the
-open order is returned.
+An open order is part of the desired state of its machine. An agent that waits for a state gets the order within a
+second, an offline agent at its next poll. An order that the agent does not carry out within a day fails. If an equal
+order is open already, no order is added, and the open order is returned.
 """
 
 from collections.abc import Iterator, Sequence
@@ -32,7 +32,7 @@ MOST_WAIT_S: Final = 60
 
 
 class Orders:
-    """The orders of all machines. The task `run` ends overdue orders, so it must run."""
+    """The orders of all machines. The task `run` must run, because it ends overdue orders."""
 
     def __init__(self, store: Store, states: States, clock: Clock = now_us) -> None:
         self._store = store
@@ -48,13 +48,15 @@ class Orders:
         *,
         wait_s: float = 0,
     ) -> list[Order]:
-        """Give an order to the agents of several machines. If an entry fails, nothing is changed. Return the order of
-        each machine, in the sequence of `instance_ids`.
+        """Give an order to the agents of several machines. Return the order of each machine, in the sequence of
+        `instance_ids`. If one order fails, no order is given.
 
-        accounts: the accounts whose passwords to rotate. If it is empty, the passwords of all accounts are rotated, and
-        the order fails if no account has a password. wait_s: the time limit of the wait for the outcomes, at most
-        MOST_WAIT_S. After this time the orders stay open. NotFound: no such agent. Invalid: a name is not the name of
-        an account. Conflict: too many orders are open.
+        accounts: the names of the accounts whose passwords to rotate. If it is empty, the passwords of all accounts are
+        rotated, and the order fails if no account has a password. wait_s: the longest time to wait for the outcomes, in
+        seconds, at most MOST_WAIT_S. Orders without an outcome then stay open.
+
+        Raises NotFound if an instance has no agent. Raises Invalid if a name is not a valid name of an account. Raises
+        Conflict if too many orders are open.
         """
         by_instance = dict.fromkeys(instance_ids, accounts)
         if kind is TriggerKind.ROTATE and not accounts:
@@ -69,8 +71,8 @@ class Orders:
         return await self._outcomes(ids, min(wait_s, MOST_WAIT_S))
 
     def give_in(self, tx: Tx, domain_id: int, instance_id: int, kind: TriggerKind, accounts: Sequence[str]) -> int:
-        """Give an order in a transaction; return its id. A rotation without accounts fails at once. Raises NotFound,
-        Invalid, Conflict."""
+        """Give an order to the agent of one machine in a transaction, and return the order's id. An order to rotate
+        passwords fails at once if `accounts` is empty. Raises NotFound, Invalid, Conflict."""
         if not all(name and account_name(name) == name for name in accounts):
             raise invalid_field(
                 "userNames",
@@ -80,18 +82,19 @@ class Orders:
         order_id = repo.add_order(tx, instance_id, kind, accounts, at)
         if not order_id:
             raise Conflict(
-                f"{MOST_OPEN} orders wait for this instance already: wait until its agent has carried out some"
+                f"{MOST_OPEN} orders wait for this instance already; try again when its agent has carried out "
+                "some of them"
             )
         changes: dict[str, JSON] = {"order": order_id, "kind": kind.value}
         if accounts:
             changes["users"] = list[JSON](accounts)
         record_in(tx, "agent.order", domain_id, f"instance {instance_id} {agent.name}", changes, at=at)
         if kind is TriggerKind.ROTATE and not accounts:
-            repo.end_order(tx, instance_id, order_id, "nobody there has a password", at)
+            repo.end_order(tx, instance_id, order_id, "no account on this machine has a password", at)
         return order_id
 
     async def _with_passwords(self, domain_id: int, instance_ids: Sequence[int]) -> dict[int, Sequence[str]]:
-        """Return the accounts with a password on each machine. NotFound: no such agent."""
+        """Return the accounts with a password on each machine. Raises NotFound if an instance has no agent."""
         await self._store.read(lambda tx: [repo.found(tx, each, domain_id) for each in instance_ids])
         return {each: (await self._states.current(each)).desired.with_password(self._clock()) for each in instance_ids}
 
@@ -110,8 +113,8 @@ class Orders:
                 await trio.sleep(min(CHECK_S, max(0.0, deadline - trio.current_time())))
 
     async def run(self) -> None:
-        """End overdue orders, until cancelled. One node does this for all nodes. If two nodes did it, each order would
-        still be ended only once."""
+        """End overdue orders, until cancelled. One node runs this task for all nodes. If two nodes ran it, each order
+        would still be ended only once."""
         await every(SWEEP_S, self.sweep, failure="agent_orders_not_ended")
 
     async def sweep(self) -> None:
@@ -121,7 +124,7 @@ class Orders:
 
         def work(tx: Tx, orders: Iterator[Order]) -> None:
             for each in orders:
-                repo.end_order(tx, each.instance_id, each.id, "the agent did not come for it within a day", at)
+                repo.end_order(tx, each.instance_id, each.id, "the agent did not carry out the order within a day", at)
 
         await in_batches(self._store, overdue, work)
         for each in overdue:

@@ -1,12 +1,13 @@
 """The status of machines: Active, or Inactive after three missed heartbeats.
 
 Every request of an agent is a heartbeat, and so is a waiting poll. The times are kept in memory, and are written to the
-store every few seconds in short transactions. Heartbeats that an agent missed while the service was down do not count:
-after a start, each active agent has the full time limit again.
+store every few seconds in short transactions. Heartbeats that agents missed while the service was down do not count:
+when the service starts, each active agent gets the full time limit again.
 
-If there are several nodes, each node stores the times of the agents that send it requests. An agent that moves to
-another node is not silent. Therefore only the node with the lease decides (`watch`): an agent is silent if its stored
-time has not changed during the time limit. This does not depend on the clocks of the nodes.
+If there are several nodes, each node stores the times of the agents that send it requests. An agent that now sends its
+requests to another node is not silent. Therefore only the node with the lease sets agents to Inactive (`watch`). An
+agent is silent if its stored time has not changed during the time limit. This rule does not depend on the clocks of the
+nodes.
 """
 
 from collections.abc import Iterator
@@ -31,15 +32,15 @@ MISSES: Final = 3
 SWEEP_S: Final = 5.0
 LIMIT_US: Final = MISSES * HEARTBEAT_S * SECOND
 STORED_US: Final = LIMIT_US + int(2 * SWEEP_S * SECOND)
-"""The time limit for a stored time. It is longer, because a node stores times with a delay. So an agent that returns to
-a node that still knows it is not considered silent."""
+"""Time limit of `watch` in microseconds: an agent is silent if its stored time has not changed for so long. It is
+longer than LIMIT_US, because each node stores the times of messages with a delay."""
 
 log = structlog.get_logger()
 
 
 class Presence:
-    """The time of each agent's last message. The task `run` must run. states: the states of the machines, which know
-    the agents with a waiting poll."""
+    """The times of the agents' last messages. The task `run` must run. states: the service that knows which agents have
+    a waiting poll."""
 
     def __init__(
         self, store: Store, cluster: Cluster, states: States, metrics: AgentMetrics, clock: Clock = now_us
@@ -56,8 +57,8 @@ class Presence:
         metrics.watch(self._counts, lambda: states.waiting)
 
     async def seen(self, instance_id: int) -> None:
-        """Record a message of an agent. When this returns, the agent's instance is Active in the store. Raises
-        StoreError."""
+        """Record a message of an agent. When this method returns, the status Active of the agent's instance is stored.
+        Raises StoreError."""
         at, known = self._clock(), instance_id in self._seen
         self._seen[instance_id] = at
         self._fresh.add(instance_id)
@@ -65,13 +66,15 @@ class Presence:
             await self._store.write(partial(_arrived, instance_id, at))
 
     def seen_at(self, instance_id: int, stored: int) -> int:
-        """Return the time of an agent's last message, or the present time if a poll of the agent waits. stored: the
-        time in the store."""
+        """Return the time of an agent's last message. If a poll of the agent is waiting, return the present time.
+
+        stored: the time of the last message according to the store, in microseconds.
+        """
         return self._clock() if self._waits(instance_id) else max(stored, self._seen.get(instance_id, 0))
 
     async def load(self) -> None:
-        """Read the active agents from the store. If there are several nodes, each node has only the agents that send it
-        requests. Raises StoreError."""
+        """Read the active agents from the store. If there are several nodes, read none, because each node knows only
+        the agents that send it requests. Raises StoreError."""
         at = self._clock()
         self._seen = {} if self._cluster.is_shared else {each: at for each, _ in await self._active()}
         self._fresh.clear()
@@ -112,14 +115,15 @@ class Presence:
                 await self._store.write(partial(_arrived, each, seen))
 
     async def watch(self) -> None:
-        """Store the status Inactive for agents that are silent on all nodes, until cancelled. One node does this for
-        all nodes."""
+        """Store the status Inactive for agents that are silent on all nodes, until cancelled. One node runs this task
+        for all nodes."""
         self._stored.clear()
         if self._cluster.is_shared:
             await every(SWEEP_S, self.look, failure="agent_presence_not_stored")
 
     async def look(self) -> None:
-        """Store the status Inactive for agents that are silent on all nodes, once. Raises StoreError."""
+        """Store the status Inactive for agents that are silent on all nodes. `watch` calls this periodically. Raises
+        StoreError."""
         at, before = self._clock(), self._stored
         self._stored = {}
         for each, seen in await self._active():
@@ -137,7 +141,7 @@ class Presence:
             log.warning("agent_silent", instance=each)
 
     def _counts(self) -> tuple[int, float]:
-        """Return the number of active agents, and the maximum time since an agent's last message, in seconds."""
+        """Return the number of active agents, and the longest time since the last message of an agent, in seconds."""
         at, seen = self._clock(), [at for each, at in self._seen.copy().items() if not self._waits(each)]
         return len(self._seen), max((at - each for each in seen), default=0) / SECOND
 

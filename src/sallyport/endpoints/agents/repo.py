@@ -1,4 +1,4 @@
-"""The SQL of agents, of their settings and take-overs, and of orders to agents."""
+"""The SQL of agents, their settings and take-overs, and of orders to agents."""
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
@@ -13,11 +13,11 @@ from sallyport.store.model import Tx, Value
 from sallyport.store.search import Stretch
 
 MOST_OPEN: Final = 50
-"""Maximum number of open orders of a machine. The machine's state contains all of them."""
+"""Maximum number of open orders of a machine. The limit exists because the desired state contains all open orders."""
 KEPT_ORDERS: Final = 50
 """Number of ended orders that are stored for a machine."""
 WHOLE_DOMAIN: Final = 0
-"""The instance_id in the row of a domain's settings. A machine's own settings override the domain's settings."""
+"""The instance_id of the row with a domain's settings. Settings of one machine override the settings of the domain."""
 _AGENT: Final = (
     "a.instance_id, a.domain_id, i.name, i.host_name, i.status, a.machine, a.agent_version, a.enrolled_at, a.seen_at, "
     "a.version, a.digest, a.changed_at, a.applied_version, a.applied_at, a.discovered_at, a.privileges_at"
@@ -28,7 +28,8 @@ _SELECT: Final = f"select {_AGENT} from agents a join endpoint_instances i on i.
 @dataclass(frozen=True, slots=True)
 class Agent:
     """An agent and its instance. machine: the stable id that the machine has reported, or empty. version: the version
-    of the desired state. applied_version: the version of the state in the last report. Times are in microseconds."""
+    of the desired state. applied_version: the version of the desired state in the last report. Times are in
+    microseconds."""
 
     instance_id: int
     domain_id: int
@@ -49,13 +50,15 @@ class Agent:
 
 
 def get(tx: Tx, instance_id: int) -> Agent | None:
-    """Return the agent of an instance, or None."""
+    """Return the agent of an instance, or None if the instance has no agent."""
     return tx.one(Agent, f"{_SELECT} where a.instance_id = :i", i=instance_id)
 
 
 def found(tx: Tx, instance_id: int, domain_id: int | None = None) -> Agent:
-    """Return the agent of an instance. domain_id: the domain to which the instance must belong; if None, it may belong
-    to any domain. Raises NotFound."""
+    """Return the agent of an instance. Raises NotFound if the instance has no agent.
+
+    domain_id: the domain to which the instance must belong, or None for any domain.
+    """
     agent = get(tx, instance_id)
     if agent is None or domain_id not in (None, agent.domain_id):
         raise NotFound(NOT_FOUND[INSTANCES])
@@ -63,14 +66,14 @@ def found(tx: Tx, instance_id: int, domain_id: int | None = None) -> Agent:
 
 
 def of_machine(tx: Tx, domain_id: int, machine: str) -> Agent | None:
-    """Return the agent with this machine id in a domain, or None."""
+    """Return the agent that has this machine id in a domain, or None."""
     sql = f"{_SELECT} where a.domain_id = :d and a.machine = :m order by a.instance_id limit 1"
     return tx.one(Agent, sql, d=domain_id, m=machine)
 
 
 def page(tx: Tx, stretch: Stretch, status: str = "") -> tuple[list[Agent], int]:
-    """Return one page of a domain's agents, ordered by instance, and the total. status: the status of the agents to
-    return; if it is empty, all agents are returned."""
+    """Return one page of a domain's agents, ordered by instance, and the total number of agents. status: the status of
+    the agents to return, or empty for all agents."""
     where = "where a.domain_id = :d" + (" and i.status = :status" if status else "")
     parameters: dict[str, Value] = {"d": stretch.domain_id, **({"status": status} if status else {})}
     rows = tx.all(
@@ -85,7 +88,7 @@ def page(tx: Tx, stretch: Stretch, status: str = "") -> tuple[list[Agent], int]:
 
 
 def add(tx: Tx, domain_id: int, instance_id: int, machine: str, agent_version: str, at: int) -> None:
-    """Add the agent of an instance. If it exists already, update the machine id and the agent's version."""
+    """Add the agent of an instance. If the instance has an agent already, update its machine id and version."""
     tx.execute(
         "insert into agents (instance_id, domain_id, machine, agent_version, enrolled_at, seen_at) "
         "values (:i, :d, :m, :version, :at, :at) on conflict (instance_id) do update set machine = excluded.machine, "
@@ -99,30 +102,30 @@ def add(tx: Tx, domain_id: int, instance_id: int, machine: str, agent_version: s
 
 
 def set_version(tx: Tx, instance_id: int, version: int, digest: str, at: int) -> None:
-    """Store the version and digest of a new state."""
+    """Store the version and the digest of a new desired state."""
     sql = "update agents set version = :v, digest = :digest, changed_at = :at where instance_id = :i"
     tx.execute(sql, v=version, digest=digest, at=at, i=instance_id)
 
 
 def applied(tx: Tx, instance_id: int, version: int, at: int) -> None:
-    """Store the version of the state that an agent has applied, according to its report."""
+    """Store the version of the desired state that an agent has applied, according to its report."""
     sql = "update agents set applied_version = :v, applied_at = :at where instance_id = :i"
     tx.execute(sql, v=version, at=at, i=instance_id)
 
 
 def mark_discovered(tx: Tx, instance_id: int, at: int) -> None:
-    """Store the time of an agent's last discovery."""
+    """Store the time at which an agent last discovered the accounts of its machine."""
     tx.execute("update agents set discovered_at = :at where instance_id = :i", at=at, i=instance_id)
 
 
 def store_privileges(tx: Tx, instance_id: int, status: str, at: int) -> None:
-    """Store the last privilege status of an agent, in JSON."""
+    """Store the last privilege status of an agent. status: the privilege status as JSON."""
     sql = "update agents set privileges = :status, privileges_at = :at where instance_id = :i"
     tx.execute(sql, status=status, at=at, i=instance_id)
 
 
 def privileges(tx: Tx, instance_id: int) -> str:
-    """Return the last privilege status of an agent as JSON; an empty object before the first one."""
+    """Return the last privilege status of an agent as JSON, or `{}` if the agent has sent none."""
     return tx.value(str, "select privileges from agents where instance_id = :i", i=instance_id) or "{}"
 
 
@@ -134,8 +137,11 @@ def set_status(tx: Tx, instance_ids: Iterable[int], status: str, at: int) -> Non
 
 
 def set_silent(tx: Tx, agents: Iterable[tuple[int, int]], status: str, at: int) -> None:
-    """Store the status of silent instances. They are given with the stored times of their last messages. Skip each
-    instance whose agent has sent another message since then."""
+    """Store a status for instances whose agents are silent. Skip each instance whose agent has sent another message in
+    the meantime.
+
+    agents: pairs of an instance id and the stored time of the agent's last message.
+    """
     sql = (
         "update endpoint_instances set status = :status, updated_at = :at where id = :i and exists "
         "(select 1 from agents where instance_id = :i and seen_at = :seen)"
@@ -145,13 +151,13 @@ def set_silent(tx: Tx, agents: Iterable[tuple[int, int]], status: str, at: int) 
 
 
 def store_seen(tx: Tx, seen: Iterable[tuple[int, int]]) -> None:
-    """Store the time of the last message of each agent: (instance, microseconds)."""
+    """Store the time of the last message of each agent. seen: pairs of an instance id and a time in microseconds."""
     for instance_id, at in seen:
         tx.execute("update agents set seen_at = :at where instance_id = :i", at=at, i=instance_id)
 
 
 def with_status(tx: Tx, status: str) -> list[tuple[int, int]]:
-    """Return each instance that has this status and an agent, with the time of the agent's last message."""
+    """Return the id of each instance that has this status and an agent, and the time of the agent's last message."""
     sql = (
         "select a.instance_id, a.seen_at from agents a join endpoint_instances i on i.id = a.instance_id "
         "where i.status = :status"
@@ -160,15 +166,15 @@ def with_status(tx: Tx, status: str) -> list[tuple[int, int]]:
 
 
 def own_settings(tx: Tx, domain_id: int, instance_id: int = WHOLE_DOMAIN) -> dict[str, JSON]:
-    """Return the settings that were set for a domain itself or for a machine itself. They have the field names of
-    base.agentwire."""
+    """Return the settings that an admin has set for exactly this domain or this machine, without defaults. The fields
+    have the names of base.agentwire."""
     sql = "select fields from agent_settings where domain_id = :d and instance_id = :i"
     found = json.loads(tx.value(str, sql, d=domain_id, i=instance_id) or "{}")
     return found if isinstance(found, dict) else {}
 
 
 def store_settings(tx: Tx, domain_id: int, instance_id: int, fields: Mapping[str, JSON]) -> None:
-    """Replace the settings of a domain or a machine; delete the row if there are no fields."""
+    """Replace the stored settings of a domain or a machine. Delete the row if `fields` is empty."""
     tx.execute("delete from agent_settings where domain_id = :d and instance_id = :i", d=domain_id, i=instance_id)
     if fields:
         text = json.dumps(dict(fields), sort_keys=True)
@@ -176,15 +182,15 @@ def store_settings(tx: Tx, domain_id: int, instance_id: int, fields: Mapping[str
 
 
 def merged_settings(tx: Tx, domain_id: int, instance_id: int) -> dict[str, JSON]:
-    """Return the settings of a domain, overridden by those of a machine. If instance_id is 0, return only the settings
-    of the domain."""
+    """Return the settings of a domain, overridden by the settings of a machine. If instance_id is 0, return only the
+    settings of the domain."""
     own = own_settings(tx, domain_id, instance_id) if instance_id else {}
     return {**own_settings(tx, domain_id), **own}
 
 
 def settings_of(tx: Tx, instance_id: int) -> Settings:
-    """Return the complete settings for the agent of a machine. They combine the machine's own settings, those of its
-    domain, and the defaults."""
+    """Return the complete settings for the agent of a machine: the machine's own settings, then those of the domain,
+    then the defaults."""
     domain_id = tx.value(int, "select domain_id from endpoint_instances where id = :id", id=instance_id)
     return decode(Settings, merged_settings(tx, domain_id or 0, instance_id))
 
@@ -215,8 +221,8 @@ _ORDER: Final = "id, instance_id, kind, accounts, ordered_at, ended_at, error"
 
 @dataclass(frozen=True, slots=True)
 class Order:
-    """An order to an agent. accounts: the accounts whose passwords to rotate. ended_at: the time of the end in
-    microseconds; None while the order is open. error: the reason of a failure, or empty."""
+    """An order to an agent. accounts: the accounts whose passwords to rotate. ended_at: the time at which the order was
+    done or failed, in microseconds; None while the order is open. error: the reason of a failure, or empty."""
 
     id: int
     instance_id: int
@@ -228,14 +234,14 @@ class Order:
 
     @property
     def outcome(self) -> str:
-        """The outcome: `waiting`, `done` or `failed`."""
+        """The outcome of the order: `waiting`, `done` or `failed`."""
         if self.ended_at is None:
             return "waiting"
         return "failed" if self.error else "done"
 
 
 def open_triggers(tx: Tx, instance_id: int) -> tuple[Trigger, ...]:
-    """Return the open orders of a machine as triggers for its state."""
+    """Return the open orders of a machine in the form in which its desired state contains them."""
     return tuple(Trigger(each.id, each.kind, each.accounts) for each in open_orders(tx, instance_id))
 
 
@@ -246,7 +252,7 @@ def open_orders(tx: Tx, instance_id: int) -> list[Order]:
 
 
 def order(tx: Tx, order_id: int) -> Order | None:
-    """Return an order, or None."""
+    """Return an order, or None if it does not exist."""
     return tx.one(_order, f"select {_ORDER} from agent_orders where id = :id", id=order_id)
 
 
@@ -257,8 +263,8 @@ def newest_orders(tx: Tx, instance_id: int, limit: int) -> list[Order]:
 
 
 def add_order(tx: Tx, instance_id: int, kind: TriggerKind, accounts: Sequence[str], at: int) -> int:
-    """Return the id of the open order of this kind with these accounts. If there is none, add the order. Return 0 if
-    too many orders are open."""
+    """Add an order, and return its id. If an order of this kind with these accounts is open already, return the id of
+    the open order. Return 0 if too many orders are open."""
     waiting, text = open_orders(tx, instance_id), json.dumps(sorted(set(accounts)))
     for each in waiting:
         if each.kind is kind and json.dumps(list(each.accounts)) == text:
@@ -273,9 +279,9 @@ def add_order(tx: Tx, instance_id: int, kind: TriggerKind, accounts: Sequence[st
 
 
 def end_order(tx: Tx, instance_id: int, order_id: int, error: str, at: int) -> bool:
-    """End an order, and delete the oldest ended orders of the machine; return whether the order was open.
+    """End an order, and delete the oldest ended orders of the machine. Return whether the order was open.
 
-    error: the reason of a failure; empty for success.
+    error: the reason of the failure, or empty if the order is done.
     """
     which = "id = :id and instance_id = :i and ended_at is null"
     sql = f"update agent_orders set ended_at = :at, error = :error where {which}"

@@ -1,4 +1,4 @@
-"""Reports of agents: actions, drift, discovered accounts. A report that is received twice is stored once."""
+"""Reports of agents: actions, drift, discovered accounts. If an agent sends a report twice, it is stored once."""
 
 import json
 from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping, Sequence
@@ -27,15 +27,15 @@ from sallyport.store.slices import in_batches
 
 T = TypeVar("T")
 LONGEST: Final = 32_768
-"""Maximum total length of the stored lists of a report or of a privilege status, in characters of JSON."""
+"""Maximum total length of the lists that are stored for a report or a privilege status, in characters of JSON."""
 MOST_FORGOTTEN: Final = 20
 """Maximum number of discovered accounts that one transaction deletes when a machine is deleted. Deleting an account
 takes up to 0.5 ms."""
 MOST_PEOPLE: Final = 200
-"""Maximum number of accounts of a machine that become users with the source `discovered`."""
+"""Maximum number of accounts of a machine for which users with the source `discovered` are added."""
 LOWEST_UID, HIGHEST_UID = 1000, 59_999
-"""Lowest and highest uid of the accounts of people (login.defs(5)). Debian's system accounts have lower uids, or uids
-from 60000 on."""
+"""Lowest and highest uid of accounts of people (login.defs(5)). System accounts of Debian have lower uids, or uids from
+60000 on."""
 _PRIVILEGES: Final = (DriftKind.PRIVILEGE, DriftKind.SUDOERS)
 _REST: Final = tuple(kind for kind in DriftKind if kind not in _PRIVILEGES)
 _Key = tuple[str, str]
@@ -43,7 +43,7 @@ _Key = tuple[str, str]
 
 
 class Reports:
-    """The service for the reports of all agents. users: adds and deletes discovered users."""
+    """The service for the reports of all agents. users: the service that adds and deletes discovered users."""
 
     def __init__(self, store: Store, users: EndpointUsers, states: States, clock: Clock = now_us) -> None:
         self._store = store
@@ -53,10 +53,10 @@ class Reports:
         self._locks = WeakValueDictionary[int, trio.Lock]()
 
     async def take(self, instance_id: int, report: Report) -> bool:
-        """Store a report. Return False if it was stored before. NotFound: there is no such agent.
+        """Store a report. Return False if the report is stored already. Raises NotFound if the instance has no agent.
 
         A large report is stored in several transactions. The last one stores the report itself. If storing is
-        interrupted, the agent gets no answer and sends the report again. Then the missing parts are written.
+        interrupted, the agent gets no answer, so it sends the report again. Then the missing parts are stored.
         """
         content, outcome = await trio.to_thread.run_sync(_content, report)
         found = await trio.to_thread.run_sync(_found, report.discovery, self._clock())
@@ -86,7 +86,8 @@ class Reports:
                 self._states.touch(instance_id)
 
     async def take_privileges(self, instance_id: int, status: PrivilegeStatus) -> None:
-        """Store the last privilege status of an agent, and its drift. NotFound: no such agent."""
+        """Store the last privilege status of an agent, and the drift of privileges. Raises NotFound if the instance has
+        no agent."""
         value: dict[str, JSON] = {"version": status.version}
         _put_lists(value, (("privileged", status.privileged),))
         content = json.dumps(value)
@@ -103,8 +104,8 @@ class Reports:
             yield
 
     async def _agent_without(self, instance_id: int, number: str) -> repo.Agent | None:
-        """Return the agent of an instance. Return None if the agent's report with this number is stored already. Raises
-        NotFound."""
+        """Return the agent of an instance, or None if the agent's report with this number is stored already. Raises
+        NotFound if the instance has no agent."""
 
         def work(tx: Tx) -> repo.Agent | None:
             agent = repo.found(tx, instance_id)
@@ -115,8 +116,8 @@ class Reports:
     async def _in_turns(
         self, agent: repo.Agent, entries: Iterable[T], work: Callable[[Tx, Iterator[T]], object]
     ) -> None:
-        """Write the entries of a message in several short transactions. NotFound: the instance was deleted in the
-        meantime."""
+        """Write the entries of a message in several short transactions. Raises NotFound if the instance was deleted in
+        the meantime."""
 
         def checked(tx: Tx, part: Iterator[T]) -> None:
             repo.found(tx, agent.instance_id)
@@ -125,10 +126,10 @@ class Reports:
         await in_batches(self._store, entries, checked)
 
     async def _drift(self, agent: repo.Agent, found: Sequence[Drift], ending: Sequence[DriftKind], at: int) -> None:
-        """Store the drift in a message.
+        """Store the drift that an agent reports in one message.
 
-        found: the drift in the message. ending: the kinds of drift that the message lists completely. Stored drift of
-        these kinds that is not in `found` ends.
+        found: the reported drift. ending: the kinds of drift that the message lists completely. Stored drift of these
+        kinds ends if it is not in `found`.
         """
         new = list[Drift]()
 
@@ -156,10 +157,11 @@ class Reports:
     async def _discover(
         self, agent: repo.Agent, discovery: Discovery, found: Mapping[_Key, Discovered], names: list[str]
     ) -> None:
-        """Store discovered accounts and groups, and add users for the accounts of people.
+        """Store discovered accounts and groups, and add an endpoint user for each account of a person.
 
-        If the discovery is incomplete, accounts whose users have the source `discovered` are not deleted. names: a list
-        to which the names of added and deleted users are appended, for `EndpointUsers.drop`.
+        Stored accounts and groups that are not in the discovery are deleted. If the discovery is incomplete, accounts
+        whose users have the source `discovered` are kept. names: a list to which this method appends the names of the
+        users that it adds and deletes. The caller passes them to `EndpointUsers.drop`.
         """
         instance_id = agent.instance_id
         before, people = await self._store.search(
@@ -194,10 +196,10 @@ class Reports:
         await self._in_turns(agent, before.keys() - found.keys() - staying, forget)
 
     def _unfound(self, tx: Tx, domain_id: int, user_ids: Iterable[int | None]) -> list[str]:
-        """Delete those of the given users that have the source `discovered` and no longer have an account on any
-        machine.
+        """Delete discovered users that no longer have an account on any machine, and return their names.
 
-        Users that an admin has enrolled or assigned are kept. Return the names of the deleted users.
+        user_ids: the ids of the users to check. A user is deleted only if it has the source `discovered`, and if no
+        admin has enrolled the user for one-time passwords or assigned the user to an instance or a group.
         """
         names = list[str]()
         for user_id in sorted(each for each in user_ids if each is not None):
@@ -210,11 +212,11 @@ class Reports:
         return names
 
     def forget(self, tx: Tx, instance_id: int) -> int:
-        """Delete accounts and groups that an agent discovered on an instance, before the instance is deleted.
+        """Delete the accounts and groups that an agent discovered on an instance, before the instance is deleted.
 
         Users that were discovered only on this instance are deleted too. One call deletes up to MOST_FORGOTTEN accounts
-        and groups and returns their number. The deleted users may remain in the cache of users: a login treats a user
-        without password, seed and groups like an unknown user.
+        and groups, and returns their number. The deleted users may remain in the cache of users. This is harmless,
+        because a login treats a user without password, seed and groups like an unknown user.
         """
         agent = repo.get(tx, instance_id)
         found = stored.discovered_users(tx, instance_id, MOST_FORGOTTEN)
@@ -227,8 +229,9 @@ class Reports:
     def _user(self, tx: Tx, agent: repo.Agent, account: FoundAccount, capacity: int) -> tuple[int | None, bool]:
         """Return the id of the endpoint user with an account's name, and whether this call added the user.
 
-        A user is added only for the account of a person, without the account's privileges. The id is None if there is
-        no such user. capacity: the number of users that may still be added.
+        This method adds a user only for the account of a person. The new user does not get the account's privileges.
+        The id is None if there is no user with this name and none was added. capacity: the number of users that may
+        still be added.
         """
         known = accounts.named(tx, agent.domain_id, account.name)
         if known is not None:
@@ -248,13 +251,14 @@ class Reports:
         return await self._store.read(work)
 
     async def privileges(self, instance_id: int) -> str:
-        """Return the last privilege status of an agent as JSON; an empty object before the first one."""
+        """Return the last privilege status of an agent as JSON, or `{}` if the agent has sent none."""
         return await self._store.read(lambda tx: repo.privileges(tx, instance_id))
 
     async def drift(
         self, domain_id: int, instance_id: int | None, *, lasting: bool, limit: int, offset: int
     ) -> tuple[list[StoredDrift], int]:
-        """Return one page of the drift on a domain's machines, or on one machine, the newest first, and the total."""
+        """Return one page of the drift on a domain's machines, or on one machine, and the total number of drift
+        entries. The newest drift comes first."""
         return await self._store.search(
             partial(
                 stored.drift, domain_id=domain_id, instance_id=instance_id, lasting=lasting, limit=limit, offset=offset
@@ -264,7 +268,8 @@ class Reports:
     async def discovered(
         self, instance_id: int, kind: str, limit: int, offset: int = 0
     ) -> tuple[list[Discovered], int]:
-        """Return one page of the accounts or the groups of a machine, ordered by name, and the total."""
+        """Return one page of the accounts or the groups that were discovered on a machine, ordered by name, and their
+        total number."""
         return await self._store.search(lambda tx: stored.discovered(tx, instance_id, kind, limit, offset))
 
 
@@ -298,7 +303,8 @@ def _content(report: Report) -> tuple[str, str]:
 
 
 def _put_lists(value: dict[str, JSON], lists: Iterable[tuple[str, Sequence[object]]]) -> None:
-    """Add lists to a JSON object. They are truncated after LONGEST characters in total; then `more` is set to true."""
+    """Add lists to a JSON object. The lists are truncated after LONGEST characters in total. If a list is truncated,
+    the field `more` of the object is set to true."""
     left = LONGEST
     for name, entries in lists:
         texts: list[JSON] = []

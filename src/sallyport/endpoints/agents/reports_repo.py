@@ -14,25 +14,25 @@ from sallyport.store.slices import SLICE, delete_slice
 KEPT_REPORTS: Final = 20
 """Number of reports that are stored for each machine."""
 MOST_OF_KIND: Final = 300
-"""Maximum number of drift entries that have not ended, for each machine and kind."""
+"""Maximum number of drift entries of one machine and one kind that have not ended."""
 MOST_DRIFT: Final = 1000
-"""Maximum number of stored drift entries for each machine, including ended drift."""
+"""Maximum number of stored drift entries of one machine, including ended drift."""
 ALL: Final = 2**62
-"""A limit that is so high that it has no effect."""
+"""A limit so high that it has no effect."""
 ACCOUNT, GROUP = "account", "group"
 _OF_MACHINE: Final = (
     ("agent_grants", "instance_id, user_id, group_id"), ("agent_takeovers", "instance_id, account"),
     ("agent_passwords", "id"), ("agent_orders", "id"), ("agent_reports", "id"), ("agent_drift", "id"),
 )  # fmt: skip
-"""The tables that have rows of machines, and the key columns of each table."""
+"""The tables that contain rows of machines, and the key columns of each table."""
 _REPORT: Final = "id, instance_id, number, at, version, outcome, told"
 _DRIFT: Final = "id, instance_id, kind, subject, detail, put_back, first_at, last_at, ended_at"
 
 
 @dataclass(frozen=True, slots=True)
 class StoredReport:
-    """A stored report. number: the id of the report, which the agent has chosen. outcome: `ok` or `errors`. told: the
-    content in JSON. Times are in microseconds."""
+    """A stored report. number: the id of the report, chosen by the agent. outcome: `ok` or `errors`. told: the content
+    of the report as JSON. Times are in microseconds."""
 
     id: int
     instance_id: int
@@ -46,7 +46,7 @@ class StoredReport:
 @dataclass(frozen=True, slots=True)
 class StoredDrift:
     """A stored drift entry: a change that was made on a machine, but not by its agent. put_back: 1 if the agent has
-    undone it, else 0. ended_at: None if the drift has not ended."""
+    undone the change, else 0. ended_at: the time at which the drift ended, or None if it has not ended."""
 
     id: int
     instance_id: int
@@ -61,8 +61,8 @@ class StoredDrift:
 
 @dataclass(frozen=True, slots=True)
 class Discovered:
-    """An account or a group that an agent discovered. user_id: the id of the endpoint user with that name. told: the
-    fields of the account or group in JSON."""
+    """An account or a group that an agent discovered on its machine. user_id: the id of the endpoint user with the same
+    name, or None. told: the fields of the account or group as JSON."""
 
     kind: str
     name: str
@@ -72,14 +72,14 @@ class Discovered:
 
     @property
     def fields(self) -> dict[str, JSON]:
-        """The discovered fields."""
+        """The fields of the account or group, decoded from JSON."""
         found: dict[str, JSON] = json.loads(self.told)
         return found
 
 
 def add_report(tx: Tx, domain_id: int, report: StoredReport) -> bool:
-    """Store a report, and delete the oldest reports so that KEPT_REPORTS remain. Return False if the report was stored
-    before."""
+    """Store a report, and delete the oldest reports of the machine so that KEPT_REPORTS remain. Return False if the
+    report is stored already."""
     kept = tx.execute(
         "insert into agent_reports (domain_id, instance_id, number, at, version, outcome, told) "
         "values (:d, :i, :number, :at, :version, :outcome, :told) on conflict (instance_id, number) do nothing",
@@ -102,7 +102,7 @@ def add_report(tx: Tx, domain_id: int, report: StoredReport) -> bool:
 
 
 def reports(tx: Tx, instance_id: int, limit: int, offset: int = 0) -> list[StoredReport]:
-    """Return reports of a machine, the newest first."""
+    """Return one page of a machine's reports, the newest first."""
     sql = f"select {_REPORT} from agent_reports where instance_id = :i order by id desc limit :limit offset :offset"
     return tx.all(StoredReport, sql, i=instance_id, limit=limit, offset=offset)
 
@@ -119,7 +119,7 @@ def is_stored(tx: Tx, instance_id: int, number: str) -> bool:
 
 
 def drift_lasts(tx: Tx, instance_id: int, drift: Drift, at: int) -> bool:
-    """Record that stored drift was found again. Return False if the drift is not stored or has ended."""
+    """Record that an agent found stored drift again. Return False if the drift is not stored or has ended."""
     sql = (
         "update agent_drift set last_at = :at, put_back = :back, ended_at = :ended where instance_id = :i and "
         "kind = :kind and subject = :name and detail = :detail and ended_at is null"
@@ -128,7 +128,7 @@ def drift_lasts(tx: Tx, instance_id: int, drift: Drift, at: int) -> bool:
 
 
 def end_drift(tx: Tx, instance_id: int, ending: Collection[DriftKind], at: int) -> None:
-    """End all drift of the kinds in `ending` that was last found before `at`."""
+    """End all stored drift of the kinds in `ending` that was not found at time `at`."""
     for kind in ending:
         sql = (
             "update agent_drift set ended_at = :at where instance_id = :i and kind = :kind and last_at < :at "
@@ -138,13 +138,13 @@ def end_drift(tx: Tx, instance_id: int, ending: Collection[DriftKind], at: int) 
 
 
 def within_limits(tx: Tx, instance_id: int, new: Sequence[Drift]) -> list[Drift]:
-    """Return the new drift that can be stored within the limits. Each kind has its own limit, so that no kind displaces
-    another."""
+    """Return the entries of `new` that can be stored within the limits. Each kind of drift has its own limit, so that
+    one kind cannot displace another."""
     return [each for kind in DriftKind for each in _within_limit(tx, instance_id, kind, new)]
 
 
 def add_drift(tx: Tx, domain_id: int, instance_id: int, new: Iterable[Drift], at: int) -> None:
-    """Store new drift. Delete the ended drift that is not among the newest MOST_DRIFT entries of the machine."""
+    """Store new drift. Delete ended drift that is not among the newest MOST_DRIFT entries of the machine."""
     for each in new:
         _add(tx, domain_id, instance_id, each, at)
     tx.execute(
@@ -190,8 +190,8 @@ def _columns(instance_id: int, drift: Drift, at: int) -> dict[str, Value]:
 def drift(
     tx: Tx, domain_id: int, instance_id: int | None, *, lasting: bool, limit: int, offset: int
 ) -> tuple[list[StoredDrift], int]:
-    """Return one page of the drift of a domain or of one machine, the newest first, and the total. lasting: whether to
-    return only drift that has not ended."""
+    """Return one page of the drift on a domain's machines or on one machine, and the total number of drift entries. The
+    newest drift comes first. lasting: whether to return only drift that has not ended."""
     where = (
         "domain_id = :d"
         + (" and instance_id = :i" if instance_id else "")
@@ -209,7 +209,7 @@ def drift(
 
 
 def discovered(tx: Tx, instance_id: int, kind: str, limit: int, offset: int = 0) -> tuple[list[Discovered], int]:
-    """Return one page of the accounts or groups discovered on a machine, ordered by name, and the total."""
+    """Return one page of the accounts or groups discovered on a machine, ordered by name, and their total number."""
     where = "instance_id = :i and kind = :kind"
     rows = tx.all(
         Discovered,
@@ -234,15 +234,18 @@ def find_discovered(tx: Tx, instance_id: int, name: str) -> Discovered | None:
 
 
 def discovered_users(tx: Tx, instance_id: int, most: int = ALL) -> dict[tuple[str, str], int | None]:
-    """Return the user id of each account and group that was discovered on a machine, by (kind, name). Return at most
-    `most`."""
+    """Return the user id of each account and group that was discovered on a machine. The key is (kind, name). The value
+    is None if no endpoint user has this name.
+
+    most: the maximum number of entries to return.
+    """
     sql = "select kind, name, user_id from agent_discovered where instance_id = :i limit :most"
     rows = tx.rows(sql, i=instance_id, most=most)
     return {(str(kind), str(name)): None if user_id is None else int(user_id) for kind, name, user_id in rows}
 
 
 def store_discovered(tx: Tx, instance_id: int, found: Sequence[Discovered]) -> None:
-    """Store discovered accounts and groups. They replace stored ones with the same kind and name."""
+    """Store discovered accounts and groups. A stored account or group with the same kind and name is replaced."""
     tx.insert(
         "agent_discovered",
         ("instance_id", "kind", "name", "user_id", "told", "at"),
@@ -259,9 +262,9 @@ def forget_discovered(tx: Tx, instance_id: int, kind: str, name: str) -> None:
 
 
 def forget_users(tx: Tx, user_ids: Sequence[int]) -> int:
-    """Delete the grants of users, then unlink their discovered accounts, before the users are deleted.
+    """Delete the grants of users and unlink the users from discovered accounts, before the users are deleted.
 
-    One call changes up to SLICE rows and returns their number.
+    One call changes up to SLICE rows and returns their number, so call it until it returns 0.
     """
     whose = f"user_id in {LISTED}"
     found = f"select instance_id, kind, name from agent_discovered where {whose} limit {SLICE}"
@@ -272,9 +275,9 @@ def forget_users(tx: Tx, user_ids: Sequence[int]) -> int:
 
 
 def forget_machine(tx: Tx, instance_id: int) -> int:
-    """Delete the rows of a machine in the tables of agents before the machine is deleted, except discovered accounts.
+    """Delete all data that agents stored for a machine, except the discovered accounts, before the machine is deleted.
 
-    One call deletes up to SLICE rows and returns their number.
+    One call deletes up to SLICE rows and returns their number, so call it until it returns 0.
     """
     return next((rows for table, key in _OF_MACHINE if (rows := _of_machine(tx, table, key, instance_id))), 0)
 
@@ -284,8 +287,7 @@ def _of_machine(tx: Tx, table: str, key: str, instance_id: int) -> int:
 
 
 def discovered_people(tx: Tx, instance_id: int) -> list[Discovered]:
-    """Return the accounts that were discovered on a machine and belong to an endpoint user with the source
-    `discovered`."""
+    """Return the accounts on a machine whose endpoint users have the source `discovered`."""
     sql = (
         "select d.kind, d.name, d.user_id, d.told, d.at from agent_discovered d join endpoint_users u "
         "on u.id = d.user_id where d.instance_id = :i and u.source = :source"
@@ -294,5 +296,5 @@ def discovered_people(tx: Tx, instance_id: int) -> list[Discovered]:
 
 
 def is_discovered(tx: Tx, user_id: int) -> bool:
-    """Return whether a discovered account on any machine belongs to a user."""
+    """Return whether any machine has a discovered account of this user."""
     return tx.value(int, "select 1 from agent_discovered where user_id = :u limit 1", u=user_id) is not None

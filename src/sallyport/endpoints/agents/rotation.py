@@ -1,13 +1,16 @@
-"""Passwords that agents generate on hosts. The service stores each password before it can be valid on the host, and at
-least until another password is valid.
+"""Passwords that agents generate on hosts. The service stores each password before it can be valid on the host, and
+keeps it at least until another password is valid.
+
+A rotation has two steps. Each step sets the state of the stored password:
 
     step      state        meaning
-    escrow    candidate    sealed and stored; the host changes nothing before the service acknowledges this step
-    confirm   current      the old current password becomes `former`: a host that is restored from a backup has it again
-    abandon   deleted      the password was never valid
+    escrow    candidate    The password is sealed and stored. The host changes nothing before the service has answered.
+    confirm   current      The password is valid. The password that was current becomes `former`, and is kept because a
+                           host that is restored from a backup has it again.
+    abandon   (deleted)    The password was never valid. This step replaces `confirm`.
 
-Without a confirm or abandon, a candidate may be valid on the host. So it is shown together with the current password
-until a later candidate of the same account is confirmed.
+If the agent sends neither confirm nor abandon, the candidate may be valid on the host. The service then shows the
+candidate together with the current password, until the agent confirms a later candidate of the same account.
 """
 
 from collections.abc import Sequence
@@ -36,15 +39,15 @@ from sallyport.store.model import Store, Tx, Value
 from sallyport.store.vault import Vault
 
 MOST_CANDIDATES: Final = 20
-"""Maximum number of candidates of an account. If one more arrives, the oldest becomes a former password, which can
-still be confirmed."""
+"""Maximum number of candidates of an account. If another candidate arrives, the oldest becomes a former password. The
+agent can still confirm it."""
 KEPT_FORMER: Final = 5
 MOST_ACCOUNTS: Final = 5 * MAX_USERS
-"""Maximum number of accounts of a machine with stored passwords, including deleted accounts. There is a limit because
-the current passwords are read each time the machine's state is built."""
+"""Maximum number of accounts of a machine for which passwords are stored, including deleted accounts. The limit exists
+because the current passwords are read each time the desired state of the machine is built."""
 SWEEP_S: Final = 60.0
 AGAIN_US: Final = 3600 * SECOND
-"""Pause in microseconds before the next scheduled rotation after a rotation has failed."""
+"""Pause in microseconds after a failed rotation, before the next scheduled rotation."""
 DAY: Final = 86_400 * SECOND
 
 log = structlog.get_logger()
@@ -53,7 +56,7 @@ log = structlog.get_logger()
 @dataclass(frozen=True, slots=True)
 class Stored:
     """A stored password of an account. rotation: the id of the rotation. state: `candidate`, `current` or `former`.
-    ended_at: the time of the confirm step, or None. Times are in microseconds."""
+    ended_at: the time of the confirm step, or None if the password was not confirmed. Times are in microseconds."""
 
     id: int
     account: str
@@ -66,8 +69,8 @@ class Stored:
 
 @dataclass(frozen=True, slots=True)
 class ShownPassword:
-    """A password for display. state: `current`, `candidate` or `former`; `set` for the password of the endpoint
-    user."""
+    """A password that is shown to an admin. state: `current`, `candidate` or `former` for a password that was generated
+    on the host; `set` for the password of the endpoint user."""
 
     password: str
     state: str
@@ -75,7 +78,8 @@ class ShownPassword:
 
 
 class Rotations:
-    """The passwords that agents generate. The task `run` orders scheduled rotations, so it must run."""
+    """The service for the passwords that agents generate. The task `run` must run, because it orders scheduled
+    rotations."""
 
     def __init__(
         self, store: Store, vault: Vault, cluster: Cluster, states: States, orders: Orders, clock: Clock = now_us
@@ -88,10 +92,11 @@ class Rotations:
         self._clock = clock
 
     async def take(self, instance_id: int, message: Rotation) -> None:
-        """Store a step of a rotation. A repeated step changes nothing.
+        """Store a step of a rotation. If the agent sends a step twice, the second one changes nothing.
 
-        NotFound: no such agent, or a confirm step of an unknown rotation. Conflict: an abandon step of a confirmed
-        rotation, another password with the same rotation id, or too many accounts.
+        Raises NotFound if the instance has no agent, or if a confirm step belongs to an unknown rotation. Raises
+        Conflict if an abandon step belongs to a confirmed rotation, if the rotation id has another password, or if too
+        many accounts have passwords.
         """
         step = {Phase.ESCROW: self._escrow, Phase.CONFIRM: self._confirm, Phase.ABANDON: self._abandon}[message.phase]
 
@@ -105,10 +110,13 @@ class Rotations:
         known = _get(tx, agent.instance_id, message.id)
         if known is not None:
             if (known.account, self._open(known)) != (message.user, message.password):
-                raise Conflict("this rotation has another password")
+                raise Conflict("this rotation id is already stored with another password")
             return
         if not _is_there_room(tx, agent.instance_id, message.user):
-            raise Conflict(f"{MOST_ACCOUNTS} accounts of this instance have passwords that were made there")
+            raise Conflict(
+                f"{MOST_ACCOUNTS} accounts of this instance have generated passwords already; no other account "
+                "can get one"
+            )
         open_ones = _of_account(tx, agent.instance_id, message.user, "candidate")
         for old in open_ones[: max(0, len(open_ones) + 1 - MOST_CANDIDATES)]:
             tx.execute("update agent_passwords set state = 'former' where id = :id", id=old.id)
@@ -157,7 +165,7 @@ class Rotations:
         if known is None:
             return
         if known.ended_at is not None or known.account != message.user:
-            raise Conflict("this rotation is in force, or another account's")
+            raise Conflict("this rotation is confirmed already, or belongs to another account")
         tx.execute("delete from agent_passwords where id = :id", id=known.id)
 
     # --- for admins -------------------------------------------------------------------------------------------
@@ -166,8 +174,8 @@ class Rotations:
         """Return the passwords that may be valid for an account, the most likely first, and then former passwords.
         Record the call in the audit trail.
 
-        reveal: whether to return the passwords; otherwise return HIDDEN instead of each password. NotFound: no such
-        agent. Raises SecretError.
+        reveal: whether to return the passwords; if False, HIDDEN replaces each password. Raises NotFound if the
+        instance has no agent. Raises SecretError if the vault cannot open a password.
         """
 
         def work(tx: Tx) -> list[ShownPassword]:
@@ -200,11 +208,11 @@ class Rotations:
     # --- by schedule ------------------------------------------------------------------------------------------
 
     async def run(self) -> None:
-        """Order the due rotations, until cancelled. One node does this for all nodes."""
+        """Order the rotations that are due, until cancelled. One node runs this task for all nodes."""
         await every(SWEEP_S, self.sweep, failure="password_rotation_failed")
 
     async def sweep(self) -> None:
-        """Order the rotations that are due, once. Raises StoreError."""
+        """Order the rotations that are due. `run` calls this periodically. Raises StoreError."""
         for instance_id, days in await self._store.read(_scheduled):
             try:
                 await self._sweep_one(instance_id, days)
@@ -222,10 +230,10 @@ class Rotations:
             self._states.touch(instance_id)
 
     def _due(self, domain_id: int, instance_id: int, days: int, names: Sequence[str], tx: Tx) -> list[str]:
-        """Return the accounts whose rotation is due.
+        """Return the names of the accounts whose passwords are due for a rotation.
 
-        While a rotate order is open, and for AGAIN_US after a rotate order has failed, no rotation is due. days: the
-        maximum age of a password.
+        No rotation is due while an order to rotate is open, and for AGAIN_US after an order to rotate has failed. days:
+        the maximum age of a password.
         """
         at = self._clock()
         if any(
@@ -241,7 +249,8 @@ class Rotations:
         self._orders.give_in(tx, domain_id, instance_id, TriggerKind.ROTATE, due)
 
     def _rotated_at(self, tx: Tx, domain_id: int, instance_id: int, account: str) -> int:
-        """Return the time at which the password of an account was set, on the host or by the service; 0 if never."""
+        """Return the time at which the password of an account was last changed on the host or set by the service, in
+        microseconds. Return 0 if it was never set."""
         current = _of_account(tx, instance_id, account, "current")
         user = accounts.named(tx, domain_id, account)
         made = tx.value(int, "select made_at from agent_hashes where user_id = :u", u=user.id if user else 0) or 0
@@ -260,8 +269,8 @@ def _of_account(tx: Tx, instance_id: int, account: str, state: str) -> list[Stor
 
 
 def _is_there_room(tx: Tx, instance_id: int, account: str) -> bool:
-    """Return whether a password can be stored for an account. It can if the account has a stored password already, or
-    if fewer than MOST_ACCOUNTS accounts of the machine have one."""
+    """Return whether a password of an account can be stored: the account has a stored password already, or fewer than
+    MOST_ACCOUNTS accounts of the machine have one."""
     sql = (
         "select exists (select 1 from agent_passwords where instance_id = :i and account = :account) or "
         "(select count(distinct account) from agent_passwords where instance_id = :i) < :most"

@@ -1,4 +1,4 @@
-"""The service with which admins manage agents: their status, settings and take-overs."""
+"""The service with which admins manage agents: their status, settings and take-overs of accounts."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -36,8 +36,9 @@ NEWEST_ORDERS = 20
 
 @dataclass(frozen=True, slots=True)
 class Situation:
-    """The status of a machine. users: the accounts in the desired state. unfit: users that the state leaves out, see
-    `DesiredState`. waits: whether a poll of the agent waits now. privileges: the last privilege status, in JSON."""
+    """The status of a machine. users: the names of the accounts in the desired state. unfit: the users that the desired
+    state leaves out, see `DesiredState`. waits: whether a poll of the agent is waiting now. privileges: the last
+    privilege status as JSON."""
 
     agent: Agent
     seen_at: int
@@ -50,8 +51,8 @@ class Situation:
 
 
 class Agents:
-    """The parts that serve agents, connected with each other. Call `prepare` first. `states` and `presence` must run on
-    every node. `orders`, `rotations` and `presence.watch` must run on one node."""
+    """The services for agents, connected with each other. Call `prepare` first. The tasks of `states` and `presence`
+    must run on every node. The tasks of `orders`, `rotations` and `presence.watch` must run on one node."""
 
     def __init__(
         self,
@@ -78,36 +79,38 @@ class Agents:
         self.rotations = Rotations(store, vault, cluster, self.states, self.orders, clock)
 
     async def prepare(self) -> None:
-        """Read the active agents from the store. Call this again after the store was replaced. Raises StoreError."""
+        """Read the active agents from the store. Call this method again after a restore has replaced the store. Raises
+        StoreError."""
         await self.presence.load()
         self.states.forget()
 
     def check_key(self, tx: Tx) -> None:
-        """Check that the vault can open a state key in the store that will replace the present one. Raises
-        SecretError."""
+        """Check that the vault can open a state key in a store that is about to be restored. Raises SecretError if it
+        cannot."""
         signers.check_key(tx, self._vault)
 
     async def rotate_state_key(self, domain_id: int) -> None:
-        """Replace the key that signs a domain's states. Agents receive the new key in a state that is signed with the
-        present key, which becomes the former key. An older former key is deleted.
+        """Replace the key that signs a domain's desired states.
 
-        Conflict: the domain has no key yet. Raises SecretError.
+        Agents receive the new key in a state that is signed with the old key. Only one old key is kept, so the key
+        before the old one is deleted. Raises Conflict if the domain has no key yet. Raises SecretError if the vault
+        cannot open the old key.
         """
 
         def work(tx: Tx) -> None:
             if not signers.rotate(tx, self._vault, domain_id):
-                raise Conflict("the domain has no key for states yet: no agent has registered")
-            record_in(tx, "agent.key.rotate", domain_id, "the key of the states", {}, at=self._clock())
+                raise Conflict("the domain has no key for desired states yet, because no agent has registered")
+            record_in(tx, "agent.key.rotate", domain_id, "the key that signs desired states", {}, at=self._clock())
 
         await self._store.write(work)
 
     async def page(self, stretch: Stretch, status: str = "") -> tuple[list[Agent], int]:
-        """Return one page of a domain's agents, ordered by instance, and the total. status: the status of the agents to
-        return; if it is empty, all agents are returned."""
+        """Return one page of a domain's agents, ordered by instance, and the total number of agents. status: the status
+        of the agents to return, or empty for all agents."""
         return await self._store.search(partial(repo.page, stretch=stretch, status=status))
 
     async def agent(self, domain_id: int, instance_id: int) -> Agent:
-        """Return the agent of a domain's instance. Raises NotFound."""
+        """Return the agent of an instance in a domain. Raises NotFound."""
         return await self._store.read(lambda tx: repo.found(tx, instance_id, domain_id))
 
     async def situation(self, domain_id: int, instance_id: int) -> Situation:
@@ -130,8 +133,8 @@ class Agents:
     # --- settings and take-overs --------------------------------------------------------------------------------
 
     async def settings(self, domain_id: int, instance_id: int) -> dict[str, JSON]:
-        """Return the settings of a domain, overridden by those of a machine. If instance_id is 0, return only the
-        settings of the domain. Raises NotFound."""
+        """Return the settings of a domain, overridden by the settings of a machine. If instance_id is 0, return only
+        the settings of the domain. Raises NotFound."""
 
         def work(tx: Tx) -> dict[str, JSON]:
             if instance_id:
@@ -141,8 +144,8 @@ class Agents:
         return await self._store.read(work)
 
     async def change_settings(self, domain_id: int, instance_id: int, fields: Mapping[str, JSON]) -> None:
-        """Change the settings of a machine, or of a domain if instance_id is 0. A field that is None is reset. Raises
-        NotFound."""
+        """Change the settings of a machine, or of a domain if instance_id is 0. A field that is None is reset to its
+        default. Raises NotFound."""
 
         def work(tx: Tx) -> None:
             if instance_id:
@@ -159,11 +162,11 @@ class Agents:
         self.states.touch(instance_id)
 
     async def take_over(self, domain_id: int, instance_id: int, names: Sequence[str], action: Action) -> None:
-        """Let the agent of a machine manage accounts that it has discovered there, or stop managing them. If an entry
-        fails, nothing is changed.
+        """Let the agent of a machine manage accounts that it has discovered there, or stop managing them. If one
+        account fails, no account is changed.
 
-        The user of each account is assigned to the machine, or the assignment is removed. NotFound: no such account.
-        Conflict: a system account.
+        action: Action.ADD assigns the user of each account to the machine; Action.REMOVE removes the assignment. Raises
+        NotFound if an account was not discovered. Raises Conflict if an account is a system account.
         """
 
         def work(tx: Tx) -> None:
@@ -185,7 +188,7 @@ class Agents:
         found = reports_repo.find_discovered(tx, agent.instance_id, name)
         user = accounts.named(tx, agent.domain_id, name)
         if found is None or user is None or account_name(name) != name:
-            raise NotFound("the agent has discovered no account of that name")
+            raise NotFound("the agent has not discovered an account with this name")
         uid = found.fields.get("uid")
         if not isinstance(uid, int) or not is_persons(uid):
             raise Conflict("a system account cannot be taken over")

@@ -1,7 +1,7 @@
-"""The keys that sign states (Ed25519, RFC 8032). Each domain has one key, which is generated when the domain's first
-machine registers.
+"""The keys that sign desired states (Ed25519, RFC 8032). Each domain has one key, which is generated when the first
+machine of the domain registers.
 
-After a rotation the former key is kept until the next rotation, for agents that have not received the new key yet.
+After a rotation, the former key is kept until the next rotation, because some agents have not received the new key yet.
 """
 
 from dataclasses import dataclass
@@ -21,7 +21,8 @@ class _Signer:
 
 
 def public_key(tx: Tx, vault: Vault, domain_id: int) -> bytes:
-    """Return the public key that verifies a domain's states (32 octets). Generate a key pair if there is none."""
+    """Return the public key that verifies the desired states of a domain (32 octets). Generate a key pair if the domain
+    has none."""
     known = tx.value(bytes, "select public_key from agent_signers where domain_id = :d", d=domain_id)
     if known is not None:
         return known
@@ -32,14 +33,15 @@ def public_key(tx: Tx, vault: Vault, domain_id: int) -> bytes:
 
 
 def of_instance(tx: Tx, instance_id: int) -> bytes:
-    """Return the public key that verifies a machine's states (32 octets), or empty octets if there is none."""
+    """Return the public key that verifies the desired states of a machine (32 octets), or empty octets if the domain
+    has no key."""
     sql = "select public_key from agent_signers where domain_id = (select domain_id from agents where instance_id = :i)"
     return tx.value(bytes, sql, i=instance_id) or b""
 
 
 def rotate(tx: Tx, vault: Vault, domain_id: int) -> bool:
-    """Replace the key of a domain. Return False if the domain has no key yet. SecretError: the vault cannot open the
-    present key."""
+    """Replace the key of a domain. Return False if the domain has no key yet. Raises SecretError if the vault cannot
+    open the present key."""
     signer = _found(tx, domain_id)
     if signer is None:
         return False
@@ -57,16 +59,17 @@ def rotate(tx: Tx, vault: Vault, domain_id: int) -> bool:
 
 
 def sign(tx: Tx, vault: Vault, domain_id: int, octets: bytes, *, by: bytes) -> bytes:
-    """Sign some octets with a key of a domain, and return the signature (64 octets).
+    """Sign octets with a key of a domain, and return the signature (64 octets).
 
-    by: the public key that the agent has. If `by` is the former public key, the former key signs; otherwise the present
-    key signs. SecretError: the domain has no key, or the vault cannot open it.
+    by: the public key with which the agent verifies states. If it is the former public key of the domain, sign with the
+    former key, otherwise with the present key. Raises SecretError if the domain has no key, or if the vault cannot open
+    the key.
     """
     from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
     signer = _found(tx, domain_id)
     if signer is None:
-        raise SecretError(f"domain {domain_id} has no key to sign states with")
+        raise SecretError(f"domain {domain_id} has no key to sign desired states with")
     if signer.former_private is not None and by == signer.former_public:
         private = vault.open(signer.former_private, _former_identity(domain_id))
     else:
@@ -75,8 +78,8 @@ def sign(tx: Tx, vault: Vault, domain_id: int, octets: bytes, *, by: bytes) -> b
 
 
 def check_key(tx: Tx, vault: Vault) -> None:
-    """Check that the vault can open one of the keys, if there are any. SecretError: the store was sealed with another
-    master key."""
+    """Check that the vault can open one of the keys, if there are any. Raises SecretError if the keys were sealed with
+    another master key."""
     signer = tx.one(_Signer, "select domain_id, private_key from agent_signers order by domain_id limit 1")
     if signer is not None:
         _open(vault, signer)

@@ -1,4 +1,4 @@
-"""Versions and signatures of states, and the polls of agents that wait for a new state."""
+"""Versions and signatures of desired states, and the polls of agents that wait for a new state."""
 
 from collections import deque
 from collections.abc import Iterator, Sequence
@@ -24,26 +24,27 @@ from sallyport.web.peer import parked
 
 CHECK_S: Final = 0.25
 SUPERSEDED_S: Final = 1.0
-"""Delay before the answer to a poll that a newer poll of the same agent has replaced. Without this delay, two machines
-with the same key, such as after a disk was cloned, would end each other's polls in a fast loop."""
+"""Delay in seconds before the answer to a poll that a newer poll of the same agent has replaced. Two machines may
+use the same key, for example after a disk was cloned. Without this delay, they would end each other's polls in a
+fast loop."""
 SLICE: Final = 25
-"""Number of machines whose fingerprints are read in one transaction, which takes some milliseconds."""
+"""Number of machines whose fingerprints are read in one transaction. The transaction takes some milliseconds."""
 DOMAIN_S: Final = 5.0
 """Time limit in seconds for reading the fingerprints of one domain's machines."""
 SHORTEST_WAIT: Final = 0.75
-"""Minimum wait of a poll as a fraction of the requested wait. The rest is random, so that agents that reconnected at
-the same time after an outage do not poll at the same time for ever."""
+"""Minimum time that a poll waits, as a fraction of the requested time. The actual time is random between this minimum
+and the requested time. Otherwise, agents that reconnected together after an outage would always poll together."""
 MOST_WAITING: Final = 20_000
 LEEWAY_US: Final = 86_400 * SECOND
-"""Maximum time by which an agent's version may be in the future. A version is a time. The service cannot have issued a
-version that is further in the future."""
+"""Maximum time by which an agent's version may be in the future, in microseconds. A version is a time, so the service
+cannot have issued a version that is further in the future."""
 
 log = structlog.get_logger()
 
 
 @dataclass(frozen=True, slots=True)
 class Issued:
-    """The state that a machine should have now, with its version. fingerprint: see `desired.fingerprint`."""
+    """The desired state of a machine, with its version. fingerprint: the hash that `desired.fingerprint` returns."""
 
     domain_id: int
     desired: DesiredState
@@ -53,11 +54,11 @@ class Issued:
 
 @dataclass(frozen=True, slots=True)
 class _Unsettled:
-    """The data that must be written before a state can be issued.
+    """The data that must be written before a desired state can be issued.
 
-    Only one of the first three fields is given. changes: the grants that begin (True) or were removed (False).
-    unhashed: the passwords to hash. digest: the digest of the new state. last: the version that the next version must
-    exceed.
+    Only one of the first three fields has a value. changes: the grants that begin (True) or were removed (False).
+    unhashed: the passwords to hash. digest: the digest of the new state. last: the last version that an agent may have;
+    the new version must be higher.
     """
 
     changes: Sequence[tuple[grants.Key, bool]] = ()
@@ -68,8 +69,8 @@ class _Unsettled:
 
 @dataclass(slots=True, eq=False)
 class _Waiter:
-    """A waiting poll of an agent. fingerprint: see `desired.fingerprint`; None while the state is being built.
-    changes_at: the time at which the state changes because a grant ends."""
+    """A waiting poll of an agent. fingerprint: the hash that `desired.fingerprint` returned, or None while the state is
+    being built. changes_at: the time at which a grant ends and so changes the state, in microseconds."""
 
     domain_id: int
     fingerprint: int | None = None
@@ -77,15 +78,16 @@ class _Waiter:
     changed: trio.Event = field(default_factory=trio.Event)
 
     def is_due(self, at: int) -> bool:
-        """Return whether a grant has ended at time `at`, so that the state has changed."""
+        """Return whether a grant has ended by time `at`, so that the state has changed."""
         return self.changes_at is not None and self.changes_at <= at
 
 
 class States:
-    """The states of all machines. The task `run` answers the polls of agents whose states change, so it must run.
+    """The desired states of all machines. The task `run` must run, because it answers the polls of agents whose states
+    change.
 
-    most_waiting: maximum number of waiting polls. Each tenant has a share of them. If a poll is displaced, it is
-    answered with UNCHANGED.
+    most_waiting: the maximum number of waiting polls, shared fairly among the tenants. If a new poll displaces a
+    waiting poll, the service answers the displaced poll with UNCHANGED.
     """
 
     def __init__(
@@ -121,8 +123,9 @@ class States:
     ) -> dict[str, object]:
         """Return the signed state as soon as its version differs from `version`, or UNCHANGED after `wait_s` seconds.
 
-        version: version of the agent's state. key: the public key with which the agent verifies states. A newer poll of
-        the same machine ends an older one. NotFound: there is no such agent. Raises StoreError, SecretError.
+        version: the version of the state that the agent has. key: the public key with which the agent verifies states.
+        A new poll for a machine ends the previous poll for the same machine. Raises NotFound if the instance has no
+        agent. Raises StoreError, SecretError.
         """
         deadline = trio.current_time() + wait_s * uniform(SHORTEST_WAIT, 1)  # noqa: S311  no secret
         self._end(instance_id)
@@ -156,19 +159,19 @@ class States:
             waiter.changed.set()
 
     def touch(self, instance_id: int) -> None:
-        """Make a waiting poll of a machine compare its state again, because the state may have changed."""
+        """Make the waiting poll of a machine check whether the state has changed."""
         waiter = self._waiting.get(instance_id)
         if waiter is not None:
             waiter.changed.set()
 
     def close(self) -> None:
-        """Answer all waiting polls when the service stops."""
+        """Answer all waiting polls because the service stops."""
         self._closed = True
         for instance_id in tuple(self._waiting):
             self._end(instance_id)
 
     def forget(self) -> None:
-        """Make all waiting polls compare their states again, because the store was replaced."""
+        """Make all waiting polls check whether their states have changed, because a restore has replaced the store."""
         self._trail = 0
         for instance_id in tuple(self._waiting):
             self.touch(instance_id)
@@ -178,8 +181,8 @@ class States:
     async def current(self, instance_id: int, known: int = 0) -> Issued:
         """Return the state that a machine should have now.
 
-        known: version of the agent's state. It may be newer than the stored version if the store was restored from a
-        backup. NotFound: no such agent. Raises StoreError, SecretError.
+        known: the version of the state that the agent has. If the store was restored from a backup, this version may be
+        newer than the stored one. Raises NotFound if the instance has no agent. Raises StoreError, SecretError.
         """
         while True:
             found = await self._store.read(partial(self._build, instance_id, known))
@@ -188,8 +191,10 @@ class States:
             await self._settle(instance_id, found)
 
     def _build(self, instance_id: int, known: int, tx: Tx) -> Issued | _Unsettled:
-        """Return the state, or the data that must be written first. The state is built in a read transaction, because
-        logins would have to wait for a write transaction."""
+        """Return the state, or the data that must be written first.
+
+        The state is built in a read transaction, because logins would have to wait for a write transaction.
+        """
         agent, at = repo.found(tx, instance_id), self._clock()
         found, begun = grants.of_instance(tx, instance_id), grants.begun(tx, instance_id)
         keys = {grant.key for grant in found}
@@ -204,8 +209,8 @@ class States:
         return Issued(agent.domain_id, desired, agent.version, fingerprint(tx, self._policies, instance_id))
 
     async def _settle(self, instance_id: int, unsettled: _Unsettled) -> None:
-        """Write the missing data in short transactions. Then `current` builds the state again, so that it includes
-        changes made in the meantime."""
+        """Write the data that is missing, in short transactions. `current` then builds the state again, so that the
+        state includes changes made in the meantime."""
         at = self._clock()
 
         def change(tx: Tx, changes: Iterator[tuple[grants.Key, bool]]) -> None:
@@ -224,7 +229,7 @@ class States:
             await self._store.write(issue)
 
     async def _hash(self, unhashed: Sequence[Unhashed]) -> None:
-        """Hash passwords and store the hashes, so that every state contains the same hashes."""
+        """Hash passwords and store the hashes. Without stored hashes, each state would contain different salts."""
         made = []
         for each in unhashed:
             hashed = await trio.to_thread.run_sync(_hashed, each, limiter=self._hashing)
@@ -281,10 +286,10 @@ class States:
         self._trail = newest
 
     async def _wake_domain(self, instance_ids: Sequence[int], at: int) -> None:
-        """Wake the waiting polls of one domain's agents whose fingerprints differ.
+        """Wake the waiting polls of one domain's agents whose fingerprints have changed.
 
-        After DOMAIN_S or an error, wake all remaining polls of the domain, so that a domain does not delay the agents
-        of other domains.
+        After DOMAIN_S seconds or an error, wake all remaining polls of the domain, so that one domain does not delay
+        the agents of other domains.
         """
         left = deque(instance_ids)
         try:
@@ -305,18 +310,22 @@ class States:
 
 
 def _hashed(unhashed: Unhashed) -> str:
-    """Return the hash of a password. Return the former hash if it matches: a new master key seals a password again, but
-    does not change it."""
+    """Return the hash of a password.
+
+    Return the former hash if it matches. After a change of the master key, the password is sealed again, but has not
+    changed.
+    """
     if unhashed.former and matches(unhashed.password, unhashed.former):
         return unhashed.former
     return sha512_crypt(unhashed.password)
 
 
 def _changed_domains(tx: Tx, since: int) -> tuple[int, frozenset[int]]:
-    """Return the id of the newest entry of the audit trail, and the domains that entries after `since` may concern.
+    """Return the id of the newest entry of the audit trail, and the ids of the domains that entries after `since` may
+    concern.
 
-    No entry is missed, because only transactions of `Store.write` write the trail, and only one of them runs at a time
-    on all nodes together.
+    No entry is missed, because only transactions of `Store.write` write to the trail, and only one such transaction
+    runs at a time on all nodes together.
     """
     newest = tx.value(int, "select coalesce(max(id), 0) from audit_trail") or 0
     if newest == since:

@@ -46,16 +46,21 @@ def _policy(value: object) -> object:
 
 _GROUP_ID = "Id of the group, as listEndpointGroup returns it."
 _MESSAGE = "Result in words."
-_TIME_TO_LIVE = "Maximum session time of a user: seconds, or a span such as 8h, 30m, 1d or PT8H; empty: no limit."
-_PRIVILEGED = "true, yes or 1: root privileges for the group's users; false, no, 0 or empty: no privileges."
-_HOME = "Absolute path of a user's home directory on the group's instances; empty: the default of the system."
+_TIME_TO_LIVE = (
+    "Longest session of a user: seconds, or a span such as 8h, 30m, 1d or PT8H. If it is empty, there is no limit."
+)
+_PRIVILEGED = "true, yes or 1 for root privileges of the group's users; false, no, 0 or empty for no privileges."
+_HOME = (
+    "Absolute path of a user's home directory on the group's instances. If it is empty, the system's default applies."
+)
 GroupId = Annotated[Id, Field(description=_GROUP_ID)]
 GroupName = Annotated[Name, Field(description="Name of the group, unique within the domain.")]
 Status = Annotated[
     Name,
     Field(
         max_length=64,
-        description="Active or Enabled (case-insensitive): the group gives its users access; other text: it does not.",
+        description="Active or Enabled (case-insensitive): the group gives its users access. Any other text: the "
+        "group gives no access.",
     ),
 ]
 OrganizationalUnit = Annotated[Text, Field(description="Organizational unit (OU) of the group in a directory.")]
@@ -69,7 +74,10 @@ PolicyId = Annotated[Text, BeforeValidator(_policy)]
 class ListGroups(OfDomain, Paged):
     """Body of the operation `listEndpointGroup`."""
 
-    filter: Search = Field(default="", description="Part of a group's name. Empty: all groups.")
+    filter: Search = Field(
+        default="",
+        description="Part of a group's name, to list only matching groups. If it is empty, all groups are listed.",
+    )
 
 
 class CredentialPolicyEntry(Model):
@@ -78,12 +86,14 @@ class CredentialPolicyEntry(Model):
     credPolicyId: int = Field(description="Id of the credential policy.")
     ttlUser: str = Field(description=_TIME_TO_LIVE)
     priviligedUser: str = Field(description=_PRIVILEGED)
-    policyId: int | None = Field(description="Id of the password policy of the group's users; null without one.")
+    policyId: int | None = Field(
+        description="Id of the password policy for the group's users, or null if there is none."
+    )
     homeDir: str = Field(description=_HOME)
 
 
 class GroupEntry(Model):
-    """A group in the list."""
+    """A group in the answer of `listEndpointGroup`."""
 
     groupId: int = Field(description="Id of the group.")
     groupName: str = Field(description="Name of the group.")
@@ -93,7 +103,9 @@ class GroupEntry(Model):
     ou: OrganizationalUnit
     cn: CommonName
     dc: DomainComponent
-    credentialPolicy: CredentialPolicyEntry | None = Field(description="Credential policy; null without one.")
+    credentialPolicy: CredentialPolicyEntry | None = Field(
+        description="Credential policy of the group, or null if there is none."
+    )
     created: str = Field(description="Time when the group was added, ISO 8601 UTC.")
     updated: str = Field(description="Time of the last change, ISO 8601 UTC.")
 
@@ -103,7 +115,7 @@ class GroupList(Model):
 
     totalCount: TotalCount
     totalIsMinimum: IsMinimum = False
-    groups: list[GroupEntry] = Field(description="Groups of the page, ordered by id.")
+    groups: list[GroupEntry] = Field(description="Groups on this page, ordered by id.")
 
 
 class AddGroup(OfDomain):
@@ -138,12 +150,12 @@ class DeleteGroups(OfDomain):
 
 
 class EditGroup(OfDomain):
-    """Body of editInstanceGroup. An absent field keeps its value."""
+    """Body of the operation `editInstanceGroup`. An absent field keeps its value."""
 
     groupId: GroupId
     groupName: GroupName | None = None
     instanceIds: Many[Id] | None = Field(
-        default=None, description="Ids of the instances that replace the group's present instances."
+        default=None, description="Ids of the instances that replace the instances of the group."
     )
     ou: OrganizationalUnit | None = None
     cn: CommonName | None = None
@@ -155,7 +167,7 @@ class AssignUsersToGroup(Assignment):
     """Body of the operation `assignUsersToEndpointGroup`."""
 
     groupId: GroupId
-    userIds: Many[Id] = Field(min_length=1, description="Ids of endpoint users.")
+    userIds: Many[Id] = Field(min_length=1, description="Ids of the endpoint users to add or remove.")
 
 
 class AddAuthFlow(OfDomain):
@@ -187,7 +199,7 @@ class OneGroup(OfDomain):
 
 
 class FirstMember(Model):
-    """The first instance of a group; all fields are empty for a group without instances."""
+    """The first instance of a group. If the group has no instances, all fields are empty."""
 
     instanceName: str = Field(description="Name of the instance.")
     os: str = Field(description="Operating system, such as Linux.")
@@ -200,30 +212,32 @@ class Member(FirstMember):
     """An instance of a group."""
 
     instanceId: int = Field(description="Id of the instance.")
-    status: str = Field(description="Active while the agent of the instance sends messages, else Inactive.")
+    status: str = Field(description="Active while the instance's agent sends messages, else Inactive.")
 
 
 class GroupDetail(FirstMember):
-    """Answer of fetchInstanceGroupDetail: the group's first instance, its state and its instances."""
+    """Answer of the operation `fetchInstanceGroupDetail`: the fields of the group's first instance, the group's status,
+    and its instances."""
 
     state: str = Field(description="Status of the group.")
     instances: list[Member] = Field(description="First 1,000 instances of the group, ordered by id.")
 
 
 class SetCredentialPolicy(OfDomain):
-    """Body of updateCredentialPolicyToEndpointGroup. An absent field keeps its value; an empty field is cleared."""
+    """Body of the operation `updateCredentialPolicyToEndpointGroup`. An absent field keeps its value. An empty field
+    clears the value."""
 
     groupId: GroupId
     ttlUser: TimeToLive | None = Field(default=None, description=_TIME_TO_LIVE)
     priviligedUser: FlagText | None = Field(default=None, description=_PRIVILEGED)
-    policyId: PolicyId | None = Field(default=None, description="Id of the password policy of the group's users.")
+    policyId: PolicyId | None = Field(default=None, description="Id of the password policy for the group's users.")
     homeDir: Directory | None = Field(default=None, description=_HOME)
 
     @model_validator(mode="after")
     def _has_a_field(self) -> "SetCredentialPolicy":
         if {self.ttlUser, self.priviligedUser, self.policyId, self.homeDir} == {None}:
             fields = "ttlUser", "priviligedUser", "policyId", "homeDir"
-            raise unfit_because(f"one of {', '.join(fields)} is needed", *fields)
+            raise unfit_because(f"at least one of {', '.join(fields)} is needed", *fields)
         return self
 
 
@@ -232,5 +246,7 @@ class DeleteCredentialPolicy(OfDomain):
 
     groupId: GroupId
     credPolicyId: PolicyId = Field(
-        default="", description="Id that the group's credential policy must have; empty: any."
+        default="",
+        description="Id of the credential policy to delete. The operation fails if the group has another credential "
+        "policy. If it is empty, the id is not checked.",
     )

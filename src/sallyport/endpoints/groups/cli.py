@@ -1,4 +1,4 @@
-"""`sallyport group`: the endpoint groups of a domain."""
+"""`sallyport group`: the commands for the endpoint groups of a domain."""
 
 import click
 
@@ -26,16 +26,16 @@ def add(line: CommandLine, *, name: str, domain: str, ou: str, cn: str, dc: str)
     """Add an active group and print its groupId."""
     body = {"groupName": name, "ou": ou, "cn": cn, "dc": dc}
     line.print(str(line.run("/api/v1/instanceGroup/addInstanceGroup", body, domain=domain)["instanceId"]))
-    line.note(f"group {name} is added to {domain}")
+    line.note(f"group {name} was added to {domain}")
 
 
 @group.command("list")
 @files.domain
-@click.option("--search", default="", help="A part of the name.")
+@click.option("--search", default="", help="Part of the name of a group.")
 @files.json_form
 @click.pass_obj
 def list_(line: CommandLine, *, domain: str, search: str, form: Form | None) -> None:
-    """List the groups of a domain. JSON includes their credential policies."""
+    """List the groups of a domain. The JSON output includes their credential policies."""
     line.print_rows(line.listed(*files.GROUPS, {"filter": search}, domain=domain), COLUMNS, form)
 
 
@@ -46,7 +46,7 @@ def list_(line: CommandLine, *, domain: str, search: str, form: Form | None) -> 
 def remove(line: CommandLine, *, name: str, domain: str) -> None:
     """Remove a group. Its users and instances are not removed."""
     line.run("/api/v1/instanceGroup/deleteEndpointGroup", {"id": files.group_id(line, domain, name)}, domain=domain)
-    line.note(f"group {name} is removed from {domain}")
+    line.note(f"group {name} was removed from {domain}")
 
 
 @group.command()
@@ -55,10 +55,11 @@ def remove(line: CommandLine, *, name: str, domain: str) -> None:
 @files.domain
 @click.pass_obj
 def status(line: CommandLine, *, name: str, status: str, domain: str) -> None:
-    """Set a group's status. With Active or Enabled its users have access; with any other status they have none."""
+    """Set the status of a group. With the status Active or Enabled, the users of the group have access. With any other
+    status, they have none."""
     body: dict[str, JSON] = {"groupId": files.group_id(line, domain, name), "status": status}
     line.run("/api/v1/instanceGroup/updateInstanceGroupStatus", body, domain=domain)
-    line.note(f"group {name} is {status}")
+    line.note(f"the status of group {name} is {status} now")
 
 
 @group.command()
@@ -83,4 +84,4 @@ def assign(
     if instance_ids:
         body = {"groupId": group_id, "instanceId": instance_ids, "action": action}
         line.run("/api/v1/instances/assignGroupToMachines", body, domain=domain)
-    line.note(f"group {name} is changed")
+    line.note(f"group {name} was changed")

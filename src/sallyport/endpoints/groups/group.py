@@ -26,7 +26,7 @@ class NewGroup:
 
 @dataclass(frozen=True, slots=True)
 class Group:
-    """A stored group. Times in microseconds."""
+    """A stored group. Times are in microseconds."""
 
     id: int
     domain_id: int
@@ -48,8 +48,12 @@ class Group:
 
 @dataclass(frozen=True, slots=True)
 class CredentialPolicy:
-    """The credential policy of a group. id: the credPolicyId of the policy; 0 before it is stored. ttl_user: empty for
-    no limit. privileged_user: empty for no privileges. home_dir: empty for the default."""
+    """The credential policy of a group.
+
+    id: the credPolicyId of the policy, or 0 before the policy is stored. ttl_user: the longest session of a user, or
+    empty for no limit. privileged_user: whether users get root privileges; empty for no privileges. home_dir: the home
+    directory of users, or empty for the system's default.
+    """
 
     id: int = 0
     ttl_user: str = ""
@@ -64,15 +68,15 @@ def is_active(status: str) -> bool:
 
 
 def allows(methods: str, method: str) -> bool:
-    """Return whether the authentication methods of a group or instance allow a method. Empty text allows every
-    method."""
+    """Return whether `methods`, the allowed methods of a group or an instance, contains an authentication method. An
+    empty text allows every method."""
     return not methods or method in methods.split(",")
 
 
 def ttl_seconds(text: str) -> int | None:
-    """Parse a time to live such as `3600`, `8h`, `1h 30m`, `2d` or `PT8H` (ISO 8601), and return its seconds.
+    """Parse a time to live such as `3600`, `8h`, `1h 30m`, `2d` or `PT8H` (ISO 8601), and return it in seconds.
 
-    Return None for other text, for 0, and for more than LONGEST_S.
+    Return None if the text has another form, or if the time is 0 or longer than LONGEST_S.
     """
     folded = text.strip().lower()
     if re.fullmatch(r"\d{1,10}", folded, re.ASCII):

@@ -1,4 +1,4 @@
-"""The HTTP operations of endpoint groups: /api/v1/instanceGroup/*, and their credential policy."""
+"""The HTTP operations of endpoint groups and their credential policies: /api/v1/instanceGroup/*."""
 
 from sallyport.base.clock import iso
 from sallyport.base.text import counted
@@ -47,14 +47,14 @@ def _declare_groups(groups: Operations, service: Groups) -> None:
 
     @groups.post("/api/v1/instanceGroup/addInstanceGroup", roles=OPERATORS)
     async def add_group(body: AddGroup, caller: Caller) -> GroupAdded:
-        """Add an active group, and assign it to instances."""
+        """Add an active group, and assign the group to instances."""
         new = NewGroup(body.groupName, body.ou, body.cn, body.dc)
         group_id = await service.add(body.domainId, new, body.instanceIds)
         return GroupAdded(instanceId=group_id, Message="group added")
 
     @groups.delete("/api/v1/instanceGroup/deleteEndpointGroup", roles=OPERATORS)
     async def delete_groups(body: DeleteGroups, caller: Caller) -> StatusAnswer:
-        """Delete one group or several, with their assignments. If an entry fails, nothing is changed."""
+        """Delete one or several groups, with their assignments. If one group cannot be deleted, none is deleted."""
         deleted = await service.delete(body.domainId, body.id)
         return StatusAnswer(message=f"{counted(deleted, 'group')} deleted")
 
@@ -62,7 +62,7 @@ def _declare_groups(groups: Operations, service: Groups) -> None:
         "/api/v1/epmGroupManagement/editEPMGroupStatus", "/api/v1/instanceGroup/editInstanceGroup", roles=OPERATORS
     )
     async def edit_group(body: EditGroup, caller: Caller) -> StatusAnswer:
-        """Change a group. An absent field keeps its value; `instanceIds` replaces the group's instances."""
+        """Change a group. An absent field keeps its value. `instanceIds` replaces the instances of the group."""
         fields = {"name": body.groupName, "ou": body.ou, "cn": body.cn, "dc": body.dc, "status": body.status}
         given = {field: value for field, value in fields.items() if value is not None}
         await service.edit(body.domainId, body.groupId, given, body.instanceIds)
@@ -74,7 +74,7 @@ def _declare_groups(groups: Operations, service: Groups) -> None:
         roles=OPERATORS,
     )
     async def assign_users(body: AssignUsersToGroup, caller: Caller) -> StatusAnswer:
-        """Add users to a group, or remove them from it. If an entry fails, nothing is changed."""
+        """Add users to a group, or remove users from the group. If one user does not exist, nothing is changed."""
         await service.assign_users(body.domainId, body.groupId, body.userIds, body.action)
         return StatusAnswer(message="users assigned" if body.action == "add" else "users removed")
 
@@ -90,24 +90,25 @@ def _declare_groups(groups: Operations, service: Groups) -> None:
 def _declare_settings(groups: Operations, service: Groups) -> None:
     @groups.post("/api/v1/instanceGroup/addAuthFlowToInstanceGroup", roles=OPERATORS)
     async def add_auth_flow(body: AddAuthFlow, caller: Caller) -> AuthFlowAdded:
-        """Set the authentication methods of a group's users: SSH, DID and Password, separated by commas; empty: all.
+        """Set the authentication methods of a group's users: SSH, DID and Password, separated by commas. An empty text
+        allows all methods.
 
-        If several assignments give a user access to a machine, the user may use each method that at least one of the
-        assignments allows and that the machine accepts.
+        Several assignments may give a user access to the same machine. The user may then use each method that the
+        machine accepts and that at least one of the assignments allows.
         """
         await service.edit(body.domainId, body.groupId, {"auth_flow": body.authFlow})
         return AuthFlowAdded(instanceId=body.groupId, message="authentication flow set")
 
     @groups.put("/api/v1/instanceGroup/updateInstanceGroupStatus", roles=OPERATORS)
     async def update_status(body: UpdateStatus, caller: Caller) -> StatusAnswer:
-        """Set a group's status. With `Active` or `Enabled` (case-insensitive) the group's users have access; with any
-        other status they have none."""
+        """Set the status of a group. With the status `Active` or `Enabled` (case-insensitive), the users of the group
+        have access. With any other status, they have none."""
         await service.edit(body.domainId, body.groupId, {"status": body.status})
         return StatusAnswer(message="group status updated")
 
     @groups.put("/api/v1/instances/updateCredentialPolicyToEndpointGroup", roles=OPERATORS)
     async def set_policy(body: SetCredentialPolicy, caller: Caller) -> CodeAnswer:
-        """Set a group's credential policy. An absent field keeps its value; an empty field is cleared."""
+        """Set the credential policy of a group. An absent field keeps its value. An empty field clears the value."""
         fields: dict[str, str | int | None] = {
             "ttl_user": body.ttlUser,
             "privileged_user": body.priviligedUser,
@@ -117,11 +118,11 @@ def _declare_settings(groups: Operations, service: Groups) -> None:
         if body.policyId is not None:
             fields["policy_id"] = int(body.policyId) if body.policyId else None
         kept = await service.set_credential_policy(body.domainId, body.groupId, fields)
-        return CodeAnswer(message=f"credential policy {kept} is set")
+        return CodeAnswer(message=f"credential policy {kept} was set")
 
     @groups.delete("/api/v1/instances/deleteCredentialPolicyToEndpointGroup", roles=OPERATORS)
     async def delete_policy(body: DeleteCredentialPolicy, caller: Caller) -> CodeAnswer:
-        """Delete a group's credential policy. With credPolicyId, the policy must have that id."""
+        """Delete the credential policy of a group. If credPolicyId is given, the policy must have that id."""
         policy_id = int(body.credPolicyId) if body.credPolicyId else None
         await service.delete_credential_policy(body.domainId, body.groupId, policy_id)
         return CodeAnswer(message="credential policy deleted")

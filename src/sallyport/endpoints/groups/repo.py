@@ -13,14 +13,15 @@ from sallyport.store.search import page as page_of
 from sallyport.store.slices import SLICE
 
 COUNTER = "endpoint_groups"
-TAKEN = "the domain has a group of that name: choose another name"
+TAKEN = "the domain already has a group with this name: choose another name"
 _POLICY = f"select {', '.join(CredentialPolicy.__dataclass_fields__)}"
 _SEARCH = SearchIndex("endpoint_groups_search")
 _SELECT = f"select {', '.join(Group.__dataclass_fields__)} from endpoint_groups"
 
 
 def page(tx: Tx, stretch: Stretch, search: str = "") -> tuple[list[Group], int]:
-    """Return one page of a domain's groups, ordered by id, and the number of matches. search: a part of the name."""
+    """Return one page of a domain's groups, ordered by id, and the number of matching groups. search: a part of the
+    name, or empty for all groups."""
     if search:
         return _SEARCH.page(tx, Group, _SELECT, stretch, search)
     ids = "select id from endpoint_groups where domain_id = :d"
@@ -28,7 +29,7 @@ def page(tx: Tx, stretch: Stretch, search: str = "") -> tuple[list[Group], int]:
 
 
 def get(tx: Tx, domain_id: int, group_id: int) -> Group | None:
-    """Return a group of the domain, or None."""
+    """Return a group of the domain, or None if the domain has no group with this id."""
     return tx.one(Group, f"{_SELECT} where id = :id and domain_id = :d", id=group_id, d=domain_id)
 
 
@@ -44,7 +45,7 @@ def named(tx: Tx, domain_id: int, name: str) -> Group | None:
 
 
 def add(tx: Tx, domain_id: int, new: NewGroup, at: int) -> int:
-    """Add a group; return its id. Conflict: the name is taken."""
+    """Add a group, and return its id. Raises Conflict if the domain has a group with this name."""
     group_id = tx.value(
         int,
         "insert into endpoint_groups (domain_id, name, name_key, ou, cn, dc, auth_flow, status, active, created_at, "
@@ -61,14 +62,15 @@ def add(tx: Tx, domain_id: int, new: NewGroup, at: int) -> int:
 
 
 def check_free(tx: Tx, old: Group, name: str) -> None:
-    """Raise Conflict if another group of the domain has the new name."""
+    """Raise Conflict if another group of the domain has the name. old: the group to rename."""
     other = named(tx, old.domain_id, name)
     if other is not None and other.id != old.id:
         raise Conflict(TAKEN)
 
 
 def update(tx: Tx, old: Group, new: NewGroup, at: int) -> None:
-    """Store the new values of a group. The new name must be free."""
+    """Store the new values of a group. The caller must have checked with `check_free` that the new name is not
+    taken."""
     tx.execute(
         "update endpoint_groups set name = :name, name_key = :key, ou = :ou, cn = :cn, dc = :dc, "
         "auth_flow = :auth_flow, status = :status, active = :active, updated_at = :at where id = :id",
@@ -81,7 +83,8 @@ def update(tx: Tx, old: Group, new: NewGroup, at: int) -> None:
 
 
 def delete(tx: Tx, domain_id: int, old: Sequence[Group]) -> None:
-    """Delete groups of a domain, with their credential policies. The groups must not have assignments any more."""
+    """Delete groups of a domain, with their credential policies. The assignments of the groups must be deleted
+    already."""
     ids = [group.id for group in old]
     _SEARCH.remove(tx, domain_id, ids)
     tx.execute(f"delete from endpoint_credential_policies where group_id in {LISTED}", ids=listed(ids))
@@ -90,7 +93,7 @@ def delete(tx: Tx, domain_id: int, old: Sequence[Group]) -> None:
 
 
 def credential_policy(tx: Tx, group_id: int) -> CredentialPolicy | None:
-    """Return the credential policy of a group, or None."""
+    """Return the credential policy of a group, or None if the group has none."""
     return tx.one(
         CredentialPolicy, f"{_POLICY} from endpoint_credential_policies where group_id = :group", group=group_id
     )
@@ -107,7 +110,8 @@ def _with_group(*, group_id: int, **columns: int) -> tuple[int, CredentialPolicy
 
 
 def set_credential_policy(tx: Tx, group_id: int, policy: CredentialPolicy) -> int:
-    """Store a group's credential policy, and return its id. It replaces the old policy and keeps its id."""
+    """Store the credential policy of a group, and return its id. If the group has a policy already, the new policy
+    replaces it under the same id."""
     kept = tx.value(
         int,
         "insert into endpoint_credential_policies (group_id, ttl_user, privileged_user, policy_id, home_dir) "
@@ -130,8 +134,10 @@ def delete_credential_policy(tx: Tx, group_id: int) -> None:
 
 
 def forget_policies(tx: Tx, policy_ids: Sequence[int]) -> int:
-    """Remove password policies from up to SLICE credential policies, before the password policies are deleted; return
-    the number of changed credential policies."""
+    """Unlink password policies from credential policies, before the password policies are deleted.
+
+    One call changes up to SLICE credential policies and returns their number, so call it until it returns 0.
+    """
     some = f"select id from endpoint_credential_policies where policy_id in {LISTED} limit {SLICE}"
     sql = f"update endpoint_credential_policies set policy_id = null where id in ({some})"
     return tx.execute(sql, ids=listed(policy_ids))

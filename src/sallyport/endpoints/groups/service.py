@@ -33,14 +33,15 @@ MAX_SHOWN = 1000
 
 
 class PolicyIds(Protocol):
-    """The check that a password policy exists."""
+    """The interface that tells whether a password policy exists."""
 
     def exists(self, tx: Tx, tenant_id: int, policy_id: int) -> bool:
-        """Return whether a tenant has this policy."""
+        """Return whether a tenant has this password policy."""
 
 
 class Groups:
-    """The groups of all domains. users: the cache of users. A user whose groups change is dropped from this cache."""
+    """The groups of all domains. users: the cache of users. If the groups of a user change, this class drops the user
+    from the cache."""
 
     def __init__(self, store: Store, users: EndpointUsers, policies: PolicyIds, clock: Clock = now_us) -> None:
         self._store = store
@@ -49,7 +50,7 @@ class Groups:
         self._policies = policies
 
     async def page(self, stretch: Stretch, search: str = "") -> tuple[list[tuple[Group, CredentialPolicy | None]], int]:
-        """Return one page of a domain's groups, each with its credential policy, and the number of matches."""
+        """Return one page of a domain's groups, each with its credential policy, and the number of matching groups."""
 
         def work(tx: Tx) -> tuple[list[tuple[Group, CredentialPolicy | None]], int]:
             found, total = repo.page(tx, stretch, search)
@@ -59,7 +60,7 @@ class Groups:
         return await self._store.search(work)
 
     async def detail(self, domain_id: int, group_id: int) -> tuple[Group, list[Instance]]:
-        """Return a group and its first instances. Raises NotFound."""
+        """Return a group and its first instances, ordered by id. Raises NotFound if the group does not exist."""
 
         def work(tx: Tx) -> tuple[Group, list[Instance]]:
             return _found(tx, domain_id, group_id), instances_repo.of_group(tx, group_id, MAX_SHOWN)
@@ -67,8 +68,11 @@ class Groups:
         return await self._store.read(work)
 
     async def add(self, domain_id: int, new: NewGroup, instance_ids: Sequence[int] = ()) -> int:
-        """Add a group; return its id. Conflict: the name is taken. NotFound: no such instance. Invalid: too many
-        instances."""
+        """Add a group, assign it to instances, and return its id.
+
+        Raises Conflict if the name is taken. Raises NotFound if an instance does not exist. Raises Invalid if there are
+        too many instances.
+        """
         membership.check_size(instance_ids, [0])
 
         def work(tx: Tx) -> int:
@@ -84,12 +88,14 @@ class Groups:
     async def edit(
         self, domain_id: int, group_id: int, new_fields: dict[str, str], instance_ids: Sequence[int] | None = None
     ) -> None:
-        """Change a group. new_fields: the fields to change. instance_ids: the group's new instances; if None, the
-        instances are not changed.
+        """Change a group.
 
-        Raises NotFound. Conflict: the name is taken. Invalid: too many instances. If the change is interrupted, the
-        group keeps its old fields but may have fewer instances, and sessions of users that would have lost access may
-        have ended; see `in_slices`.
+        new_fields: the fields to change, by name. instance_ids: the ids of the instances that replace the instances of
+        the group, or None to keep them. Raises NotFound if the group or an instance does not exist. Raises Conflict if
+        the name is taken. Raises Invalid if there are too many instances.
+
+        The change takes several transactions. If it is interrupted, the group keeps its old fields, but may have lost
+        instances. Sessions of users that would have lost access may have ended.
         """
         membership.check_size(instance_ids or (), [group_id])
         seen_by_logins, last, before = False, 0, list[int]()
@@ -139,9 +145,11 @@ class Groups:
                 self._users.forget_domain(domain_id)
 
     async def delete(self, domain_id: int, group_ids: Sequence[int]) -> int:
-        """Delete groups; return their number. NotFound: a group does not exist; then nothing is deleted.
+        """Delete groups, and return their number. Raises NotFound if a group does not exist; no group is deleted in
+        this case.
 
-        If the deletion is interrupted, all groups remain but may have fewer users and instances; see `in_slices`.
+        The deletion takes several transactions. If it is interrupted, all groups remain, but may have lost users and
+        instances. The same call then completes the deletion.
         """
         was_found = False
 
@@ -166,15 +174,17 @@ class Groups:
                 self._users.forget_domain(domain_id)
 
     def _take_users(self, tx: Tx, groups: list[Group]) -> int:
-        """Remove the users of groups that will be deleted, and revoke their access."""
+        """Remove up to SLICE users from groups that will be deleted, and revoke the access of these users."""
         gone = membership.forget_holders(tx, USERS_OF_GROUP, [group.id for group in groups])
         for group in groups:
             self._revoke(tx, group, [user_id for group_id, user_id in gone if group_id == group.id])
         return len(gone)
 
     async def assign_users(self, domain_id: int, group_id: int, user_ids: Sequence[int], action: Action) -> None:
-        """Add users to a group, or remove them from it. If an entry fails, nothing is changed. Raises NotFound.
-        Invalid: too many assignments."""
+        """Add users to a group, or remove users from the group.
+
+        If one user does not exist, nothing is changed. Raises NotFound. Raises Invalid if there are too many users.
+        """
         membership.check_size([group_id], user_ids)
         names: list[str] = []
 
@@ -195,20 +205,20 @@ class Groups:
             self._users.drop(domain_id, *names)
 
     def _revoke(self, tx: Tx, group: Group, user_ids: Sequence[int]) -> None:
-        """Revoke the access of users that lose a group, if access depends on the group."""
+        """Revoke the access of users that leave a group, if the group is active and access depends on it."""
         if user_ids and self._matters(group):
             names = [user.name for user in membership.users(tx, group.domain_id, user_ids)]
-            self._users.revocations.revoke(tx, group.domain_id, names, f"the group {group.name} was lost")
+            self._users.revocations.revoke(tx, group.domain_id, names, f"the user left the group {group.name}")
 
     def _matters(self, group: Group) -> bool:
-        """Return whether a user who loses the group loses access."""
+        """Return whether a user may lose access by leaving the group."""
         return is_active(group.status) and self._users.revocations.group_matters(group.domain_id, group.name)
 
     async def set_credential_policy(self, domain_id: int, group_id: int, fields: dict[str, str | int | None]) -> int:
-        """Change the given fields of a group's credential policy, and return its id. If the group has no policy, add
+        """Change fields of a group's credential policy, and return the policy's id. If the group has no policy, add
         one.
 
-        NotFound: no such group, or no such password policy.
+        fields: the new values, by field name. Raises NotFound if the group or the password policy does not exist.
         """
 
         def work(tx: Tx) -> int:
@@ -234,10 +244,10 @@ class Groups:
         record_in(tx, f"group.policy.{verb}", group.domain_id, target, changes, at=self._clock())
 
     async def delete_credential_policy(self, domain_id: int, group_id: int, policy_id: int | None) -> None:
-        """Delete a group's credential policy. policy_id: the id that the policy must have; if None, the id is not
-        checked.
+        """Delete the credential policy of a group.
 
-        NotFound: no such group, or the policy has another id.
+        policy_id: the id that the policy must have, or None to delete any policy. Raises NotFound if the group does not
+        exist, or if the policy has another id.
         """
 
         def work(tx: Tx) -> None:

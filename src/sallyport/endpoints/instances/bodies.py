@@ -34,16 +34,16 @@ def _address(value: object) -> object:
 
 
 _NAME = "Name of the instance, unique within the domain."
-SYSTEM = "Operating system: 1 Linux, 2 Windows, 3 macOS, 4 network device; 0 if unknown."
+SYSTEM = "Operating system: 1 Linux, 2 Windows, 3 macOS, 4 network device, 0 unknown."
 PUBLIC_ADDRESS = "Public IP address; empty if unknown."
 PRIVATE_ADDRESS = "Private IP address; empty if unknown."
 AddressText = Annotated[Text, BeforeValidator(_address)]
-"""An IP address as text; empty for no address."""
+"""An IP address as text. An empty text means that there is no address."""
 InstanceId = Annotated[Id, Field(description="Id of the instance, as instances/list returns it.")]
 
 
 class InstanceFields(Body):
-    """The values of an instance, from an operation or a file."""
+    """The values of an instance in a request or in a row of an import file."""
 
     instanceName: Name = Field(validation_alias=AliasChoices("instanceName", "instance_name"), description=_NAME)
     osId: Id = Field(default=0, validation_alias=AliasChoices("osId", "os_id"), description=SYSTEM)
@@ -58,18 +58,19 @@ class InstanceFields(Body):
     authType: Methods = ""
 
     def onto(self, old: NewInstance | None) -> NewInstance:
-        """Return an instance with these values. old: the instance whose other values are kept; None: a new instance."""
+        """Return an instance with these values. old: the existing instance, which supplies the values that are not
+        given, or None for a new instance."""
         given = self.model_dump(include=self.model_fields_set & _COLUMNS.keys())
         columns = {_COLUMNS[field]: value for field, value in given.items()}
         return NewInstance(**columns) if old is None else replace(old, **columns)
 
 
 class ImportedInstance(InstanceFields):
-    """A row of an import file. An absent value keeps the old value."""
+    """A row of an import file. A value that is absent in the row keeps the old value."""
 
 
 class AddInstance(InstanceFields, OfDomain):
-    """Body of addInstance. Some fields have several accepted names."""
+    """Body of the operation `addInstance`. Some fields have several accepted names."""
 
     domainId: DomainId = Field(validation_alias=AliasChoices("domainId", "domain_id"))
 
@@ -85,12 +86,16 @@ class InstanceAdded(Model):
 class ListInstances(OfDomain, Paged):
     """Body of the operation `list`."""
 
-    filter: Search = Field(default="", description="Part of a name, an address or a host name. Empty: all instances.")
-    groupId: Id = Field(default=0, description="Id of a group, to list only its instances; 0: all instances.")
+    filter: Search = Field(
+        default="",
+        description="Part of a name, an address or a host name, to list only matching instances. If it is empty, all "
+        "instances are listed.",
+    )
+    groupId: Id = Field(default=0, description="Id of a group, to list only its instances, or 0 to list all instances.")
 
 
 class InstanceEntry(Model):
-    """An instance in the list."""
+    """An instance in the answer of the operation `list`."""
 
     totalUsers: int = Field(description="Number of users assigned to the instance.")
     instanceName: str = Field(description=_NAME)
@@ -98,7 +103,7 @@ class InstanceEntry(Model):
     publicIp: str = Field(description=PUBLIC_ADDRESS)
     privateIp: str = Field(description=PRIVATE_ADDRESS)
     hostName: str = Field(description="Host name that the machine reported; empty if unknown.")
-    status: str = Field(description="Active while the agent of the instance sends messages, else Inactive.")
+    status: str = Field(description="Active while the instance's agent sends messages, else Inactive.")
     instanceId: int = Field(description="Id of the instance.")
     totalGroups: int = Field(description="Number of groups assigned to the instance.")
     osId: int = Field(description=SYSTEM)
@@ -111,10 +116,10 @@ class InstanceList(Model):
     """Answer of the operation `list`."""
 
     domainId: DomainId
-    groupId: int = Field(description="groupId of the request, or 0.")
+    groupId: int = Field(description="The groupId of the request, or 0 if the request has none.")
     totalCount: TotalCount
     totalIsMinimum: IsMinimum = False
-    instances: list[InstanceEntry] = Field(description="Instances of the page, ordered by id.")
+    instances: list[InstanceEntry] = Field(description="Instances on this page, ordered by id.")
 
 
 class UpdateAuthType(OfDomain):
@@ -128,7 +133,7 @@ class AssignUsers(Assignment):
     """Body of the operation `assignUsersToMachines`."""
 
     instanceIds: Many[Id] = Field(min_length=1, description="Ids of instances.")
-    userIds: Many[Id] = Field(min_length=1, description="Ids of endpoint users.")
+    userIds: Many[Id] = Field(min_length=1, description="Ids of the endpoint users to assign or remove.")
 
 
 class AssignGroups(Assignment):

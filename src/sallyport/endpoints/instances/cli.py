@@ -1,4 +1,4 @@
-"""`sallyport instance`: the machines of a domain."""
+"""`sallyport instance`: the commands for the machines of a domain."""
 
 from pathlib import Path
 
@@ -38,7 +38,7 @@ def instance() -> None:
     "system",
     type=click.IntRange(0, max(SYSTEMS)),
     default=0,
-    help="osId: 1 Linux, 2 Windows, 3 macOS, 4 network device.",
+    help="Operating system: 1 Linux, 2 Windows, 3 macOS, 4 network device.",
 )
 @click.option("--public-ip", default="", help="Public IP address of the machine.")
 @click.option("--private-ip", default="", help="Private IP address of the machine.")
@@ -66,12 +66,12 @@ def add(
         "authType": auth_type,
     }
     line.print(str(line.run("/api/v1/instances/addInstance", body, domain=domain)["instanceId"]))
-    line.note(f"instance {name} is added to {domain}")
+    line.note(f"instance {name} was added to {domain}")
 
 
 @instance.command("list")
 @files.domain
-@click.option("--search", default="", help="A part of name, address or host name.")
+@click.option("--search", default="", help="Part of the name, an address or the host name.")
 @files.json_form
 @click.pass_obj
 def list_(line: CommandLine, *, domain: str, search: str, form: Form | None) -> None:
@@ -83,12 +83,12 @@ def list_(line: CommandLine, *, domain: str, search: str, form: Form | None) -> 
 @click.argument("name")
 @files.domain
 @click.option("--user", "users", multiple=True, required=True, help="Name of a user; repeatable.")
-@click.option("--remove", "removal", is_flag=True, help="Remove the assignments instead.")
+@click.option("--remove", "removal", is_flag=True, help="Remove the assignments instead of adding them.")
 @click.pass_obj
 def assign(line: CommandLine, *, name: str, domain: str, users: tuple[str, ...], removal: bool) -> None:
-    """Assign users to an instance, or remove the assignments. If an entry fails, nothing is changed.
+    """Assign users to an instance, or remove the assignments. If one user does not exist, nothing is changed.
 
-    The command `group assign` assigns groups.
+    To assign groups, use the command `group assign`.
     """
     body: dict[str, JSON] = {
         "instanceIds": files.instance_id(line, domain, name),
@@ -96,7 +96,7 @@ def assign(line: CommandLine, *, name: str, domain: str, users: tuple[str, ...],
         "action": "remove" if removal else "add",
     }
     line.run("/api/v1/instances/assignUsersToMachines", body, domain=domain)
-    line.note(f"the users of instance {name} are changed")
+    line.note(f"the users of instance {name} were changed")
 
 
 @instance.command()
@@ -106,7 +106,7 @@ def assign(line: CommandLine, *, name: str, domain: str, users: tuple[str, ...],
 def remove(line: CommandLine, *, name: str, domain: str) -> None:
     """Remove an instance, with its assignments."""
     line.call("instance.remove", name=name, domain=domain)
-    line.note(f"instance {name} is removed from {domain}")
+    line.note(f"instance {name} was removed from {domain}")
 
 
 @instance.command("import")
@@ -117,8 +117,8 @@ def remove(line: CommandLine, *, name: str, domain: str) -> None:
 @files.as_json
 @click.pass_obj
 def import_(line: CommandLine, *, file: Path, domain: str, dry_run: bool, skip_refused: bool, as_json: bool) -> None:
-    """Import instances from a CSV or JSON file in the form of `instance export`. Existing instances are updated by
-    name."""
+    """Import instances from a CSV or JSON file in the format of `instance export`. An instance that exists already is
+    changed."""
     rows = files.read(file, FILE_COLUMNS)
     files.import_rows(
         line, "instance.import", domain, rows, dry_run=dry_run, skip_refused=skip_refused, as_json=as_json
@@ -130,7 +130,7 @@ def import_(line: CommandLine, *, file: Path, domain: str, dry_run: bool, skip_r
 @files.json_form
 @click.pass_obj
 def export(line: CommandLine, *, domain: str, form: Form | None) -> None:
-    """Export the instances of a domain as CSV, or as JSON."""
+    """Export the instances of a domain as CSV or JSON."""
     found = line.listed(*files.INSTANCES, domain=domain)
     rows = ({column: row[column] for column in FILE_COLUMNS} for row in found)
     line.print_rows(rows, FILE_COLUMNS, form or "csv")

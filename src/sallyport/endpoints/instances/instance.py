@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 
 SYSTEMS = {1: "Linux", 2: "Windows", 3: "macOS", 4: "Network device"}
-"""Operating systems by osId."""
+"""Names of operating systems, by osId."""
 UNKNOWN_SYSTEM = "Unknown"
 ACTIVE, INACTIVE = "Active", "Inactive"
 """The status of an instance: Active while its agent sends messages, else Inactive."""
@@ -12,7 +12,7 @@ ACTIVE, INACTIVE = "Active", "Inactive"
 @dataclass(frozen=True, slots=True)
 class NewInstance:
     """The values of an instance to add, or the new values of an existing instance. public_ip, private_ip: the addresses
-    as text; empty if there is no address."""
+    as text, or empty."""
 
     name: str
     os_id: int = 0
@@ -24,7 +24,7 @@ class NewInstance:
 
 @dataclass(frozen=True, slots=True)
 class Instance:
-    """A stored instance. Times in microseconds."""
+    """A stored instance. Times are in microseconds."""
 
     id: int
     domain_id: int
@@ -53,8 +53,8 @@ class Instance:
 
 @dataclass(frozen=True, slots=True)
 class InstanceQuery:
-    """A query for instances of a domain. search: a part of a name or address. group_id: the group to which the
-    instances must belong; 0 for all instances."""
+    """A query for instances of a domain. search: a part of the name, host name or address; empty for all instances.
+    group_id: the group to which the instances must belong, or 0 for all instances."""
 
     domain_id: int
     search: str = ""

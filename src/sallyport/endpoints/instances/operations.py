@@ -24,7 +24,7 @@ def operations(service: Instances, gate: Gate) -> Operations:
 
     @instances.post("/api/v1/instances/list", roles=READERS)
     async def list_instances(body: ListInstances, caller: Caller) -> Plain[InstanceList]:
-        """List the instances of a domain, or of a group in it, ordered by id."""
+        """List the instances of a domain, or only the instances of one group, ordered by id."""
         page = body.page()
         found, total = await service.page(
             InstanceQuery(body.domainId, body.filter, body.groupId, offset=page.offset, limit=page.size)
@@ -40,19 +40,22 @@ def operations(service: Instances, gate: Gate) -> Operations:
 
     @instances.put("/api/v1/instances/updateAuthType", roles=OPERATORS)
     async def update_auth_type(body: UpdateAuthType, caller: Caller) -> str:
-        """Set the authentication methods of an instance: SSH, DID and Password, separated by commas; empty: all."""
+        """Set the authentication methods of an instance: SSH, DID and Password, separated by commas. An empty text
+        allows all methods."""
         await service.set_auth_type(body.domainId, body.instanceId, body.authType)
         return "Auth Type Updated"
 
     @instances.post("/api/v1/instances/assignUsersToMachines", roles=OPERATORS)
     async def assign_users(body: AssignUsers, caller: Caller) -> CodeAnswer:
-        """Assign each user to each instance, or remove the assignments. If an entry fails, nothing is changed."""
+        """Assign each user to each instance, or remove the assignments. If one user or instance does not exist, nothing
+        is changed."""
         await service.assign_users(body.domainId, body.instanceIds, body.userIds, body.action)
         return CodeAnswer(message="users assigned" if body.action == "add" else "users removed")
 
     @instances.put("/api/v1/instances/assignGroupToMachines", roles=OPERATORS)
     async def assign_groups(body: AssignGroups, caller: Caller) -> CodeAnswer:
-        """Assign each group to each instance, or remove the assignments. If an entry fails, nothing is changed."""
+        """Assign each group to each instance, or remove the assignments. If one group or instance does not exist,
+        nothing is changed."""
         await service.assign_groups(body.domainId, body.instanceId, body.groupId, body.action)
         return CodeAnswer(message="groups assigned" if body.action == "add" else "groups removed")
 

@@ -16,7 +16,7 @@ _SELECT = f"select {', '.join(Instance.__dataclass_fields__)} from endpoint_inst
 
 
 def page(tx: Tx, query: InstanceQuery) -> tuple[list[Instance], int]:
-    """Return one page of a domain's instances, ordered by id, and the number of matches."""
+    """Return one page of a domain's instances, ordered by id, and the number of matching instances."""
     stretch = Stretch(query.domain_id, query.offset, query.limit)
     if not query.group_id:
         if query.search:
@@ -32,7 +32,7 @@ def page(tx: Tx, query: InstanceQuery) -> tuple[list[Instance], int]:
 
 
 def get(tx: Tx, domain_id: int, instance_id: int) -> Instance | None:
-    """Return an instance of the domain, or None."""
+    """Return an instance of the domain, or None if the domain has no instance with this id."""
     return tx.one(Instance, f"{_SELECT} where id = :id and domain_id = :d", id=instance_id, d=domain_id)
 
 
@@ -48,7 +48,7 @@ def of_group(tx: Tx, group_id: int, limit: int) -> list[Instance]:
 
 
 def add(tx: Tx, domain_id: int, new: NewInstance, at: int) -> int:
-    """Add an instance; return its id. Conflict: the name is taken."""
+    """Add an instance, and return its id. Raises Conflict if the domain has an instance with this name."""
     instance_id = tx.value(
         int,
         "insert into endpoint_instances (domain_id, name, name_key, os_id, public_ip, private_ip, host_name, status, "
@@ -61,7 +61,7 @@ def add(tx: Tx, domain_id: int, new: NewInstance, at: int) -> int:
         **asdict(new),
     )
     if instance_id is None:
-        raise Conflict("the domain has an instance of that name: choose another name")
+        raise Conflict("the domain already has an instance with this name: choose another name")
     _SEARCH.add(tx, domain_id, instance_id, _texts(new))
     counters.add_row(tx, domain_id, COUNTER, instance_id, 1)
     return instance_id
@@ -82,7 +82,7 @@ def update(tx: Tx, old: Instance, new: NewInstance, at: int) -> None:
 
 
 def delete(tx: Tx, old: Instance) -> None:
-    """Delete an instance. It must not have assignments any more."""
+    """Delete an instance. Its assignments must be deleted already."""
     _SEARCH.remove(tx, old.domain_id, [old.id])
     tx.execute("delete from endpoint_instances where id = :id", id=old.id)
     counters.add_row(tx, old.domain_id, COUNTER, old.id, -1)

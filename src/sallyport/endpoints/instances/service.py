@@ -27,8 +27,11 @@ from sallyport.web.paging import SHORT
 
 
 class Instances:
-    """The instances of all domains. deleted: slices of other packages. They are called with the id of an instance
-    before it is deleted."""
+    """The instances of all domains.
+
+    deleted: functions of other packages that delete rows of an instance before the instance is deleted. Each function
+    takes the id of the instance, and is called until it returns 0.
+    """
 
     def __init__(self, store: Store, clock: Clock = now_us, *, deleted: Sequence[Slice[int]] = ()) -> None:
         self._store = store
@@ -40,7 +43,8 @@ class Instances:
         )
 
     async def page(self, query: InstanceQuery) -> tuple[list[Instance], int]:
-        """Return one page of a domain's instances, and the number of matches. NotFound: no such group."""
+        """Return one page of a domain's instances, and the number of matching instances. Raises NotFound if the group
+        in the query does not exist."""
 
         def work(tx: Tx) -> tuple[list[Instance], int]:
             if query.group_id:
@@ -51,11 +55,11 @@ class Instances:
         return await (self._store.read_now if by_key else self._store.search)(work)
 
     async def add(self, domain_id: int, new: NewInstance) -> int:
-        """Add an instance; return its id. Conflict: the name is taken."""
+        """Add an instance, and return its id. Raises Conflict if the name is taken."""
         return await self._store.write(lambda tx: self.add_in(tx, domain_id, new))
 
     def add_in(self, tx: Tx, domain_id: int, new: NewInstance) -> int:
-        """Add an instance in a transaction; return its id. Conflict: the name is taken."""
+        """Add an instance in a transaction, and return its id. Raises Conflict if the name is taken."""
         instance_id = repo.add(tx, domain_id, new, self._clock())
         changes = changed({}, {name: value for name, value in asdict(new).items() if value})
         record_in(tx, "instance.add", domain_id, f"instance {instance_id} {new.name}", changes, at=self._clock())
@@ -69,7 +73,8 @@ class Instances:
             record_in(tx, "instance.update", old.domain_id, f"instance {old.id} {new.name}", changes, at=self._clock())
 
     async def set_auth_type(self, domain_id: int, instance_id: int, auth_type: str) -> None:
-        """Set the authentication methods of an instance, separated by commas. Raises NotFound."""
+        """Set the authentication methods of an instance. auth_type: the methods, separated by commas. Raises
+        NotFound."""
 
         def work(tx: Tx) -> None:
             old = _found(repo.get(tx, domain_id, instance_id))
@@ -80,18 +85,20 @@ class Instances:
     async def assign_users(
         self, domain_id: int, instance_ids: Sequence[int], user_ids: Sequence[int], action: Action
     ) -> None:
-        """Assign each user to each instance, or remove the assignments. If an entry fails, nothing is changed.
+        """Assign each user to each instance, or remove the assignments.
 
-        Raises NotFound. Invalid: too many assignments.
+        If one user or instance does not exist, nothing is changed. Raises NotFound. Raises Invalid if there are too
+        many assignments.
         """
         await self._assign(domain_id, USERS_OF_INSTANCE, USERS, instance_ids, user_ids, action)
 
     async def assign_groups(
         self, domain_id: int, instance_ids: Sequence[int], group_ids: Sequence[int], action: Action
     ) -> None:
-        """Assign each group to each instance, or remove the assignments. If an entry fails, nothing is changed.
+        """Assign each group to each instance, or remove the assignments.
 
-        Raises NotFound. Invalid: too many assignments.
+        If one group or instance does not exist, nothing is changed. Raises NotFound. Raises Invalid if there are too
+        many assignments.
         """
         await self._assign(domain_id, GROUPS_OF_INSTANCE, GROUPS, instance_ids, group_ids, action)
 
@@ -110,7 +117,8 @@ class Instances:
     def _change(
         self, tx: Tx, domain_id: int, link: Link, instance_ids: Sequence[int], held: Sequence[int], action: Action
     ) -> None:
-        """Add assignments or remove them. All ids must exist."""
+        """Add assignments to instances, or remove them. held: the ids of the users or groups to assign. All ids must
+        exist."""
         if membership.change(tx, link, action, instance_ids, held):
             kind = "users" if link is USERS_OF_INSTANCE else "groups"
             changes: dict[str, JSON] = {kind: list[JSON](held), "instances": list[JSON](instance_ids)}
@@ -120,8 +128,8 @@ class Instances:
     async def remove(self, domain_id: int, which: int | str) -> None:
         """Delete an instance and its assignments. which: the id or name of the instance. Raises NotFound.
 
-        If the deletion is interrupted, the instance remains but may have lost its keys and assignments; see
-        `in_slices`.
+        The deletion takes several transactions. If it is interrupted, the instance remains, but may have lost its keys
+        and assignments. The same call then completes the deletion.
         """
 
         def find(tx: Tx) -> Instance:

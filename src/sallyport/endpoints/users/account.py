@@ -1,4 +1,4 @@
-"""An endpoint user as admins see it: its stored fields, the changes of these fields, and the lists of users."""
+"""An endpoint user as admins see it: the stored fields of the user, changes of these fields, and lists of users."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -7,15 +7,16 @@ from sallyport.base.wire import JSON
 from sallyport.store.audit import HIDDEN
 
 LOCAL, LISTED_LOCAL = "Local", "Local User"
-"""The type of a user that the service itself manages. The first form is used in requests and in the store, the second
-in lists."""
+"""The type of a user that the service itself manages. The first constant is the form in requests and in the store, the
+second constant is the form in lists."""
 PASSWORD = "Password"  # noqa: S105  the name of a kind of credential
 NOT_PRIVILEGED = "false"
 DISCOVERED = "discovered"
-"""The source of a user whose account an agent has discovered, and that no admin has added or taken over yet."""
+"""The source of a user that an agent has discovered as an account, as long as no admin has added the user or taken over
+the account."""
 DIRECT, THROUGH_GROUP, FOUND = range(3)
-"""The reasons why an instance is listed for a user: direct assignment, assignment of an active group of the user, or
-discovery on the instance."""
+"""The reasons why an instance is listed for a user: the user is assigned directly, an active group of the user is
+assigned, or the user's account was discovered on the instance."""
 COLUMNS = {
     "userName": "name",
     "userId": "id",
@@ -27,12 +28,14 @@ COLUMNS = {
     "hostNames": "host",
     "credentialId": "credential",
 }
-"""The columns that a list can be filtered by, by their names in `filterBy` (case-insensitive, underscores allowed)."""
+"""The columns by which a list can be filtered. The keys are the names in `filterBy` (case-insensitive, underscores
+allowed)."""
 
 
 @dataclass(frozen=True, slots=True)
 class UserChange:
-    """The new values of a user's fields. None keeps the old value; empty text clears it. motp: the seed in base32."""
+    """The new values of a user's fields. None keeps the old value. An empty text clears the value. motp: the
+    one-time-password seed in base32."""
 
     name: str | None = None
     user_type: str | None = None
@@ -44,7 +47,7 @@ class UserChange:
     did: str | None = None
 
     def columns(self) -> dict[str, str]:
-        """Return the new values of the columns that are not secret. A cleared value becomes the default."""
+        """Return the new values of the columns that are not secret. A column that is cleared gets its default."""
         values = {
             "name": self.name,
             "user_type": _or_default(self.user_type, LOCAL),
@@ -56,7 +59,7 @@ class UserChange:
         return {column: value for column, value in values.items() if value is not None}
 
     def secrets(self) -> dict[str, JSON]:
-        """Return HIDDEN for each secret that changes."""
+        """Return HIDDEN for each secret that this change sets, by column."""
         return {name: HIDDEN for name in ("password", "motp") if getattr(self, name) is not None}
 
     def audited(self) -> dict[str, JSON]:
@@ -70,7 +73,8 @@ def _or_default(text: str | None, default: str) -> str | None:
 
 @dataclass(frozen=True, slots=True)
 class Account:
-    """A stored user without its secrets. Times are in microseconds. has_password, has_totp, assigned: 0 or 1."""
+    """A stored user without the secrets. Times are in microseconds. has_password, has_totp, assigned: 1 for true, 0 for
+    false."""
 
     id: int
     domain_id: int
@@ -89,13 +93,14 @@ class Account:
 
     @property
     def listed_type(self) -> str:
-        """The user's type in lists."""
+        """The type of the user in the form that lists show."""
         return LISTED_LOCAL if self.user_type == LOCAL else self.user_type
 
 
 @dataclass(frozen=True, slots=True)
 class UserInstance:
-    """An instance that is listed for a user. source: the first of DIRECT, THROUGH_GROUP and FOUND that applies."""
+    """An instance that is listed for a user. source: the reason why it is listed. If several reasons apply, the first
+    of DIRECT, THROUGH_GROUP and FOUND is given."""
 
     user_id: int
     id: int
@@ -105,13 +110,14 @@ class UserInstance:
 
     @property
     def host(self) -> str:
-        """The instance's host name, or its name if the host name is unknown."""
+        """The instance's host name. If the host name is unknown, the name of the instance."""
         return self.host_name or self.name
 
 
 @dataclass(frozen=True, slots=True)
 class ListedUser:
-    """A user in a list. groups: the names of the groups. credential: the id of the user's credential, or empty."""
+    """A user in a list. groups: the names of the user's groups. credential: the id of the user's credential, or
+    empty."""
 
     account: Account
     instances: Sequence[UserInstance]
@@ -126,8 +132,8 @@ class ListedUser:
 
 @dataclass(frozen=True, slots=True)
 class UserQuery:
-    """A query for users of a domain. column: one of the values in COLUMNS, or empty for no filter. instance_ids: the
-    instances whose users are selected; None for all users."""
+    """A query for users of a domain. column: the column to filter by, one of the values of COLUMNS, or empty for no
+    filter. instance_ids: the ids of the instances whose users are selected, or None for all users."""
 
     domain_id: int
     column: str = ""
@@ -139,9 +145,11 @@ class UserQuery:
 
 @dataclass(frozen=True, slots=True)
 class Removal:
-    """A user to delete, or to remove from an instance. user_id: the id of the user; 0 to select the user by name. name:
-    the name of the user; empty to select the user by id. instance_id: the instance from which the user is removed; 0 to
-    delete the user."""
+    """A user to delete, or to remove from an instance.
+
+    user_id: the id of the user, or 0 to select the user by name. name: the name of the user, or empty to select the
+    user by id. instance_id: the instance from which to remove the user, or 0 to delete the user.
+    """
 
     user_id: int
     name: str
@@ -152,8 +160,8 @@ class Removal:
 class WalletAssignment:
     """Wallet users and credentials to assign to endpoint users of a domain.
 
-    several: whether to add them to the present ones; otherwise they replace the present ones. issuer_id: the issuer
-    that the credentials must have; 0 for any issuer.
+    several: whether the wallet users and credentials are added to those that the users already have; if False, they
+    replace them. issuer_id: the issuer that the credentials must have, or 0 for any issuer.
     """
 
     domain_id: int
@@ -167,7 +175,8 @@ class WalletAssignment:
 
 @dataclass(frozen=True, slots=True)
 class WalletChange:
-    """A request of updateUserWallet. user_type, privileged_user: None keeps the old value."""
+    """A request to assign wallet users, credentials, groups and instances to users (updateUserWallet). user_type,
+    privileged_user: the new values, or None to keep the old values."""
 
     wallet: WalletAssignment
     group_ids: Sequence[int]

@@ -18,21 +18,23 @@ from sallyport.web.paging import IsMinimum, Paged, TotalCount
 from sallyport.web.scope import Body, DomainId, Flag, Id, Many, OfDomain, Text
 
 EXPORTED = ("userName", "userType", "credType", "privilegedUser", "sshKey", "did", "instances", "groups")
-"""The columns of an export file. It contains no secrets."""
+"""The columns of an export file. The file contains no secrets."""
 FILE_COLUMNS = (*EXPORTED, "password", "motp")
 _NEXT_KEY = re.compile(r",\s*(?=(?:ssh|ecdsa|sk)-)")
-_HIDDEN = "******** for an auditor; empty if there is none."
+_HIDDEN = "******** if the caller is an auditor; empty if there is none."
 UserId = Annotated[Id, Field(description="Id of the endpoint user, as listAllEpmUsers returns it.")]
 
 
 class UserFields(Body):
-    """The values of a user, from an operation or a file."""
+    """The values of a user in a request or in a row of an import file."""
 
     userName: UserName | None = None
     userType: UserType | None = None
     credType: CredentialType | None = None
     password: Password | None = Field(
-        default=None, description='Password of the user, as text or as octets: {"hex": "..."}; empty: no change.'
+        default=None,
+        description='Password of the user, as text or as octets: {"hex": "..."}. '
+        "An empty password keeps the old password.",
     )
     privilegedUser: Privileged | None = None
     sshKey: SshKeys | None = None
@@ -41,7 +43,7 @@ class UserFields(Body):
 
     @property
     def change(self) -> UserChange:
-        """The change for the service. An empty password does not change the password."""
+        """The change in the form that the service takes. An empty password keeps the old password."""
         return UserChange(
             name=self.userName,
             user_type=self.userType,
@@ -55,32 +57,32 @@ class UserFields(Body):
 
 
 def in_a_cell(names: Iterable[str]) -> str:
-    """Return names as the text of a CSV cell. They are separated by commas; a name with a comma or a quotation mark is
+    """Return names as the text of a CSV cell, separated by commas. A name that contains a comma or a quotation mark is
     quoted."""
     return ", ".join('"{}"'.format(name.replace('"', '""')) if set(name) & set(',"') else name for name in names)
 
 
 def _names(value: object) -> object:
-    """Return a list of names. A text in the form of `in_a_cell` is split."""
+    """Return a list of names. If the value is a text as `in_a_cell` returns it, split the text into names."""
     if not isinstance(value, str):
         return value
     try:
         return [name.strip() for row in csv.reader([value], skipinitialspace=True, strict=True) for name in row]
     except csv.Error:
-        raise unfit("names with commas between them, and in quotation marks where one has a comma itself") from None
+        raise unfit("names separated by commas, with quotation marks around each name that contains a comma") from None
 
 
 def _keys(value: object) -> object:
-    """Return SSH keys, one in each line. The value is a list of keys, or the text of a cell in which commas separate
-    the keys."""
+    """Return SSH keys as a text with one key in each line. The value is a list of keys, or the text of a CSV cell with
+    keys separated by commas."""
     if isinstance(value, list):
         return "\n".join(map(str, value))
     return _NEXT_KEY.sub("\n", value) if isinstance(value, str) else value
 
 
 class ImportedUser(UserFields):
-    """A row of an import file. An absent value keeps the old value. The instances and groups are added to the user's
-    present ones."""
+    """A row of an import file. A value that is absent in the row keeps the old value. The instances and groups in the
+    row are added to those of the user."""
 
     userName: UserName
     sshKey: Annotated[SshKeys | None, BeforeValidator(_keys)] = None
@@ -93,18 +95,18 @@ class AddUser(UserFields, OfDomain):
 
     userName: UserName
     instanceIds: Many[Id] = Field(
-        default_factory=list, max_length=1000, description="Ids of the instances to which the user is assigned."
+        default_factory=list, max_length=1000, description="Ids of the instances to which to assign the user."
     )
 
 
 class UpdateUser(UserFields, OfDomain):
-    """Body of updateEpmUserInfo. An absent field keeps its value; an empty field is cleared."""
+    """Body of the operation `updateEpmUserInfo`. An absent field keeps its value. An empty field clears the value."""
 
     userId: UserId
 
 
 class UserSaved(StatusAnswer):
-    """Answer of addEpmUserInfo and updateEpmUserInfo."""
+    """Answer of the operations `addEpmUserInfo` and `updateEpmUserInfo`."""
 
     userId: str = Field(description="Id of the user.")
 
@@ -129,7 +131,7 @@ class UserDetail(Model):
     motp: str = Field(description=f"Confirmed one-time-password seed in base32; {_HIDDEN}")
     did: str = Field(description="DID of the user; empty if there is none.")
     credentialType: str = Field(
-        description="credentialType of the user's newest credential, as set by updateUserWallet."
+        description="credentialType of the user's newest credential, as updateUserWallet has set it."
     )
 
 
@@ -138,41 +140,46 @@ def _as_text(value: object) -> object:
 
 
 class Filter(Body):
-    """The filter of listAllEpmUsers. An empty filterBy or value selects all users."""
+    """The filter of the operation `listAllEpmUsers`. If filterBy or value is empty, all users are listed."""
 
     filterBy: Text = Field(
-        default="", description=f"Column (case-insensitive): {', '.join(COLUMNS)}. Empty: no filter."
+        default="",
+        description=f"Column to filter by (case-insensitive): {', '.join(COLUMNS)}. If it is empty, all users are "
+        "listed.",
     )
     value: Annotated[Text, BeforeValidator(_as_text)] = Field(
-        default="", description="Value of the column; for userName, a part of it. Empty: no filter."
+        default="",
+        description="Value of the column; for userName, a part of the name. If it is empty, all users are listed.",
     )
 
 
 class ListUsers(OfDomain, Paged):
     """Body of the operation `listAllEpmUsers`."""
 
-    filter: Filter | None = Field(default=None, description="Column and value by which users are selected.")
+    filter: Filter | None = Field(default=None, description="Column and value by which the users are filtered.")
     instanceIds: Many[Id] | None = Field(
-        default=None, description="Ids of instances, to list only users of these instances."
+        default=None, description="Ids of instances, to list only the users of these instances."
     )
 
 
 class UserEntry(Model):
-    """A user in the list."""
+    """A user in the answer of `listAllEpmUsers`."""
 
     credType: str = Field(description="Type of the credential, such as Password.")
     userId: int = Field(description="Id of the user.")
     userName: str = Field(description="Login name of the user.")
-    source: str = Field(description="Source of the user: Local, or discovered (by an agent on its machine).")
+    source: str = Field(
+        description="Source of the user: Local, or discovered if an agent has found the account on its machine."
+    )
     userType: str = Field(description="Type of the user, such as Local User.")
     instanceIds: list[int] = Field(
         description="Ids of the instances to which the user is assigned, directly or through an active group. For a "
-        "user with the source discovered, also the instances on which its account was found."
+        "user with the source discovered, also the instances on which an agent has found the account."
     )
     assign: bool = Field(description="Whether the user is assigned to any instance.")
     credentialId: str = Field(description="Id of the user's credential; empty if there is none.")
     hostNames: list[str] = Field(description="Host names of the instances, in the order of instanceIds.")
-    groups: list[str] = Field(description="Names of the groups that the user is in.")
+    groups: list[str] = Field(description="Names of the groups to which the user belongs.")
     hasPassword: bool = Field(description="Whether the user has a password.")
     hasTotp: bool = Field(description="Whether the user has a confirmed one-time-password seed.")
     privilegedUser: str = Field(description="Whether the user has root privileges on instances, as set by an admin.")
@@ -186,38 +193,46 @@ class UserList(Model):
 
     totalCount: TotalCount
     totalIsMinimum: IsMinimum = False
-    epmUsers: list[UserEntry] = Field(description="Users of the page, ordered by id.")
+    epmUsers: list[UserEntry] = Field(description="Users on this page, ordered by id.")
 
 
 class UpdateWallet(OfDomain):
     """Body of the operation `updateUserWallet`."""
 
-    epmUserId: Many[Id] = Field(min_length=1, max_length=MAX_ENTRIES, description="Ids of endpoint users to change.")
+    epmUserId: Many[Id] = Field(
+        min_length=1, max_length=MAX_ENTRIES, description="Ids of the endpoint users to change."
+    )
     platformUserNames: Many[Id] = Field(
         default_factory=list,
         max_length=MAX_ENTRIES,
         validation_alias=AliasChoices("platformUserNames", "sallyportUserNames"),
-        description="Ids of wallet users to assign; several only with assignMultiple.",
+        description="Ids of the wallet users to assign. Several ids are allowed only with assignMultiple.",
     )
-    groupId: Many[Id] = Field(default_factory=list, description="Ids of groups that the users join.")
-    instanceId: Many[Id] = Field(default_factory=list, description="Ids of instances that the users are assigned to.")
+    groupId: Many[Id] = Field(default_factory=list, description="Ids of the groups to which to add the users.")
+    instanceId: Many[Id] = Field(default_factory=list, description="Ids of the instances to which to assign the users.")
     assignMultiple: Flag = Field(
-        default=False, description="true: add the wallet users and credentials; false: replace the present ones."
+        default=False,
+        description="true: add the wallet users and credentials to the existing ones of each user; false: replace the "
+        "existing ones.",
     )
     userType: UserType | None = None
     privilegedUser: Privileged | None = None
     credentialId: Many[Id] = Field(
         default_factory=list,
         max_length=MAX_ENTRIES,
-        description="Ids of credentials to assign; several only with assignMultiple.",
+        description="Ids of the credentials to assign. Several ids are allowed only with assignMultiple.",
     )
-    credentialType: Text = Field(default="", description="Type of the credentials; getEpmUserDetail shows it.")
-    issuerId: Id = Field(default=0, description="Id of the issuer that the credentials must have; 0: any issuer.")
+    credentialType: Text = Field(
+        default="", description="Type of the credentials. getEpmUserDetail shows it as credentialType."
+    )
+    issuerId: Id = Field(default=0, description="Id of the issuer that the credentials must have, or 0 for any issuer.")
 
     @model_validator(mode="after")
     def _one_unless_multiple(self) -> "UpdateWallet":
         if not self.assignMultiple and max(len(self.platformUserNames), len(self.credentialId)) > 1:
-            raise unfit_because("several wallet users or credentials need assignMultiple", "assignMultiple")
+            raise unfit_because(
+                "several wallet users or credentials can be assigned only with assignMultiple", "assignMultiple"
+            )
         return self
 
 
@@ -226,17 +241,19 @@ def _none_is_zero(value: object) -> object:
 
 
 class Removed(Body):
-    """An entry of epmUsers in deleteEpmUser. It selects a user by epmUserId, or by userName if there is no
-    epmUserId."""
+    """A user in the list epmUsers of the operation `deleteEpmUser`. epmUserId selects the user. Without epmUserId,
+    userName selects the user."""
 
     epmUserId: Annotated[Id, BeforeValidator(_none_is_zero)] = Field(
-        default=0, description="Id of the endpoint user; 0: userName selects the user."
+        default=0, description="Id of the endpoint user, or 0 to select the user by userName."
     )
     userName: Text = Field(
-        default="", description="Login name; if epmUserId is given too, it must belong to the same user."
+        default="",
+        description="Login name of the endpoint user. If epmUserId is given as well, both must belong to the same "
+        "user.",
     )
     instanceId: Annotated[Id, BeforeValidator(_none_is_zero)] = Field(
-        default=0, description="Id of the instance from which the user is removed; 0: the user is deleted."
+        default=0, description="Id of the instance from which to remove the user, or 0 to delete the user."
     )
 
     @model_validator(mode="after")
@@ -256,10 +273,12 @@ class DeleteUsers(OfDomain):
 
 
 class OfUser(OfDomain):
-    """A body that selects one user of a domain by userId, or by userName if there is no userId."""
+    """A body that selects one user of a domain. userId selects the user. Without userId, userName selects the user."""
 
-    userId: Id | None = Field(default=None, description="Id of the endpoint user; absent: userName selects the user.")
-    userName: Text = Field(default="", description="Login name of the user; unused if there is a userId.")
+    userId: Id | None = Field(
+        default=None, description="Id of the endpoint user. If it is absent, userName selects the user."
+    )
+    userName: Text = Field(default="", description="Login name of the endpoint user. It is ignored if userId is given.")
 
     @model_validator(mode="after")
     def _selects_a_user(self) -> "OfUser":
@@ -269,7 +288,7 @@ class OfUser(OfDomain):
 
     @property
     def user(self) -> UserKey:
-        """The id of the user, or the name if there is no id."""
+        """The id of the user, or the name if the body has no id."""
         return self.userName if self.userId is None else self.userId
 
 
@@ -283,9 +302,9 @@ class TotpEnrolled(Done):
     userId: int = Field(description="Id of the user.")
     otpauth: str = Field(description="URI of the seed for an authenticator app (otpauth://).")
     seed: str = Field(description="One-time-password seed in base32.")
-    qrCode: str = Field(description="QR code of the URI: an SVG image as a data URI.")
+    qrCode: str = Field(description="QR code of the URI, as a data URI of an SVG image.")
     link: str = Field(
-        description="URL of a page for the user, which shows the QR code and has a field for the first code."
+        description="URL of a page for the user. The page shows the QR code and has a field for the first code."
     )
     expiresAt: str = Field(description="Time when the link and the pending seed expire, ISO 8601 UTC.")
 
@@ -293,4 +312,4 @@ class TotpEnrolled(Done):
 class ConfirmTotp(OfUser):
     """Body of the operation `confirmTotp`."""
 
-    code: Text = Field(description="First code of the new seed: six digits.")
+    code: Text = Field(description="First code that the user's app shows for the new seed: six digits.")

@@ -1,4 +1,4 @@
-"""`sallyport user`: endpoint users of a domain."""
+"""`sallyport user`: the commands for the endpoint users of a domain."""
 
 import re
 import sys
@@ -25,7 +25,9 @@ def user() -> None:
 
 
 _password = click.option(
-    "--password", metavar="-", help="- reads the first line of standard input; default: prompt for the password."
+    "--password",
+    metavar="-",
+    help="- to read the password from the first line of standard input; default: prompt for the password.",
 )
 
 
@@ -38,7 +40,7 @@ def add(line: CommandLine, *, name: str, domain: str, password: str | None) -> N
     """Add a user. The user can log in at once."""
     body: Row = {"userName": name, "password": {"hex": _read(line, password).hex()}}
     line.run("/api/v1/endpointUsers/addEpmUserInfo", body, domain=domain)
-    line.note(f"user {name} is added to {domain}")
+    line.note(f"user {name} was added to {domain}")
 
 
 @user.command("password")
@@ -47,16 +49,19 @@ def add(line: CommandLine, *, name: str, domain: str, password: str | None) -> N
 @_password
 @click.pass_obj
 def password_(line: CommandLine, *, name: str, domain: str, password: str | None) -> None:
-    """Set a user's password. It must meet the password policies of the user's machines."""
+    """Set a user's password. The password must meet the password policies of the user's machines."""
     body: Row = {"userId": files.user_id(line, domain, name), "password": {"hex": _read(line, password).hex()}}
     line.run("/api/v1/endpointUsers/updateEpmUserInfo", body, domain=domain)
-    line.note(f"user {name} has another password")
+    line.note(f"user {name} has a new password")
 
 
 def _read(line: CommandLine, password: str | None) -> bytes:
     """Read a password from standard input, or prompt for it twice."""
     if password not in (None, "-"):
-        raise click.UsageError("--password takes - only: all users of a machine see its command lines")
+        raise click.UsageError(
+            "--password accepts only - (read the password from standard input), because all users of a machine can see "
+            "command lines"
+        )
     if password is None and not sys.stdin.isatty():
         raise click.UsageError("standard input is no terminal: add --password - to read the password from it")
     octets = line.read_secret("Password")
@@ -67,7 +72,7 @@ def _read(line: CommandLine, password: str | None) -> bytes:
 
 @user.command("list")
 @files.domain
-@click.option("--search", default="", help="A part of the name.")
+@click.option("--search", default="", help="Part of the name of a user.")
 @files.json_form
 @click.pass_obj
 def list_(line: CommandLine, *, domain: str, search: str, form: Form | None) -> None:
@@ -83,7 +88,7 @@ def list_(line: CommandLine, *, domain: str, search: str, form: Form | None) -> 
 def remove(line: CommandLine, *, name: str, domain: str) -> None:
     """Remove a user. The user cannot log in any more."""
     line.run("/api/v1/endpointUsers/deleteEpmUser", {"key": "delete", "epmUsers": [{"userName": name}]}, domain=domain)
-    line.note(f"user {name} is removed from {domain}")
+    line.note(f"user {name} was removed from {domain}")
 
 
 @user.command("import")
@@ -94,10 +99,10 @@ def remove(line: CommandLine, *, name: str, domain: str) -> None:
 @files.as_json
 @click.pass_obj
 def import_(line: CommandLine, *, file: Path, domain: str, dry_run: bool, skip_refused: bool, as_json: bool) -> None:
-    """Import users from a CSV or JSON file in the form of `user export`. Existing users are updated by name.
+    """Import users from a CSV or JSON file in the format of `user export`. A user that exists already is changed.
 
     The file may also have the columns password and motp (a one-time-password seed). Instances and groups are given by
-    name; they are added to the present ones of the user.
+    name, and are added to those of the user.
     """
     rows = files.read(file, FILE_COLUMNS)
     files.import_rows(line, "user.import", domain, rows, dry_run=dry_run, skip_refused=skip_refused, as_json=as_json)
@@ -136,16 +141,18 @@ def _cell(column: str, value: JSON) -> JSON:
 @click.option("--json", "as_json", is_flag=True, help="Print JSON, and do not prompt for the first code.")
 @click.pass_obj
 def totp(line: CommandLine, *, name: str, domain: str, code: str | None, removal: bool, as_json: bool) -> None:
-    """Make a one-time-password seed for a user and show its QR code.
+    """Generate a one-time-password seed for a user, and show its QR code.
 
-    The seed becomes valid with its first correct code, which is typed here or on the page behind the link. Until then
-    the former seed remains valid.
+    The seed becomes valid when its first correct code is typed, either here or on the page behind the link. Until then,
+    the old seed remains valid.
     """
     if removal + (code is not None) + as_json > 1:
         raise click.UsageError("--code, --remove and --json exclude each other")
     if removal:
         removed = line.call("user.totp.remove", name=name, domain=domain)
-        line.note(f"user {name} {'has no one-time-password seed any more' if removed else 'had none'}")
+        line.note(
+            f"user {name} {'has no one-time-password seed any more' if removed else 'had no one-time-password seed'}"
+        )
     elif code is not None:
         _confirm(line, name, domain, code)
     else:
@@ -161,7 +168,10 @@ def _enrol(line: CommandLine, name: str, domain: str, *, as_json: bool) -> None:
 
     for text in (qr_blocks(str(made["otpauth"])), str(made["otpauth"]), str(made["link"])):
         line.print(text)
-    line.note(f"the link is for the user, until {made['expiresAt']}; the seed counts after its first right code")
+    line.note(
+        f"send the link to the user; it is valid until {made['expiresAt']}; the seed becomes valid with "
+        "its first correct code"
+    )
     if sys.stdin.isatty():
         _ask_for_the_first_code(line, name, domain)
 
@@ -176,7 +186,7 @@ def _ask_for_the_first_code(line: CommandLine, name: str, domain: str) -> None:
             else:
                 return
     except click.Abort:
-        line.note("\nthe seed waits; confirm it on the page, or with --code")
+        line.note("\nthe seed is pending; confirm it on the page, or with --code")
 
 
 def _six_digits(text: str) -> str:
@@ -187,6 +197,6 @@ def _six_digits(text: str) -> str:
 
 
 def _confirm(line: CommandLine, name: str, domain: str, code: str) -> None:
-    """Confirm a pending seed. Invalid: a wrong code. NotFound: no seed is pending."""
+    """Confirm a pending seed. Raises Invalid if the code is wrong. Raises NotFound if the user has no pending seed."""
     line.run("/api/v1/endpointUsers/confirmTotp", {"userName": name, "code": code}, domain=domain)
     line.note(f"user {name} has a one-time-password seed")

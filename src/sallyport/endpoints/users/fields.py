@@ -1,6 +1,7 @@
 """The types of an endpoint user's fields: names, passwords, SSH keys, one-time-password seeds, DIDs.
 
-Each validator returns the value in its stored form. Its errors are those of pydantic and never contain the value.
+Each validator returns the value in the form that is stored. The errors have pydantic's types, and never contain the
+value.
 """
 
 import binascii
@@ -32,15 +33,15 @@ _LONGEST_RSA = 4096
 _LARGEST_EXPONENT = 1 << 32
 _SEED = re.compile(r"[A-Z2-7]{16,128}", re.ASCII)  # some apps generate 80 bits, although RFC 4226 requires 128
 MAX_SEED = 1024
-"""Maximum length of a seed in characters, including spaces and hyphens. Removing these from a text of a million
-characters would take 0.1 s, which is too long."""
+"""Maximum length of a seed in characters, including spaces and hyphens. Without this limit, removing spaces and hyphens
+from a million characters would take 0.1 s."""
 # DID Core, section 3.1: the method's name, then the identifier, whose parts are separated by colons.
 _ID_CHARACTER = r"(?:[A-Za-z0-9._-]|%[0-9A-Fa-f]{2})"
 _DID = re.compile(rf"did:[a-z0-9]+:(?:{_ID_CHARACTER}*:)*{_ID_CHARACTER}+", re.ASCII)
 
 
 def user_name(value: object) -> str:
-    """Check that a value is a valid user name, as `is_user_name` defines it, and return it."""
+    """Check that a value is a valid user name, as `is_user_name` defines it. Return the name."""
     text = _text(value)
     if not is_user_name(text):
         raise unfit(USER_NAME)
@@ -48,8 +49,8 @@ def user_name(value: object) -> str:
 
 
 def password(value: SecretBytes) -> SecretBytes:
-    """Check and return a password. It has at most 128 octets, which is the limit of RADIUS, and no NUL. It is empty for
-    no password."""
+    """Check and return a password. A password has at most 128 octets, which is the limit of RADIUS, and no NUL. An
+    empty value means no password."""
     octets = value.get_secret_value()
     if len(octets) > MAX_PASSWORD or b"\0" in octets:
         raise unfit(f"at most {MAX_PASSWORD} octets without NUL")
@@ -57,22 +58,22 @@ def password(value: SecretBytes) -> SecretBytes:
 
 
 def user_type(value: object) -> str:
-    """Return a short text. `Local User`, the form in lists, becomes `Local`."""
+    """Return a user type, a short text. The form in lists, `Local User`, becomes `Local`."""
     text = _plain(value)
     return LOCAL if text.lower() in {LOCAL.lower(), LISTED_LOCAL.lower()} else text
 
 
 def ssh_keys(value: object) -> str:
-    """Return OpenSSH public keys without options, one in each line (RFC 4253 section 6.6, sshd(8)); empty for no
-    keys."""
+    """Return OpenSSH public keys without options, one in each line (RFC 4253 section 6.6, sshd(8)). An empty value
+    means no keys."""
     lines = [line.strip() for line in _text(value).splitlines()]
     if sum(map(len, lines)) > MAX_KEYS or sum(map(bool, lines)) > MAX_KEY_COUNT:
         raise unfit(f"at most {MAX_KEY_COUNT} keys and {MAX_KEYS} characters")
     for number, line in enumerate(lines, 1):
         if line and not _is_key(line):
             raise unfit(
-                f"OpenSSH public keys, one in each line, RSA of {_SHORTEST_RSA} to {_LONGEST_RSA} bits; "
-                f"line {number} is none"
+                f"OpenSSH public keys, one in each line, RSA of {_SHORTEST_RSA} to {_LONGEST_RSA} bits; line "
+                f"{number} is not such a key"
             )
     return "\n".join(line for line in lines if line)
 
@@ -94,8 +95,8 @@ def _is_key(line: str) -> bool:
 
 
 def seed(value: object) -> str:
-    """Return a TOTP seed in base32 (RFC 4648 section 6) without separators. It has 80 to 640 bits, or is empty for no
-    seed."""
+    """Return a TOTP seed in base32 (RFC 4648 section 6) without separators. The seed has 80 to 640 bits. An empty value
+    means no seed."""
     text, wanted = _text(value), "a seed in base32 of 16 to 128 characters"
     if len(text) > MAX_SEED:
         raise unfit(wanted)
@@ -112,7 +113,7 @@ def seed(value: object) -> str:
 
 
 def did(value: object) -> str:
-    """Return a DID (DID Core section 3.1); empty for no DID."""
+    """Return a DID (DID Core section 3.1). An empty value means no DID."""
     text = _plain(value)
     if text and not _DID.fullmatch(text):
         raise unfit("a DID: did:method:identifier")
@@ -134,13 +135,17 @@ def _plain(value: object) -> str:
 
 UserName = Annotated[
     str,
-    Field(min_length=1, max_length=MAX_NAME, description="Login name, printable, unique within the domain."),
+    Field(
+        min_length=1, max_length=MAX_NAME, description="Login name of the user, printable, unique within the domain."
+    ),
     BeforeValidator(user_name),
 ]
 Password = Annotated[
     Octets,
     AfterValidator(password),
-    Field(description=f"Password of at most {MAX_PASSWORD} octets without NUL; empty: no change."),
+    Field(
+        description=f"Password of at most {MAX_PASSWORD} octets without NUL. An empty password keeps the old password."
+    ),
 ]
 UserType = Annotated[
     str, Field(max_length=MAX_TEXT, description="Type of the user, such as Local."), BeforeValidator(user_type)
@@ -155,11 +160,14 @@ SshKeys = Annotated[
 ]
 Seed = Annotated[
     str,
-    Field(max_length=MAX_SEED, description="One-time-password seed in base32, 80 to 640 bits; empty removes the seed."),
+    Field(
+        max_length=MAX_SEED,
+        description="One-time-password seed in base32, 80 to 640 bits. An empty value removes the seed.",
+    ),
     BeforeValidator(seed),
 ]
 Did = Annotated[
     str,
-    Field(max_length=MAX_TEXT, description="DID of the user, such as did:key:z6Mk...; empty: none."),
+    Field(max_length=MAX_TEXT, description="DID of the user, such as did:key:z6Mk.... An empty value removes the DID."),
     BeforeValidator(did),
 ]

@@ -52,8 +52,8 @@ def _declare_reading(users: Operations, service: Users) -> None:
 
     @users.post("/api/v1/endpointUsers/getEpmUserDetail", "/api/v1/endpointUsers/epmUserDetail", roles=READERS)
     async def user_detail(body: OneUser, caller: Caller) -> UserDetail:
-        """Return a user with password and one-time-password seed. An auditor gets ******** instead of these secrets.
-        The audit trail records each call."""
+        """Return a user with the password and the one-time-password seed. An auditor gets ******** instead of these
+        secrets. The audit trail records each call."""
         detail = await service.detail(body.domainId, body.userId, reveal=caller.role in OPERATORS)
         account = detail.account
         return UserDetail(
@@ -74,36 +74,37 @@ def _declare_reading(users: Operations, service: Users) -> None:
 def _declare_changing(users: Operations, service: Users) -> None:
     @users.post("/api/v1/endpointUsers/addEpmUserInfo", roles=OPERATORS)
     async def add_user(body: AddUser, caller: Caller) -> UserSaved:
-        """Add a user. The user can log in at once. The password must meet the policies of the user's instances."""
+        """Add a user. The user can log in at once. The password must meet the password policies of the user's
+        instances."""
         user_id = await service.add(body.domainId, body.change, body.instanceIds)
         return UserSaved(message="user added", userId=str(user_id))
 
     @users.put("/api/v1/endpointUsers/updateEpmUserInfo", roles=OPERATORS)
     async def update_user(body: UpdateUser, caller: Caller) -> UserSaved:
-        """Change a user. The change is effective for the next login. An absent field keeps its value; an empty field is
-        cleared, except that an empty password keeps the old password."""
+        """Change a user. The next login uses the new values. An absent field keeps its value. An empty field clears the
+        value, but an empty password keeps the old password."""
         await service.update(body.domainId, body.userId, body.change)
         return UserSaved(message="user updated", userId=str(body.userId))
 
     @users.put("/api/v1/endpointUsers/updateUserWallet", roles=OPERATORS)
     async def update_wallet(body: UpdateWallet, caller: Caller) -> StatusAnswer:
-        """Assign users to groups, instances, wallet users and credentials. If an entry fails, nothing is changed.
+        """Assign users to groups, instances, wallet users and credentials. If one assignment fails, nothing is changed.
 
         With assignMultiple, the wallet users and credentials are added to those that the endpoint users have. Without
-        it, a single wallet user or credential replaces them.
+        it, a single wallet user or credential replaces those that the endpoint users have.
         """
         await service.update_wallet(body.domainId, _wallet(body))
         return StatusAnswer(message="wallet updated")
 
     @users.delete("/api/v1/endpointUsers/deleteEpmUser", roles=OPERATORS)
     async def delete_users(body: DeleteUsers, caller: Caller) -> StatusAnswer:
-        """Delete users, or remove users from an instance. If an entry fails, nothing is changed. A user with an
+        """Delete users, or remove users from an instance. If one entry fails, nothing is changed. A user with an
         instanceId is only removed from this instance, unless `key` is `delete`."""
         wanted = [Removal(each.epmUserId, each.userName, each.instanceId) for each in body.epmUsers]
         wholly = body.key.strip().lower() == DELETE
         deleted = await service.remove(body.domainId, wanted, wholly=wholly)
         return StatusAnswer(
-            message=f"{counted(deleted, 'user')} deleted" if deleted else "users removed from their instances"
+            message=f"{counted(deleted, 'user')} deleted" if deleted else "users were removed from their instances"
         )
 
 
@@ -112,14 +113,14 @@ def _declare_seeds(users: Operations, seeds: OneTimeSeeds, link_to: LinkTo) -> N
 
     @users.post("/api/v1/endpointUsers/enrolTotp", roles=OPERATORS)
     async def enrol_totp(body: EnrolTotp, caller: Caller) -> TotpEnrolled:
-        """Make a one-time-password seed for a user. The seed becomes valid with its first correct code; until then the
-        former seed remains valid.
+        """Generate a one-time-password seed for a user. The seed becomes valid with its first correct code. Until then,
+        the old seed remains valid.
 
-        Only this answer contains the link. It opens a page on which the user types the first code.
+        The answer contains a link to a page on which the user types the first code. No other answer contains this link.
         """
         made, link = await seeds.enrol(body.domainId, body.user)
         return TotpEnrolled(
-            message="the seed counts after its first right code",
+            message="the seed becomes valid with its first correct code",
             userId=made.user.id,
             otpauth=made.otpauth,
             seed=made.seed,
@@ -130,16 +131,16 @@ def _declare_seeds(users: Operations, seeds: OneTimeSeeds, link_to: LinkTo) -> N
 
     @users.post("/api/v1/endpointUsers/confirmTotp", roles=OPERATORS)
     async def confirm_totp(body: ConfirmTotp, caller: Caller) -> Done:
-        """Confirm a user's new seed with its first code. The fifth wrong code ends the enrolment."""
+        """Confirm a user's new seed with its first code. After five wrong codes, the enrolment ends."""
         checked = await seeds.confirm(body.domainId, body.user, body.code)
         if not checked.right:
-            left = f"{checked.tries_left} more can be tried" if checked.tries_left else "the enrolment has ended"
+            left = f"tries left: {checked.tries_left}" if checked.tries_left else "the enrolment has ended"
             raise Invalid.about(f"wrong code; {left}", "code")
-        return Done(message="the seed counts from now on")
+        return Done(message="the seed is valid now")
 
 
 def _query(body: ListUsers) -> UserQuery:
-    """Return the query of a body. Invalid: a wrong filterBy or value."""
+    """Return the query of a request. Raises Invalid if filterBy or value is wrong."""
     page, chosen = body.page(), body.filter or Filter()
     column, value = filter_column(chosen.filterBy), chosen.value.strip()
     if column == "assigned" and value:
@@ -159,7 +160,8 @@ def _query(body: ListUsers) -> UserQuery:
 
 
 def filter_column(filter_by: str) -> str:
-    """Return the column of a filterBy (case-insensitive); empty for an empty filterBy. Invalid: no such column."""
+    """Return the column that filterBy names (case-insensitive), or an empty text if filterBy is empty. Raises Invalid
+    if no column has this name."""
     if not filter_by:
         return ""
     wanted = filter_by.lower().replace("_", "")

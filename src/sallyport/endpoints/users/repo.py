@@ -30,9 +30,10 @@ COUNTER = "endpoint_users"
 # Users with the usual value of a column are counted by a counter. Users with other values are few, and are counted on
 # request.
 _USUAL = {"user_type": LOCAL, "credential_type": PASSWORD, "source": LOCAL, "assigned": "1"}
-TAKEN = "the domain has a user of that name: choose another name"
+TAKEN = "the domain already has a user with this name: choose another name"
 NO_STEP = -1
-"""The last accepted time step of a seed that an admin has set. It means that no code was accepted yet."""
+"""The last accepted time step of a seed that an admin has set. The value means that no code of the seed was accepted
+yet."""
 _SEARCH = SearchIndex("endpoint_users_search")
 _STORED = ", ".join(each for each in Account.__dataclass_fields__ if not each.startswith("has_"))
 _SELECT = f"select {_STORED}, password is not null as has_password, motp is not null as has_totp from endpoint_users"
@@ -42,7 +43,7 @@ _GRANTING = (
     "select g.id from endpoint_groups g where g.domain_id = :d and g.active = 1 and exists "
     "(select 1 from endpoint_instance_groups i where i.group_id = g.id)"
 )
-"""SQL that selects those active groups of a domain that are assigned to at least one instance."""
+"""SQL that selects the active groups of a domain that are assigned to at least one instance."""
 _GRANTED = f"select user_id as id from endpoint_group_users where group_id in ({_GRANTING})"
 _SOURCES = f"""
 select user_id, instance_id, {DIRECT} as source from endpoint_instance_users where user_id in ({{ids}})
@@ -53,13 +54,13 @@ union all
 select d.user_id, d.instance_id, {FOUND} from agent_discovered d join endpoint_users u on u.id = d.user_id
 where u.source = '{DISCOVERED}' and d.user_id in ({{ids}})
 """
-"""SQL that selects the instances of users, with one row for each source (DIRECT, THROUGH_GROUP, FOUND)."""
+"""SQL that selects the instances of users. An instance has one row for each source (DIRECT, THROUGH_GROUP, FOUND)."""
 MAX_LISTED = 200_000
-"""Maximum total number of instances, and of groups, of the users on one page."""
+"""Maximum number of instances that the users on one page have in total. The same limit applies to their groups."""
 
 
 def page(tx: Tx, query: UserQuery) -> tuple[list[Account], int]:
-    """Return one page of a domain's users, ordered by id, and the number of matches."""
+    """Return one page of a domain's users, ordered by id, and the number of matching users."""
     stretch = Stretch(query.domain_id, query.offset, query.limit)
     if query.column == "name" and query.instance_ids is None:
         return _SEARCH.page(tx, Account, _SELECT, stretch, query.value)
@@ -85,7 +86,8 @@ def _marks(ids: Sequence[int]) -> tuple[str, dict[str, Value]]:
 
 
 def _users_where(condition: str) -> str:
-    """Return SQL that selects the ids of the users of instances. condition: SQL condition for the instance_id."""
+    """Return SQL that selects the ids of the users that are assigned to instances. condition: an SQL condition on
+    instance_id."""
     return (
         f"select user_id as id from endpoint_instance_users where {condition} union "
         "select user_id as id from endpoint_group_users where group_id in (select i.group_id from "
@@ -96,7 +98,8 @@ def _users_where(condition: str) -> str:
 
 
 def _counter(tx: Tx, query: UserQuery) -> str | None:
-    """Return the name of the stored counter with the number of matches of a query, or None if there is none."""
+    """Return the name of the stored counter that has the number of matches of a query. Return None if no counter has
+    it."""
     if query.instance_ids is not None or (query.column == "assigned" and _has_granting_groups(tx, query.domain_id)):
         return None
     usual = _USUAL.get(query.column)
@@ -106,8 +109,8 @@ def _counter(tx: Tx, query: UserQuery) -> str | None:
 
 
 def _filter(tx: Tx, query: UserQuery) -> tuple[list[str], dict[str, Value]]:
-    """Return (SQL, parameters) for the ids that the filter of a query selects. The list of SQL is empty without a
-    filter."""
+    """Return (SQL, parameters) for the ids that the filter of a query selects. The list of SQL texts is empty if the
+    query has no filter."""
     column, value = query.column, query.value
     if not column:
         return [], {}
@@ -137,10 +140,11 @@ def _has_granting_groups(tx: Tx, domain_id: int) -> bool:
 
 
 def instances(tx: Tx, user_ids: Sequence[int]) -> dict[int, list[UserInstance]]:
-    """Return the instances of each user by user id, ordered by instance id.
+    """Return the instances of each user, ordered by instance id. The keys are user ids.
 
-    These are the instances to which the user is assigned directly or through an active group. For a user with the
-    source `discovered`, these are also the instances on which its account was found. Invalid: more than MAX_LISTED.
+    The result contains the instances to which the user is assigned, directly or through an active group. For a user
+    with the source `discovered`, it also contains the instances on which the user's account was found. Raises Invalid
+    if there are more than MAX_LISTED instances.
     """
     if not user_ids:
         return {}
@@ -159,7 +163,8 @@ def instances(tx: Tx, user_ids: Sequence[int]) -> dict[int, list[UserInstance]]:
 
 
 def groups(tx: Tx, user_ids: Sequence[int]) -> dict[int, list[str]]:
-    """Return the names of all groups of users, by user id, ordered by group id. Invalid: more than MAX_LISTED."""
+    """Return the names of all groups of each user, ordered by group id. The keys are user ids. Raises Invalid if there
+    are more than MAX_LISTED names."""
     if not user_ids:
         return {}
     marks, parameters = _marks(user_ids)
@@ -181,7 +186,7 @@ def _check_listed(count: int, kind: str) -> None:
 
 
 def get(tx: Tx, domain_id: int, user_id: int) -> Account | None:
-    """Return a user of the domain, or None."""
+    """Return a user of the domain, or None if the domain has no user with this id."""
     return tx.one(Account, f"{_SELECT} where id = :id and domain_id = :d", id=user_id, d=domain_id)
 
 
@@ -192,7 +197,8 @@ def several(tx: Tx, domain_id: int, user_ids: Sequence[int]) -> list[Account]:
 
 
 def ids_named(tx: Tx, domain_id: int, keys: Sequence[str]) -> dict[str, int]:
-    """Return the ids of a domain's users by name. keys: the names as `name_key`. Unknown names are left out."""
+    """Return the ids of a domain's users by name. keys: the names as `name_key` returns them. Names that no user has
+    are left out."""
     sql = f"select name_key, id from endpoint_users where domain_id = :d and name_key in {LISTED_TEXTS}"
     return {str(key): int(user_id or 0) for key, user_id in tx.rows(sql, d=domain_id, ids=listed(keys))}
 
@@ -203,9 +209,9 @@ def named(tx: Tx, domain_id: int, name: str) -> Account | None:
 
 
 def add(tx: Tx, vault: Vault, domain_id: int, new: UserChange, at: int, source: str = LOCAL) -> int:
-    """Add a user; return its id. `new` must have a name. A discovered user with this name becomes the new user.
+    """Add a user, and return the user's id. `new` must have a name.
 
-    Conflict: the name is taken.
+    If a discovered user has this name, that user becomes the new user. Raises Conflict if another user has the name.
     """
     name = new.name or ""
     user_id = tx.value(
@@ -232,8 +238,8 @@ def add(tx: Tx, vault: Vault, domain_id: int, new: UserChange, at: int, source: 
 
 
 def _adopt(tx: Tx, vault: Vault, domain_id: int, new: UserChange, at: int) -> int:
-    """Turn a discovered user into a user that an admin has added; return its id. Conflict: the name belongs to a user
-    that is not discovered."""
+    """Turn a discovered user into a user that an admin has added, and return the user's id. Raises Conflict if the user
+    with this name is not a discovered user."""
     old = named(tx, domain_id, new.name or "")
     if old is None or old.source != DISCOVERED:
         raise Conflict(TAKEN)
@@ -250,8 +256,8 @@ def set_source(tx: Tx, old: Account, source: str) -> None:
 
 
 def _count(tx: Tx, domain_id: int, accounts: Sequence[Account], change: int) -> None:
-    """Update the counters of users with usual values. The assigned users are counted in `membership`. change: 1 to add
-    the accounts, -1 to subtract them."""
+    """Update the counters that exist for frequent values of columns. The counter of assigned users is updated in
+    `membership`. change: 1 to add the accounts, -1 to subtract them."""
     for column, usual in _USUAL.items():
         own = sum(getattr(each, column).lower() == usual.lower() for each in accounts if column != "assigned")
         if own:
@@ -259,14 +265,14 @@ def _count(tx: Tx, domain_id: int, accounts: Sequence[Account], change: int) -> 
 
 
 def check_free(tx: Tx, old: Account, new: UserChange) -> None:
-    """Raise Conflict if another user of the domain has the new name."""
+    """Raise Conflict if another user of the domain has the new name. old: the user to rename."""
     other = None if new.name in {None, old.name} else named(tx, old.domain_id, new.name or "")
     if other is not None and other.id != old.id:
         raise Conflict(TAKEN)
 
 
 def update(tx: Tx, vault: Vault, old: Account, new: UserChange, at: int) -> None:
-    """Store changes of a user. The new name must be free."""
+    """Store changes of a user. The caller must have checked with `check_free` that the new name is not taken."""
     if new.name is not None and new.name != old.name:
         tx.execute("update endpoint_users set name_key = :key where id = :id", key=name_key(new.name), id=old.id)
         _SEARCH.remove(tx, old.domain_id, [old.id])
@@ -290,7 +296,7 @@ def _store(tx: Tx, vault: Vault, user_id: int, new: UserChange, at: int) -> None
 
 
 def delete(tx: Tx, domain_id: int, old: Sequence[Account]) -> None:
-    """Delete users of a domain. They must not have assignments or pending enrolments any more."""
+    """Delete users of a domain. Their assignments and pending enrolments must be deleted already."""
     ids = [account.id for account in old]
     _count(tx, domain_id, old, -1)
     _SEARCH.remove(tx, domain_id, ids)

@@ -1,5 +1,5 @@
-"""The service with which admins manage endpoint users. Each changed user is dropped from the cache `EndpointUsers`, so
-that the next login uses the new values."""
+"""The service with which admins manage endpoint users. After each change of a user, the service drops the user from the
+cache `EndpointUsers`, so that the next login uses the new values."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -38,7 +38,7 @@ T = TypeVar("T")
 
 
 class Failure(Protocol):
-    """A rule that a password does not meet."""
+    """The interface of a password rule that a password does not meet."""
 
     @property
     def rule(self) -> str:
@@ -50,39 +50,40 @@ class Failure(Protocol):
 
 
 class PasswordPolicies(Protocol):
-    """The password policies and their assignments to instances."""
+    """The interface to the password policies and their assignments to instances."""
 
     def check(
         self, tx: Tx, instance_ids: Sequence[int], policy_ids: Sequence[int], user_name: str, password: str
     ) -> Sequence[Failure]:
-        """Return the rules that a password does not meet: rules of the instances' policies, and of the policies in
-        `policy_ids`."""
+        """Return the rules that a password does not meet. The rules are those of the instances' policies and of the
+        policies in `policy_ids`."""
 
 
 class Credentials(Protocol):
-    """The wallet users and credentials of endpoint users."""
+    """The interface to the wallet users and credentials of endpoint users."""
 
     def assign(self, tx: Tx, wanted: WalletAssignment) -> None:
-        """Assign wallet users and credentials. NotFound: the domain does not have a wallet user, a credential or the
-        issuer."""
+        """Assign wallet users and credentials. Raises NotFound if the domain does not have a wallet user, a credential
+        or the issuer."""
 
     def of_users(self, tx: Tx, user_ids: Sequence[int]) -> Mapping[int, str]:
-        """Return the id of each user's credential, by user id."""
+        """Return the id of each user's credential. The keys are user ids."""
 
     def type_of(self, tx: Tx, user_id: int) -> str:
         """Return the credentialType of the user's newest credential, or empty text if the user has none."""
 
     def holder(self, tx: Tx, domain_id: int, credential_id: str) -> int | None:
-        """Return the id of the endpoint user with this credential, or None."""
+        """Return the id of the endpoint user that has this credential, or None."""
 
     def unlink(self, tx: Tx, user_ids: Sequence[int]) -> int:
-        """Unlink some wallets and credentials from users before the users are deleted; return the number of rows."""
+        """Unlink wallets and credentials from users, before the users are deleted. Return the number of changed rows;
+        call it until it returns 0."""
 
 
 @dataclass(frozen=True, slots=True)
 class Detail:
-    """A user with its secrets. password: the password as text; empty if not set. motp: the seed in base32; empty if not
-    set. credential_kind: the credentialType set by updateUserWallet."""
+    """A user with the secrets. password: the password as text, or empty if the user has none. motp: the seed in base32,
+    or empty if the user has none. credential_kind: the credentialType that updateUserWallet has set."""
 
     account: Account
     password: str
@@ -110,9 +111,10 @@ class Users:
         self._clock = clock
 
     async def page(self, query: UserQuery) -> tuple[list[ListedUser], int]:
-        """Return one page of a domain's users and the number of matches.
+        """Return one page of a domain's users, and the number of matching users.
 
-        NotFound: no such instance. Invalid: the users of the page have too many instances for one answer.
+        Raises NotFound if an instance in the query does not exist. Raises Invalid if the users of the page have too
+        many instances or groups for one answer.
         """
 
         def work(tx: Tx) -> tuple[list[ListedUser], int]:
@@ -129,16 +131,18 @@ class Users:
         return await self._store.search(work)
 
     def _by_holder(self, tx: Tx, query: UserQuery) -> UserQuery:
-        """Return a query in which a filter by credential is replaced by a filter by the id of its holder."""
+        """Return an equivalent query: a filter by credential becomes a filter by the id of the user that has the
+        credential."""
         if query.column != "credential":
             return query
         holder = self._credentials.holder(tx, query.domain_id, query.value)
         return replace(query, column="id", value=str(holder or 0))
 
     async def add(self, domain_id: int, change: UserChange, instance_ids: Sequence[int] = ()) -> int:
-        """Add a user; return its id. A user with a password can log in at once.
+        """Add a user, and return the user's id. A user with a password can log in at once.
 
-        Conflict: the name is taken. NotFound: no such instance. Invalid: the password does not meet the policies.
+        Raises Conflict if the name is taken. Raises NotFound if an instance does not exist. Raises Invalid if the
+        password does not meet the policies.
         """
 
         def work(tx: Tx) -> int:
@@ -149,13 +153,13 @@ class Users:
             return await self._store.write(work)
 
     def add_in(self, tx: Tx, domain_id: int, change: UserChange, instance_ids: Sequence[int] = ()) -> int:
-        """Add a user in a transaction; return its id. The instances must exist. Raises Conflict, Invalid."""
+        """Add a user in a transaction, and return the user's id. The instances must exist. Raises Conflict, Invalid."""
         self.check_password(tx, Demands(instance_ids), change.name or "", change)
         return self._users.add_in(tx, domain_id, change, instance_ids)
 
     async def detail(self, domain_id: int, user_id: int, *, reveal: bool) -> Detail:
-        """Return a user, and record the call in the audit trail. reveal: whether to return the secrets; otherwise
-        return HIDDEN instead of them. Raises NotFound, SecretError."""
+        """Return a user, and record the call in the audit trail. reveal: whether to return the secrets; if False,
+        HIDDEN replaces each secret. Raises NotFound, SecretError."""
 
         def work(tx: Tx) -> Detail:
             account = _found(repo.get(tx, domain_id, user_id))
@@ -172,8 +176,11 @@ class Users:
     async def update(self, domain_id: int, which: UserKey, change: UserChange) -> None:
         """Change a user. which: the id or name of the user.
 
-        Raises NotFound. Conflict: the name is taken. Invalid: the password does not meet the policies. If a rename is
-        interrupted, the user may have lost accounts that were taken over on machines; see `in_slices`.
+        Raises NotFound if the user does not exist. Raises Conflict if the name is taken. Raises Invalid if the password
+        does not meet the policies.
+
+        A change of the name takes several transactions. If it is interrupted, the user keeps the old name, but agents
+        may have stopped managing the user's accounts on machines.
         """
         names: dict[str, None] = {}
 
@@ -190,7 +197,7 @@ class Users:
             await in_slices(self._store, find, [release], lambda tx, old: self.update_in(tx, old, change))
 
     def _checked(self, tx: Tx, old: Account, change: UserChange) -> UserChange:
-        """Check a change, and return it without unchanged secrets. Raises Conflict, Invalid."""
+        """Check a change, and return it without secrets that stay the same. Raises Conflict, Invalid."""
         new = self.without_same_secrets(tx, old, change)
         if new.password is not None:
             self.check_password(tx, membership.demands_on(tx, old.id), new.name or old.name, new)
@@ -215,8 +222,11 @@ class Users:
             self.note(tx, "user.update", old.domain_id, f"user {old.id} {change.name or old.name}", changes)
 
     def without_same_secrets(self, tx: Tx, old: Account, change: UserChange) -> UserChange:
-        """Return the change without the secrets that stay the same. Therefore an unchanged password is not checked
-        again, and the used codes of an unchanged seed remain invalid. Raises SecretError."""
+        """Return the change without secrets that stay the same. Raises SecretError.
+
+        Without this step, an unchanged password would be checked against the policies again, and the used codes of an
+        unchanged seed would become valid again.
+        """
         if change.password is None and change.motp is None:
             return change
         password, motp = secrets.secrets(tx, self._vault, old.id)
@@ -227,10 +237,10 @@ class Users:
         )
 
     async def update_wallet(self, domain_id: int, wanted: WalletChange) -> None:
-        """Assign users to groups, instances, wallet users and credentials, and change their type. If an entry fails,
-        nothing is changed.
+        """Assign users to groups, instances, wallet users and credentials, and change the type of the users. If one
+        assignment fails, nothing is changed.
 
-        Raises NotFound. Invalid: too many assignments.
+        Raises NotFound. Raises Invalid if there are too many assignments.
         """
         wallet, names = wanted.wallet, list[str]()
         held = [*wanted.group_ids, *wanted.instance_ids, *wallet.wallet_user_ids, *wallet.credential_ids]
@@ -256,11 +266,13 @@ class Users:
             await self._store.write(work)
 
     async def remove(self, domain_id: int, removals: Sequence[Removal], *, wholly: bool = False) -> int:
-        """Delete users, or remove them from the instance in their `Removal`; return the number of deleted users.
+        """Delete users, or remove each user from the instance in its `Removal`. Return the number of deleted users.
 
-        wholly: whether to delete all users, even those with an instance. NotFound: a user or an instance does not
-        exist; then nothing is changed. If the deletion is interrupted, all users remain but may have lost passwords,
-        seeds and assignments; see `in_slices`.
+        wholly: whether to delete all users, even those with an instance. Raises NotFound if a user or an instance does
+        not exist; nothing is changed in this case.
+
+        The deletion takes several transactions. If it is interrupted, all users remain, but may have lost passwords,
+        seeds and assignments. The same call then completes the deletion.
         """
         names: dict[str, None] = {}
         keys = await trio.to_thread.run_sync(lambda: [name_key(each.name) for each in removals])
@@ -295,7 +307,7 @@ class Users:
     @contextmanager
     def changing(self, domain_id: int, names: Iterable[str]) -> Iterator[None]:
         """Drop users from the cache at the end of the block, even after an error. names: the names of the users; the
-        block may add further names."""
+        block may append further names."""
         try:
             yield
         finally:
@@ -306,7 +318,8 @@ class Users:
         record_in(tx, action, domain_id, target, changes, at=self._clock())
 
     def check_password(self, tx: Tx, demands: Demands, name: str, change: UserChange) -> None:
-        """Check that a new password meets the policies. Raises Invalid, which lists the rules that it does not meet."""
+        """Check that a new password meets the policies. Raises Invalid if it does not. The error lists the rules that
+        the password does not meet."""
         if change.password is None:
             return
         password = change.password.decode(errors="surrogateescape")
@@ -317,8 +330,8 @@ class Users:
 
 
 def differences(old: Account, new: UserChange) -> dict[str, JSON]:
-    """Return the fields that differ, in the form of the audit trail. new: a change from
-    `Users.without_same_secrets`."""
+    """Return the fields that differ, in the form that the audit trail stores. new: a change that
+    `Users.without_same_secrets` has returned."""
     change = new.columns()
     before = {column: value for column, value in asdict(old).items() if column in change}
     return changed({**before, **new.secrets()}, new.audited())
@@ -339,9 +352,9 @@ def _found(account: Account | None) -> Account:
 
 
 def _located(tx: Tx, domain_id: int, removals: Sequence[Removal], keys: Sequence[str]) -> list[Account]:
-    """Return the user of each removal. If a removal has id and name, both must belong to the same user.
+    """Return the user of each removal. If a removal has an id and a name, both must belong to the same user.
 
-    keys: the names as `name_key`. Raises NotFound.
+    keys: the names as `name_key` returns them. Raises NotFound if a user does not exist.
     """
     by_key = repo.ids_named(tx, domain_id, [key for key in keys if key])
     ids = [each.user_id or by_key.get(key, 0) for each, key in zip(removals, keys, strict=True)]
@@ -364,8 +377,8 @@ def _assigned(wanted: WalletChange) -> dict[str, JSON]:
 
 
 def _as_text(password: bytes) -> str:
-    """Return a password as text. A password that is not UTF-8 is decoded as Latin-1, which has a character for each
-    octet."""
+    """Return a password as text. A password that is not UTF-8 is decoded as Latin-1, because Latin-1 has a character
+    for each octet."""
     try:
         return password.decode()
     except UnicodeDecodeError:
