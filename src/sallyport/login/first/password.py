@@ -1,7 +1,7 @@
-"""The first factors that ask no other server:
+"""First factors that ask no other server.
 
-local  checks an endpoint user's password by PAP, CHAP or MS-CHAP
-none   accepts that the forwarding server has checked it, such as NPS with an extension, or FreeRADIUS in post-auth
+`local` checks the password of an endpoint user by PAP, CHAP or MS-CHAP. `none` trusts the check of the forwarding
+server, such as NPS with an extension, or FreeRADIUS in its post-auth section.
 """
 
 from collections.abc import Callable, Mapping
@@ -33,10 +33,10 @@ SHORTEST_CHAP_CHALLENGE: Final = 5  # RFC 2865 section 5.40
 
 
 def check_password(login: Login, user: User | None, takes_code: Callable[[], bool]) -> Reason:
-    """Check the credentials of an endpoint user. user: the user; None if there is none with this name.
+    """Check the credentials of a login. Raises PacketError if the password field is malformed.
 
-    takes_code: returns whether a code of 6 or 8 digits may follow a PAP password; `login.code` is then set to that
-    code. Raises PacketError if the password field is malformed.
+    user: the endpoint user, or None if the name is unknown. takes_code: a function that returns whether a code of 6 or
+    8 digits may follow a PAP password. If a code follows, `login.code` is set.
     """
     login.code = None
     if login.method == Method.PAP:
