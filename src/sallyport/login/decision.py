@@ -69,7 +69,7 @@ def decide(first: Reason, action: Action, second: Reason, mode: Mode, fallback: 
 
 
 def refuse(reason: Reason, domain: Domain | None = None) -> Decision:
-    """Return the decision to refuse a login that did not pass its first factor. The decision is the same in both modes."""
+    """Return the decision to refuse a login that did not pass its first factor. Both modes refuse it."""
     mode = Mode.MONITOR if domain is None else domain.mode
     return decide(reason, UNMATCHED, Reason.NONE, mode, Fallback.DENY)
 

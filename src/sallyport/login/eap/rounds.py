@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 
 class Rounds:
-    """Logins by EAP that ends in this service. steps: the pipeline, which provides rules, lock-outs and second factors."""
+    """Logins by EAP that ends in this service. steps: the pipeline, with rules, lock-outs and second factors."""
 
     def __init__(self, steps: Pipeline) -> None:
         self._steps = steps
@@ -57,7 +57,7 @@ class Rounds:
         return self._come_to(login, domain, result, user)
 
     def station(self, login: Login, domain: Domain) -> Station | None:
-        """Return a verifier of the station's MAC address, or None if the domain does not admit the station by address."""
+        """Return a verifier of the station's MAC address, or None if the domain does not admit it by address."""
         bypass = self._steps.bypass
         key = bypass.admits_by_eap(login, domain.id) if login.method == Method.EAP else ""
         if not key:

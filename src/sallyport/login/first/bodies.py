@@ -17,7 +17,7 @@ class GetFirstFactor(InDomain):
 
 
 class SetFirstFactor(InDomain):
-    """Body of SetFirstFactor. If `ldap` or `radius` is absent, the stored configuration of that kind remains unchanged."""
+    """Body of SetFirstFactor. If `ldap` or `radius` is absent, its stored configuration remains unchanged."""
 
     firstFactor: AnyFirstFactor
     ldap: Members | None = Field(default=None, description="Configuration of the directory, for `ldap`.")

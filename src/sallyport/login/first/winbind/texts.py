@@ -1,7 +1,7 @@
-"""This table maps each error text of winbind to a reason and a remedy.
+"""Map the error texts of winbind to reasons and remedies.
 
-Samba uses the texts of NTSTATUS codes in MS-ERREF section 2.3.1. Older versions use other texts, or the name of the
-code.
+Samba uses the texts that MS-ERREF section 2.3.1 gives for NTSTATUS codes. Older versions of Samba use other texts, or
+the name of the code.
 """
 
 import re
@@ -70,17 +70,17 @@ _SILENCE: Final = re.compile("winbind reply failed", re.IGNORECASE)
 
 
 def why_refused(text: str) -> Reason:
-    """Return the reason for an error text; FIRST_FACTOR_UNREACHABLE if the user is not the cause."""
+    """Return the reason for an error text. Return FIRST_FACTOR_UNREACHABLE if the user is not the cause."""
     found = (reason for words, reason in _REASONS if words.search(text))
     return next(found, Reason.FIRST_FACTOR_UNREACHABLE)
 
 
 def remedy_of(text: str) -> str:
-    """Return the remedy for an error text; empty if it is not known."""
+    """Return the remedy for an error text, or an empty text if none is known."""
     return next((remedy for words, remedy in _REMEDIES if words.search(text)), "")
 
 
 def is_silence(text: str) -> bool:
-    """Return whether the error text means that winbindd gave no answer. In this case winbindd is not running, or the
-    service may not use its privileged pipe."""
+    """Return whether an error text means that winbindd has not answered. Then winbindd is not running, or the service
+    may not use its privileged pipe."""
     return _SILENCE.search(text) is not None
