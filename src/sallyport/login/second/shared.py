@@ -158,7 +158,8 @@ class SharedCalls(Calls):
                 del self._watched[prompt.id]
 
     async def _take_over(self, conversation: Conversation, prompt: Prompt) -> bool:
-        """Become the owner of a prompt if its owner is dead, or if its owner is a task of this node that has failed."""
+        """Take over a prompt whose owner is dead, or whose task at this node has failed. Return whether this node is
+        the owner now."""
         is_lost = (prompt.id, prompt.step) not in self._owned if prompt.owner == self._node else not prompt.has_owner
         if not is_lost:
             return False
@@ -244,8 +245,8 @@ class SharedCalls(Calls):
                 self._see(conversation, by_place.get((before.id, before.step)) or replace(before, is_consumed=True))
 
     def _see(self, conversation: Conversation, prompt: Prompt) -> None:
-        """Record the present state of a prompt. If its row does not exist any more, as after a restore, the prompt
-        counts as consumed."""
+        """Record the state of a prompt that was read from the store. A prompt whose row no longer exists, as after a
+        restore, counts as used."""
         conversation.prompt = prompt
         if not conversation.owns:
             conversation.handle, conversation.text = prompt.handle, prompt.text
@@ -302,5 +303,7 @@ def _use(tx: Tx, result: SecondFactorResult, node: str, write: Callable[[Tx], No
 def _answer_of(prompt: Prompt) -> Answer:
     """Return the outcome that the owner has stored. Raises ProviderError if the owner could not ask the provider."""
     if prompt.outcome in (FAILED, LIMITED):
-        raise ProviderError("another node could not ask the provider", limited=prompt.outcome == LIMITED)
+        raise ProviderError(
+            "the node that owns this prompt could not ask the provider", limited=prompt.outcome == LIMITED
+        )
     return Answer(Outcome(prompt.outcome), prompt.handle, prompt.text)

@@ -169,4 +169,4 @@ def _why(error: BaseException) -> str:
     if isinstance(cause, ssl.SSLCertVerificationError):
         trusted = "; if the certificate is correct, set its issuer as caCertificate (--radius-tls-ca FILE)"
         return cause.verify_message + (trusted if cause.verify_code in ISSUER_UNKNOWN else "")
-    return (isinstance(cause, ssl.SSLError) and cause.reason) or str(error) or "no handshake in time"
+    return (isinstance(cause, ssl.SSLError) and cause.reason) or str(error) or "no TLS handshake in time"

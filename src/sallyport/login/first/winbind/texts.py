@@ -43,8 +43,8 @@ _REMEDIES: Final = tuple(
         (
             r"access.denied|access has been denied|cant.access.domain|trust secret|this workstation|no.trust|"
             r"trusted.relationship",
-            "the domain does not take this host's own account: check it as root with `wbinfo -t`, and join again with"
-            " `net ads join -U Administrator`",
+            "the domain does not accept this host's computer account: check it as root with `wbinfo -t`, and join "
+            "again with `net ads join -U Administrator`",
         ),
         # NO_LOGON_SERVERS, DOMAIN_CONTROLLER_NOT_FOUND, IO_TIMEOUT, the network's
         (
@@ -54,10 +54,14 @@ _REMEDIES: Final = tuple(
         ),
         (
             r"time at the primary domain controller|time.difference|clock skew",
-            "the clocks differ by more than 5 minutes: set this host's clock by the domain's time server",
+            "the clocks of this host and the domain differ by more than 5 minutes: synchronize this host with the "
+            "domain's time server",
         ),
         (r"domain did not exist|no.such.domain", "check winbindDomain, and the known domains with `wbinfo -m`"),
-        (r"ntlm was blocked|ntlm.blocked", "the domain controllers refuse NTLM: allow MS-CHAPv2 for this host there"),
+        (
+            r"ntlm was blocked|ntlm.blocked",
+            "the domain controllers refuse NTLM: on them, allow MS-CHAPv2 for this host",
+        ),
         (
             r"attempted logon is invalid|logon.failure",
             "the user's password is not right, or the domain does not know this host: check as root with `wbinfo -t`",
