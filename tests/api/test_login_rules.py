@@ -248,7 +248,7 @@ def test_warnings_are_bounded(tenant: Tenant) -> None:
     """For a thousand unknown names of the largest size, the answer has 20 warnings and the number of the others."""
     users = [f"{number:04}" + "é" * 251 for number in range(1000)]
     warnings = tenant.ask(ADD, domainId=tenant.domain, name="r", action="block", users=users)["warnings"]
-    assert (len(warnings), warnings[-1]) == (21, "users: 980 more are not known")
+    assert (len(warnings), warnings[-1]) == (21, "users: 980 more entries do not exist yet")
 
 
 def test_names_that_another_server_knows_are_no_warning(tenant: Tenant) -> None:
