@@ -209,7 +209,7 @@ def test_everyone_and_a_scope_contradict(tenant: Tenant) -> None:
     """A request that has both `everyone` and a scope is refused, and the error names the scopes."""
     given = {"domainId": tenant.domain, "name": "all", "action": "allow", "everyone": True}
     status, text = tenant.refused(ADD, **given, users=["ann"], time={"days": ["sun"]})
-    assert status == 400 and "this one has: users, time; omit everyone" in text
+    assert status == 400 and "this rule has the scopes users, time; omit everyone" in text
     rule = add(tenant, "some", "allow", groups=["g"])
     assert "groups" in tenant.refused(UPDATE, domainId=tenant.domain, ruleId=rule, everyone=True)[1]
 
