@@ -46,7 +46,7 @@ class Behaviour(StrEnum):
     WAIT = "the user has not answered so far; the right code is right"
     DENY = "the user denies; every code is wrong"
     UNKNOWN_USER = "nobody is known"
-    # Each of the following is a failure, which a provider must report in every call that uses the other end.
+    # Each of the following is a failure, which a provider must report in every call that uses the fake server.
     SILENT = "the server takes requests and never answers"
     BROKEN_OFF = "the server ends the connection in the middle of an answer"
     NO_PROTOCOL = "the server answers octets that are not its protocol"
