@@ -47,8 +47,8 @@ MOST: Final = 100
 """Maximum number of sessions in one call."""
 AT_ONCE: Final = 128  # by tenant, so that silent NASes of one tenant do not delay other tenants
 NO_SESSION: Final = "session not found"
-NO_CLIENT: Final = "no RADIUS client that takes requests has its address: they go there by UDP, not back over RadSec"
-OVER_TLS: Final = "sent by UDP with the client's secret, since requests do not go back over its RadSec connection"
+NO_CLIENT: Final = "no RADIUS client that accepts requests has this address; requests go by UDP, never over RadSec"
+OVER_TLS: Final = "sent by UDP with the client's secret, because requests never go over a RadSec connection"
 MAX_VALUE = 253
 NAMING = frozenset({USER_NAME, FRAMED_IP_ADDRESS, CHARGEABLE_USER_IDENTITY, FRAMED_INTERFACE_ID, FRAMED_IPV6_PREFIX})
 """Attributes that identify the session in a CoA-Request (RFC 5176 section 3.6, note 1). In an Access-Accept they set a

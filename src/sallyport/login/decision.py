@@ -2,9 +2,10 @@
 
 `decide` decides live logins in both modes, and also serves the impact preview. It applies these steps in order:
 
-first factor   failed: reject, in both modes rules          allow: accept; block: reject; mfa_required: depends on the
-second factor second factor  approved: accept; pending: challenge; could not be asked for: the domain's fallback; else:
-reject mode           enforce applies the verdict; monitor only records it, and accepts if the first factor has passed
+    first factor   failed: reject, in both modes
+    rules          allow: accept; block: reject; mfa_required: depends on the second factor
+    second factor  approved: accept; pending: challenge; could not be asked for: the domain's fallback; else: reject
+    mode           enforce applies the verdict; monitor only records it, and accepts if the first factor has passed
 """
 
 from functools import cache

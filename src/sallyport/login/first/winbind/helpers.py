@@ -62,7 +62,7 @@ class Helpers:
         except trio.TooSlowError:
             raise Unanswered(f"{self._program} gave no answer within {self._patience_s:g} s") from None
         except Nonsense as error:
-            raise Unanswered(f"{self._program} sends something else than the ntlm-server-1 protocol: {error}") from None
+            raise Unanswered(f"{self._program} does not speak the protocol ntlm-server-1: {error}") from None
         except OSError as error:
             raise Unanswered(f"{self._program} cannot be run: {error.strerror}") from None
         except (trio.BrokenResourceError, EOFError):
