@@ -323,8 +323,8 @@ def _event(login: Login) -> tuple[Value, ...]:
 
 
 def _likeness(login: Login) -> Hashable:
-    """Return a key that is equal for logins whose `_common` columns are equal. Most logins of a transaction share them.
-    Binding the shared values only once saves much of the time for a login."""
+    """Return a key that is equal for logins whose `_common` columns are equal. This is the case for most logins of a
+    transaction. Their equal columns are bound only once, which saves much of the time for a login."""
     service_type = login.request.first.get(SERVICE_TYPE)
     return _domain_id(login), login.method, login.factor, login.decision, service_type, _machine(login)
 

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 
 class Verdict(StrEnum):
-    """What the client is told: accept, reject or challenge."""
+    """The possible answers to a login."""
 
     ACCEPT = "accept"
     REJECT = "reject"
@@ -140,7 +140,7 @@ class Decision:
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False, repr=False)
 class Found:
-    """What the first factor has found, in addition to its result.
+    """The data that the first factor has found about a login, in addition to its result.
 
     accept, refuse: the encoded attributes for an Access-Accept and for an Access-Reject. groups, ous: the user's groups
     and organizational units, case-folded, for login rules. challenge: the encoded attributes of an Access-Challenge if
@@ -161,8 +161,8 @@ NAMELESS: Final = frozenset[str]()
 
 
 class Exchange(Protocol):
-    """Receives the requests of one listener, and sends the answers. number: a number that identifies the listener in
-    the store."""
+    """The RADIUS traffic of one listener. It receives requests and sends the answers. number: a number that identifies
+    the listener in the store."""
 
     number: int
 

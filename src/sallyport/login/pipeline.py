@@ -50,7 +50,7 @@ _CHECKED_HERE: Final = frozenset({FirstFactor.LOCAL, FirstFactor.NONE})
 
 @dataclass(slots=True, eq=False, repr=False)
 class Pipeline:
-    """Decides logins, step by step.
+    """The steps that decide a login.
 
     domains: the current domains. credentials: a function that returns the current server certificate for EAP.
     certificate_tenant: a function that returns the tenant for which a client certificate was issued. Its argument is
@@ -332,8 +332,8 @@ class Pipeline:
         return None if state is None or login.domain is None else self.second.challenges.named(login.domain.id, state)
 
     async def asked(self, domain: Domain, name: str) -> Asked:
-        """Return the identity of the user to ask for a second factor, and what to compare afterwards. Raises
-        StoreError, SecretError."""
+        """Return the user to ask for a second factor, with the stamps that must be unchanged when the user has
+        answered. Raises StoreError, SecretError."""
         if domain.first_factor is not LOCAL:
             return Asked(0, self.first.stamp(domain), domain.factor)
         user = await self.user(domain, name)

@@ -29,7 +29,7 @@ PLAIN: Final[dict[str, tuple[str, ...]]] = {
     "radius": ("host", "port"),
     "wallet": ("issuerDid", "schemaId"),
 }
-"""The names of the other fields of the built-in providers."""
+"""The names of the fields that are not secret, for each built-in provider."""
 OPTIONS: Final = {
     "ikey": "--ikey",
     "host": "--host",

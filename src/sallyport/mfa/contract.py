@@ -244,7 +244,7 @@ class ProviderContract:
             assert answer.outcome in {Outcome.WRONG_CODE, Outcome.DENIED, Outcome.NOT_ENROLLED}
 
     async def test_failures_are_failures(self, bench: Bench) -> None:
-        """For each failure of the fake server, a call that uses it raises a ProviderError without secrets, or returns
+        """For each failure of the fake server, a call to the server raises a ProviderError without secrets, or returns
         no definite answer. When the server works again, the provider works too."""
         for failure in sorted(bench.failures - {Behaviour.SILENT}):
             bench.behave(Behaviour.WAIT)
@@ -328,7 +328,7 @@ def _calls(bench: Bench, provider: Provider, waiting: Answer) -> list[Callable[[
 
 
 async def _fails(bench: Bench, ask: Callable[[], Awaitable[object]], failure: Behaviour) -> None:
-    """Check that a call raises ProviderError or returns no definite answer, if it uses the fake server."""
+    """Check that a call that uses the fake server raises ProviderError or returns no definite answer."""
     asked = bench.requests
     try:
         with trio.fail_after(PATIENCE_S / 2):

@@ -19,8 +19,8 @@ from sallyport.radius.eap.model import Check
 from sallyport.radius.packet import as_text
 
 LOG_INTERVAL_S: Final = 1.0
-"""The minimum time between two log entries, in seconds. It prevents that thousands of abandoned conversations flood the
-log."""
+"""The minimum time between two log entries, in seconds. Without it, thousands of abandoned conversations would flood
+the log."""
 
 log = structlog.get_logger()
 

@@ -27,16 +27,20 @@ if TYPE_CHECKING:
 
 
 class Rounds:
-    """Logins by EAP that ends in this service. steps: the pipeline, with rules, lock-outs and second factors."""
+    """The logins whose EAP this service carries on itself. steps: the pipeline, with rules, lock-outs and second
+    factors."""
 
     def __init__(self, steps: Pipeline) -> None:
         self._steps = steps
         self._eap = Eap(steps, self._ask_inside)
 
     def converse(self, login: Login) -> Decision | None:
-        """Continue the EAP conversation of a login, and return the decision. Return None if the login does not belong
-        here, or if the caller must await `login.continuation`. Raises PacketError if the request does not answer the
-        last challenge."""
+        """Continue the EAP conversation of a login, and return the decision. Raises PacketError if the request does not
+        answer the last challenge.
+
+        Return None if this service does not carry on the login's EAP itself, or if the caller must await
+        `login.continuation`.
+        """
         domain = login.domain
         if domain is None or self._steps.names_challenge(login) is not None or not self.serves(login, domain):
             return None
@@ -66,7 +70,7 @@ class Rounds:
         return Station(written, partial(bypass.has, domain.id, key))
 
     def serves(self, login: Login, domain: Domain) -> bool:
-        """Return whether a login uses EAP that ends in this service."""
+        """Return whether this service itself carries on the EAP conversation of a login."""
         return login.method == Method.EAP and (
             self._eap.serves(domain) or bool(self._steps.bypass.admits_by_eap(login, domain.id))
         )

@@ -90,7 +90,7 @@ class Eap:
         self._offers = BoundedMap[Terms, Offers](MOST_OFFERS)
 
     def serves(self, domain: Domain) -> bool:
-        """Return whether the EAP of a domain's logins ends in this service."""
+        """Return whether this service itself carries on the EAP conversations of a domain's logins."""
         return domain.first_factor in SERVED
 
     def receive(self, login: Login, domain: Domain, station: Station | None = None) -> EapResult | OpenQuestion | None:

@@ -47,7 +47,7 @@ class CheckFirstFactor(InDomain):
     """Body of CheckFirstFactor: a name and a password as a user types them at a device."""
 
     userName: Annotated[PlainText, Field(min_length=1, max_length=253)] = Field(
-        description="User-Name as typed at a device. It needs the realm if the service finds the domain by the realm."
+        description="User-Name as a user types it at a device, with or without a realm."
     )
     password: Octets = Field(description="Password of the user.")
     mschap: Flag = Field(default=False, description="Send the password by MS-CHAPv2 instead of PAP.")

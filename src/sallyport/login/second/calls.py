@@ -44,7 +44,7 @@ class Pace:
 
 
 class Calls:
-    """Calls the providers on a single node. With several nodes, `shared.SharedCalls` is used instead.
+    """The calls to providers on a single node. With several nodes, `shared.SharedCalls` is used instead.
 
     In each pass of the event loop only one call starts, and tenants take turns. Otherwise a thousand logins that begin
     together would delay all others until all their calls have started.
@@ -76,13 +76,16 @@ class Calls:
     def once(
         self, result: SecondFactorResult, write: Callable[[Tx], None] | None
     ) -> Callable[[Tx], bool | None] | None:
-        """Return the write for the transaction of the answer. It returns False and writes nothing if another node has
-        sent the answer."""
+        """Return a function that writes to the store in the transaction of the answer. It returns False and writes
+        nothing if another node has sent the answer.
+
+        write: the function that writes the challenge of the result, or None if there is nothing to write.
+        """
         return write
 
     async def consume(self, result: SecondFactorResult) -> bool:
-        """Use a result inside EAP, where no transaction belongs to it. Return False if another node has used the
-        result. Raises StoreError."""
+        """Mark a result as used. This is needed inside EAP, where the result is not stored with an event. Return False
+        if another node has used the result. Raises StoreError."""
         return True
 
     async def outcome(self, conversation: Conversation, begin: Callable[[], Awaitable[Answer]]) -> Answer:

@@ -64,7 +64,7 @@ class Challenges:
         return push_attribute(REPLY_MESSAGE, text) + push_attribute(STATE, state)
 
     def keep(self, result: SecondFactorResult) -> Callable[[Tx], None] | None:
-        """Return the write for the transaction of the answer: it stores a new challenge, or deletes an ended one.
+        """Return a function that stores a new challenge, or deletes an ended one, in the transaction of the answer.
         Return None if there is nothing to write."""
         if result.session is not None:
             return partial(sessions.write, session=result.session)

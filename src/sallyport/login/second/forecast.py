@@ -24,8 +24,8 @@ def patience_s(give_up_ms: int | None) -> float:
 
 @dataclass(frozen=True, slots=True)
 class Standing:
-    """Whether a domain can ask for a second factor now. attached: the provider, or None if the domain has none. away:
-    the reason why the provider cannot be asked, or NONE if it can."""
+    """Whether a domain can ask users for a second factor now. attached: the provider, or None if the domain has none.
+    away: the reason why the provider cannot be asked, or NONE if it can."""
 
     attached: Attached | None
     away: Reason
@@ -46,8 +46,11 @@ class Standing:
         return method not in TYPED and self.attached is not None and self.attached.provider.only_codes
 
     def comes_to(self, enrolment: Reason, *, gives_up: bool, method: str) -> Reason:
-        """Return the predicted result. enrolment: the result for a user with this enrolment. gives_up: whether the
-        device gives up too soon. method: the authentication method of the login."""
+        """Return the predicted result of asking a user.
+
+        enrolment: the result that the user's enrolment alone would have, such as ASKED or NOT_ENROLLED. gives_up:
+        whether the device gives up too soon. method: the authentication method of the login.
+        """
         if self.takes_no_code(method):
             return Reason.TAKES_NO_CODE
         if self.away is not Reason.NONE:
@@ -56,8 +59,8 @@ class Standing:
 
 
 def standing(attached: Attached | Unavailable) -> Standing:
-    """Return whether a domain can ask for a second factor now. attached: the domain's provider, or the reason why the
-    domain has none."""
+    """Return whether a domain can ask users for a second factor now. attached: the domain's provider, or the reason why
+    the domain has none."""
     if isinstance(attached, Unavailable):
         return Standing(None, UNAVAILABLE[attached])
     return Standing(attached, Reason.CIRCUIT_OPEN if attached.provider.is_open else Reason.NONE)

@@ -244,13 +244,13 @@ class SecondFactor:
         return replace(result, over=over, asked=session.asked, found=session.found, prompt=conversation.prompt)
 
     def keep(self, result: SecondFactorResult) -> Callable[[Tx], bool | None] | None:
-        """Return the write that must be on disk before the answer is sent. It returns False if another node sends the
-        answer."""
+        """Return a function that writes to the store before the answer is sent. It returns False if another node sends
+        the answer."""
         return self._calls.once(result, self.challenges.keep(result))
 
     async def consume(self, result: SecondFactorResult) -> bool:
-        """Use a result inside EAP, where no transaction belongs to it. Return False if another node has used the
-        result. Raises StoreError."""
+        """Mark a result as used. This is needed inside EAP, where the result is not stored with an event. Return False
+        if another node has used the result. Raises StoreError."""
         return await self._calls.consume(result)
 
     # --- a login answers a challenge --------------------------------------------------------------------------

@@ -50,7 +50,8 @@ class Known:
     lists: Lists = field(default_factory=dict)
 
     def forget(self) -> None:
-        """Make the next load read all rows. Needed after another node has changed them, or the store was replaced."""
+        """Make the next load read all rows. Call it after another node has changed them, or after the store was
+        replaced."""
         self.extent = None
 
 

@@ -19,8 +19,8 @@ from sallyport.store.snapshot import Configuration
 class Bypass:
     """The bypass lists of all domains, in memory. A change is effective when its call returns.
 
-    revocations: ends the sessions of stations that are removed from a list. some: whether any station is listed. If it
-    is false, the login path skips the checks of this class.
+    revocations: the service that ends the sessions of removed stations. some: whether any station is listed. If it is
+    false, the login path skips the checks of this class.
     """
 
     def __init__(

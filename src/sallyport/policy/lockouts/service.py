@@ -92,8 +92,8 @@ class Lockouts:
         return station is not None and self._stations.is_locked(station, now)
 
     def note(self, login: Attempt, domain: Domain, decision: Outcome, *, wrong_code: bool = False) -> None:
-        """Count the failure of a login, or reset the counts after a success. A login that was refused by a lock must
-        not be passed.
+        """Count the failure of a login, or reset the counts after a success. Do not call it for a login that a lock has
+        refused.
 
         wrong_code: whether the code was wrong, and the user is asked again. A wrong code counts also in an unsigned
         request. A code is checked only after a correct password or with a valid State, and a spoofer has neither.
@@ -270,7 +270,7 @@ def _is_authentic(login: Attempt) -> bool:
 
 
 def _write_with_event(login: Attempt, work: Callable[[Tx], None]) -> None:
-    """Let the transaction of a login's event also run `work`, after the write that it already has."""
+    """Add `work` to the writes in the transaction of a login's event."""
     before = login.keep
 
     def both(tx: Tx) -> bool:

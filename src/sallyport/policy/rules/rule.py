@@ -20,7 +20,7 @@ END_OF_DAY: Final = "24:00"
 
 
 class Action(StrEnum):
-    """What a rule does with a login that has passed its first factor."""
+    """The actions of a rule on a login that has passed its first factor."""
 
     ALLOW = "allow"
     BLOCK = "block"
@@ -192,7 +192,7 @@ class Given(Protocol):
         """Whether the admin has confirmed an `allow` rule without a scope."""
 
     def given(self) -> dict[str, object]:
-        """Return the other fields that are present, by the names of `Definition`."""
+        """Return the fields that are present, except serviceTypes and media, by the names of `Definition`."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -94,7 +94,8 @@ class Channel(Generic[Waits]):
             self._free.append(self._resting.popleft()[1])
 
     def is_idle(self, now: float) -> bool:
-        """Return whether the channel has been unused long enough to be closed."""
+        """Return whether the channel can be closed: it is retired and has no pending requests, or it was unused for
+        IDLE_S."""
         if self.retired:
             return not self.waiting
         return not self.waiting and not self._resting and now - self._used_at >= IDLE_S

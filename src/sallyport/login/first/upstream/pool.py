@@ -98,8 +98,10 @@ class Pool:
     # --- a login ----------------------------------------------------------------------------------------------
 
     def begin(self, question: Question, state: bytes | None, now: float) -> bool:
-        """Forward a login to a server. Return False if no server can be asked. state: the State in the request; its
-        server is preferred."""
+        """Forward a login to a server. Return False if no server can be asked.
+
+        state: the State in the request, or None. The server that has sent this State is asked first.
+        """
         question.limit_at = now + max(LIMIT_S, self._window_s)
         partner = None if state is None else self._partners.get(state, now=now)
         if partner is not None and partner.health.state is not State.DEAD:
@@ -282,7 +284,7 @@ class Pool:
 
     def pass_by(self, now: float) -> float:
         """Apply everything that depends on time: health, failover and idle channels. Return the seconds until the next
-        call, or infinity if a login must come first."""
+        call, or infinity if nothing is due before the next login."""
         for server in self.servers:
             server.health.pass_by(now)
             flees = not server.is_alive and any(each.is_alive for each in self.servers)

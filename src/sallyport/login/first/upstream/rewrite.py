@@ -82,8 +82,8 @@ class Forward:
 
 
 class Back:
-    """Rewrites a home server's answers for the NAS. places: the attributes that are encrypted, by (vendor, type), and
-    how; see `radius.salted`."""
+    """The conversion of a home server's answers for the NAS. places: the encrypted attributes by (vendor, type), and
+    how they are encrypted; see `radius.salted`."""
 
     def __init__(self, places: Mapping[tuple[int, int], int]) -> None:
         self._places = places

@@ -54,7 +54,8 @@ class Helpers:
             await self._end(before=trio.current_time())
 
     async def ask(self, question: Question) -> Answer:
-        """Ask ntlm_auth one question, and return the answer. Raises Unanswered if no answer can be got in time."""
+        """Ask ntlm_auth one question, and return the answer. Raises Unanswered if ntlm_auth fails or does not answer in
+        time."""
         try:
             with trio.fail_after(self._patience_s):
                 async with self._turns:

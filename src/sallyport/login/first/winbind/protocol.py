@@ -60,7 +60,7 @@ def push_question(question: Question) -> bytes:
 
 
 def pull_answer(received: bytes) -> Answer | None:
-    """Decode the answer to a question. Return None if it is incomplete. Raises Nonsense.
+    """Decode the answer to a question. Return None if it is incomplete. Raises Nonsense if it violates the protocol.
 
     received: all octets that were received since the question.
     """
