@@ -2,7 +2,7 @@
 
 The transaction that revokes the access also stores the revocation. So a crash before the sessions have ended loses
 nothing. The sessions end right after the transaction. A second search some seconds later finds sessions of logins that
-were accepted just before the transaction, and whose accounting began only now. A NAS that does not answer within the
+were accepted just before the transaction, and whose accounting began after it. A NAS that does not answer within the
 timers of RFC 5080 is reported, and gets no further request. In monitor mode login rules block no user, so a user who
 loses a group keeps the sessions.
 

@@ -76,7 +76,7 @@ class Results:
 
 
 class DynamicAuthorization:
-    """Ends and changes sessions of all domains.
+    """The service that ends and changes sessions of all domains.
 
     domains: a function that returns the current domains. find_client: a function that returns the RADIUS client of a
     source address. error_name: a function that returns the name of an Error-Cause.

@@ -49,14 +49,14 @@ _SETTINGS: Final = {
 
 @dataclass(frozen=True, slots=True)
 class Cause:
-    """The cause why a sender gets no answer. verdict: the cause, in words. remedy: what an admin can do, or empty."""
+    """The reason why a sender gets no answer. verdict: the reason, in words. remedy: what an admin can do, or empty."""
 
     verdict: str
     remedy: str = ""
 
 
 def cause_of(reason: str, host: str, client: Client | None, request: Request | None, product: str) -> Cause:
-    """Return the cause why datagrams from an address were dropped.
+    """Return the reason why datagrams from an address were dropped.
 
     reason: the label of the drop in metrics. host: the source address. request: the last datagram, or None if it is no
     RADIUS request. product: the sender's product, or empty if unknown.
@@ -75,7 +75,10 @@ def cause_of(reason: str, host: str, client: Client | None, request: Request | N
 def _of_client(reason: str, client: Client, request: Request | None, product: str) -> Cause:
     name = quote(client.name)
     if reason == GARBLED:
-        return Cause(UNSURE, f"enter the secret of RADIUS client {name} at the device again, unless the user mistyped")
+        return Cause(
+            UNSURE,
+            f"enter the secret of RADIUS client {name} at the device again, unless the user has mistyped the password",
+        )
     if reason in _WRONG_SECRET:
         return Cause(WRONG_SECRET, f"enter the secret of RADIUS client {name} at the device again")
     if reason == "unsigned":
@@ -85,7 +88,9 @@ def _of_client(reason: str, client: Client, request: Request | None, product: st
         other = f"sallyport client {'unlatch' if learned else 'set'} {name}"
         return Cause(PROXY_STATE, f"{_sign(product)}, or {other}{'' if learned else ' --limit-proxy-state auto'}")
     causes = {
-        UNPROVEN: Cause(FAILED, "see the reasons with sallyport event list; unsigned requests prove no sender"),
+        UNPROVEN: Cause(
+            FAILED, "see the reasons with sallyport event list; an unsigned request does not prove its sender"
+        ),
         "unknown_type": Cause(OTHER_PORT, "set port 1812 for authentication and 1813 for accounting at the device"),
         "no_domain": Cause(NO_DOMAIN, "sallyport domain add NAME --org N --tenant N"),
         "overload": Cause(OVERLOAD, "see sallyport_radius_discards_total; the setting is max_waiting_requests"),

@@ -174,7 +174,7 @@ class Exchange:
         self, reason: str, source: Source, at: int, client: Client | None = None, datagram: bytes = b""
     ) -> None:
         self._counts.discarded(reason, "" if client is None else client.name)
-        if reason == OTHER_NODE:  # the device of the entry gets an answer
+        if reason == OTHER_NODE:  # no sender is listed, because another node answers its device
             return
         self._services.senders.refused(source[0], reason, at, client, datagram)
 

@@ -106,7 +106,7 @@ class Okta:
         _check(response)
         outcome = _result(document)
         if outcome is Outcome.WAITING:
-            raise ProviderError("Okta has not decided on the code")
+            raise ProviderError("Okta waits for an approval, although it was sent a code")
         return Answer(outcome)
 
     async def cancel(self, handle: str) -> None:
@@ -132,7 +132,7 @@ class Okta:
         return Answer(Outcome.WAITING, handle=self._handle(document), again_s=_AGAIN_S)
 
     async def _user(self, login: str) -> _User:
-        if login in {"", ".", ".."}:  # such names would lead to other paths
+        if login in {"", ".", ".."}:  # as a part of the path, these names would lead to other resources
             return _User("", False, {})
         response = await self._send("GET", f"/api/v1/users/{quote(login, safe='')}")
         if response.status_code in {400, 404}:  # 400: Okta refuses the name, which any user can type

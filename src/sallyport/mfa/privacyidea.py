@@ -260,8 +260,8 @@ def _check(reply: _Reply) -> None:
 
 
 def _verdict(reply: _Reply) -> str:
-    """Return the result of /validate/check: ACCEPT, REJECT, CHALLENGE or DECLINED. Raises ProviderError if it is
-    another one."""
+    """Return the result of /validate/check: ACCEPT, REJECT, CHALLENGE or DECLINED. Raises ProviderError if the result
+    is none of these."""
     value = member(reply.document, "result", "value")
     said = member(reply.document, "result", "authentication")
     if said is None and isinstance(value, bool):  # older servers do not send it

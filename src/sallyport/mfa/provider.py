@@ -51,9 +51,9 @@ class Enrolment(StrEnum):
 class Question:
     """A login that needs a second factor.
 
-    challenge_id: an idempotency key of 32 hex digits. All calls for one login have the same. user: the name of the
-    user, without the realm. device: the name of the NAS. source: the address of the NAS. station: the
-    Calling-Station-Id. expires_at: the expiry of the login, in microseconds, UTC.
+    challenge_id: an idempotency key of 32 hex digits, the same in all calls for one login. user: the name of the user,
+    without the realm. device: the name of the NAS. source: the address of the NAS. station: the Calling-Station-Id.
+    expires_at: the expiry of the login, in microseconds, UTC.
     """
 
     challenge_id: str

@@ -26,7 +26,7 @@ REST_S: Final = 60.0
 limit themselves."""
 MOST_SINGLE: Final = 10
 OWN: Final = frozenset({"totp"})
-"""Providers that use only this service's own store. Only time limits the look-ups there."""
+"""Providers that use only this service's own store. Their look-ups are limited in time, but not in number."""
 LookUp = Callable[[Attached, int, UserKey, str], Awaitable[object]]
 """A function that looks up the enrolment of a user, and caches it."""
 

@@ -1,7 +1,7 @@
 """Divide time into spans in which the time conditions of a domain's rules do not change.
 
 Two logins at different times get the same decision if the same time conditions hold. So the time of a preview is
-divided wherever a condition begins or ends to hold. All spans in which the same conditions hold form one period. The
+divided wherever the result of a condition changes. All spans in which the same conditions hold form one period. The
 code that matches rules for live logins decides whether a condition holds.
 """
 
@@ -50,7 +50,7 @@ def spans_of(rules: Iterable[Rule], since: int, until: int) -> list[Span]:
 
 
 def _cuts(windows: Sequence[Window], since: int, until: int) -> list[int]:
-    """Return the times at which a time condition may begin or end to hold, in ascending order. Some of them may be
+    """Return the times at which the result of a time condition may change, in ascending order. Some of them may be
     superfluous."""
     by_zone: dict[str, set[int]] = {}
     for window in windows:
@@ -60,14 +60,14 @@ def _cuts(windows: Sequence[Window], since: int, until: int) -> list[int]:
         try:
             zone = zoneinfo.ZoneInfo(name)
         except (ValueError, OSError, zoneinfo.ZoneInfoNotFoundError):
-            continue  # its rules can never be evaluated
+            continue  # rules with an unknown time zone can never be evaluated
         found.update(_cuts_of(zone, edges, since // SECOND, until // SECOND))
     return sorted(at * SECOND for at in found)
 
 
 def _cuts_of(zone: zoneinfo.ZoneInfo, edges: Iterable[int], since_s: int, until_s: int) -> Iterator[int]:
-    """Yield the times, in seconds, at which the clocks of a zone show one of the given minutes of a day. Changes of the
-    clocks are included, because they move the conditions too."""
+    """Yield the times, in seconds, at which the clocks of a zone show one of the given minutes of a day. Also yield the
+    changes of the clocks, because conditions may change there."""
     first = datetime.fromtimestamp(since_s, UTC).replace(tzinfo=None, hour=0, minute=0, second=0) - timedelta(days=1)
     for day in range((until_s - since_s) // _DAY_S + 4):
         midnight = first + timedelta(days=day)

@@ -187,7 +187,7 @@ class RuleTest:
         if row is not None:
             device.device_type, device.nas_device_type = client.product or row.device_type, row.nas_device_type
         if device.device_type == UNKNOWN and self._compares(domain, "products"):
-            warnings.append("the product of the sender is unknown, so rules with products only may match")
+            warnings.append("the product of the sender is unknown, so a rule that compares products may match or not")
         return row, login
 
     async def _client(self, domain: Domain, wanted: str, warnings: list[str]) -> tuple[Client, str, int]:

@@ -44,7 +44,7 @@ class Rounds:
         domain = login.domain
         if domain is None or self._steps.names_challenge(login) is not None or not self.serves(login, domain):
             return None
-        # the first round has decided the login
+        # the first round of a conversation decides whether a station is admitted by its address
         station = None if STATE in login.request.first else self.station(login, domain)
         result = self._eap.receive(login, domain, station)
         if isinstance(result, OpenQuestion):

@@ -86,7 +86,7 @@ class Enrolments:
         if known is not None and known.stamp != attached.stamp:
             known = None
         is_known = known is not None and known.until > self._clock()
-        # otherwise a later login asks
+        # if the tenant has too many pending look-ups, a later login starts this one
         if not is_known and user not in self._asked and self._waiting[tenant_id] < WAITING:
             self._waiting[tenant_id] += 1
             self._asked[user] = trio.Event()

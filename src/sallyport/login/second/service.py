@@ -265,7 +265,7 @@ class SecondFactor:
         if step != known.step or known.expires_at <= self._clock() or not known.is_of(login):
             return OVER
         conversation = self._by_challenge.get(challenge_id)
-        # the last challenge was sent by another node
+        # another node has sent the last challenge
         if conversation is not None and conversation.session.step != step:
             if known.kind is Kind.APPROVAL:
                 conversation.session = known
@@ -345,7 +345,7 @@ class SecondFactor:
             _RESULTS.get(result.reason, result.reason.name.lower()),
             trio.current_time() - began,
         )
-        if result.reason in _UNANSWERED:  # after the answer: the provider may be slow
+        if result.reason in _UNANSWERED:  # only after the login has its answer, because the provider may be slow
             await withdraw(conversation)
 
     def _leave(self, conversation: Conversation, user: UserKey | None) -> None:

@@ -46,7 +46,7 @@ LIMIT_S: Final = 30.0
 """Failover time limit for one login in seconds, like FreeRADIUS's max_request_time."""
 DRAIN: Final = 64
 TICK_S: Final = 0.25  # seconds between two searches for requests whose response window has ended
-QUIET_S: Final = 0.5  # the same while no login waits
+QUIET_S: Final = 0.5  # the pause between two searches while no login waits, in seconds
 LOCATE_S: Final = 30.0  # seconds between two look-ups of a dead server's name
 LOCATE_ALL_S: Final = 300.0  # the same, for other servers
 WARN_S: Final = 60.0

@@ -142,5 +142,5 @@ def accepted_user(login: Login, name: bytes) -> str | None:
         return None
     if is_same:
         return login.user
-    is_name = user.isprintable() and "\ufffd" not in user  # `as_text` replaces NUL by it
+    is_name = user.isprintable() and "\ufffd" not in user  # `as_text` replaces NUL by U+FFFD
     return user if user and is_name else None

@@ -46,7 +46,7 @@ _REMEDIES: Final = tuple(
             "the domain does not accept this host's computer account: check it as root with `wbinfo -t`, and join "
             "again with `net ads join -U Administrator`",
         ),
-        # NO_LOGON_SERVERS, DOMAIN_CONTROLLER_NOT_FOUND, IO_TIMEOUT, the network's
+        # NO_LOGON_SERVERS, DOMAIN_CONTROLLER_NOT_FOUND, IO_TIMEOUT, and errors of the network
         (
             r"no.logon.servers|domain controller for this domain was not found|controller.not.found|time-?out|"
             r"not reachable|unreachable|network.path|refused by the remote|connection.refused",
