@@ -70,7 +70,7 @@ async def test_faults_of_a_webhook() -> None:
         server.ping_status = 400
         assert await checked(Webhook, **fields) == "the hook answers"
         server.knows_enrolment = False
-        assert "cannot be asked who is enrolled" in await checked(Webhook, **fields)
+        assert "cannot be asked about enrolments" in await checked(Webhook, **fields)
         server.ping_status = 404
         assert "not at this path (HTTP 404): check url" in await checked(Webhook, **fields)
         server.secret = "another"
@@ -101,7 +101,7 @@ async def test_faults_of_privacyidea() -> None:
 
     async with serving(serve) as server:
         url = f"http://127.0.0.1:{server.port}"
-        assert "cannot be asked who is enrolled" in await checked(PrivacyIdea, url=url)
+        assert "cannot be asked about enrolments" in await checked(PrivacyIdea, url=url)
         assert "accepts the adminToken" in await checked(PrivacyIdea, url=url, adminToken="right")
         assert "does not accept the adminToken" in await checked(PrivacyIdea, url=url, adminToken="wrong")
 

@@ -12,7 +12,7 @@ if it belongs to a RADIUS client of the same tenant. In each case, the request i
 that gets it.
 
 An ACK means only that the NAS has accepted the request. The session ends with its Accounting-Stop, as always. If no
-answer arrives, the result is `timeout`, because nobody can know whether the NAS has acted.
+answer arrives, the result is `timeout`, because the NAS may or may not have acted.
 
 A lock-out after failed logins ends no session. Otherwise an attacker could end a user's sessions by guessing passwords.
 """

@@ -8,7 +8,7 @@
 /validate/triggerchallenge and /token.
 
 Without an admin token, a check with an empty password starts the challenge. This triggers only tokens without a PIN;
-for other tokens privacyIDEA counts a failure. The provider then cannot find out who is enrolled.
+for other tokens privacyIDEA counts a failure. The provider then cannot find out which users are enrolled.
 
 A handle is the id of the transaction. For a push, the user's name follows, because the final check needs both.
 """
@@ -122,7 +122,7 @@ class PrivacyIdea:
         """Ask for a transaction that does not exist. With an admin token, also ask for a list of tokens."""
         _check(await self._ask("GET", "/validate/polltransaction/0"))
         if self._admin is None:
-            return "privacyIDEA answers; without an adminToken it cannot be asked who is enrolled"
+            return "privacyIDEA answers; without an adminToken it cannot be asked about enrolments"
         await self.enrolled(CHECK_USER)
         return "privacyIDEA answers and accepts the adminToken"
 

@@ -87,7 +87,7 @@ class Radius:
         answer = await self._answer(CHECK_USER, Code(str(randbelow(10**8))), "")
         if answer.outcome is Outcome.APPROVED:
             raise ProviderError("the RADIUS server accepts a random code of an unknown user: it checks no codes")
-        return "the RADIUS server answers with the same secret; RADIUS cannot tell who is enrolled"
+        return "the RADIUS server answers with the same secret; it cannot be asked about enrolments"
 
     async def start(self, question: Question) -> Answer:
         """Ask the user for a code. The server gets a request only when the user has typed the code."""

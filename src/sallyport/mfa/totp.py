@@ -2,7 +2,7 @@
 and makes no connections.
 
 X is 30 seconds and T0 is 0. A code is accepted in its own time step, and in the step before and after it, but only
-once. The used step is on disk before the login continues. So an attacker who has observed a code cannot use it again.
+once. The used step is on disk before the login continues. So an observed code cannot be used again.
 """
 
 from __future__ import annotations

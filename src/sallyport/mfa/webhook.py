@@ -86,7 +86,7 @@ class Webhook:
         if status == 404:
             raise ProviderError("the hook is not at this path (HTTP 404): check url")
         if await self.enrolled(CHECK_USER) is Enrolment.UNKNOWN:
-            return "the hook answers, but it cannot be asked who is enrolled"
+            return "the hook answers, but it cannot be asked about enrolments"
         return "the hook answers"
 
     async def start(self, question: Question) -> Answer:

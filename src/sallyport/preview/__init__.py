@@ -1,7 +1,7 @@
 """The impact preview. It decides the recorded logins of a domain again, with the function that decides live logins.
 
-    periods    groups times of day that login rules cannot tell apart
-    repo       counts, in the store, recorded logins that login rules cannot tell apart
+    periods    groups times of day that login rules cannot distinguish
+    repo       counts, in the store, recorded logins that login rules cannot distinguish
     enrolled   finds out which users have a second factor, without prompting them
     tally      counts outcomes, and keeps the users and devices with the worst ones
     rule_test  finds the rule that would decide a hypothetical login

@@ -38,7 +38,7 @@ class CheckEnrolments(InDomain):
     """Body of CheckEnrolments."""
 
     days: Days = Field(
-        default=DEFAULT_DAYS, description="Number of past days. Users who have logged in on these days are checked."
+        default=DEFAULT_DAYS, description="Number of past days. Users with logins on these days are checked."
     )
     again: Flag = Field(default=False, description="Ask about all users, also about those whose enrolment is known.")
 

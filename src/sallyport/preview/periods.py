@@ -26,7 +26,7 @@ _DAY_S: Final = 86_400
 @dataclass(frozen=True, slots=True)
 class Span:
     """A span of time. since, until: its begin and its end (exclusive), in microseconds. period: the number of its
-    period. at: a time that stands for the whole period, in microseconds."""
+    period. at: a time that represents the whole period, in microseconds."""
 
     period: int
     since: int

@@ -1,4 +1,4 @@
-"""SQL for the impact preview. The store counts recorded logins in groups that login rules cannot tell apart."""
+"""SQL for the impact preview. The store counts recorded logins in groups that login rules cannot distinguish."""
 
 from collections.abc import Container, Sequence
 from dataclasses import dataclass
@@ -23,7 +23,7 @@ _REASONS = ", ".join(f":r{number}" for number in range(len(PASSED)))
 
 @dataclass(frozen=True, slots=True)
 class Group:
-    """Recorded logins that neither login rules nor the enrolment can tell apart.
+    """Recorded logins that neither login rules nor the enrolment can distinguish.
 
     period: the number of their period. exists: whether the domain now has an endpoint user of this name. machine:
     whether the certificate shows a computer although the name does not. method: the authentication method, or one of
@@ -62,10 +62,10 @@ class KnownDevice:
 
 @dataclass(frozen=True, slots=True)
 class Scopes:
-    """The facts that tell logins apart, in addition to user, device and period.
+    """The facts that distinguish logins, in addition to user, device and period.
 
     stations, service_types: whether a rule compares these attributes. directory: whether a rule compares the user's
-    names, groups or OUs. kinds: whether a rule tells users and computers apart. methods: whether the provider always
+    names, groups or OUs. kinds: whether a rule distinguishes users and computers. methods: whether the provider always
     needs a code, which some authentication methods cannot carry.
     """
 

@@ -104,7 +104,7 @@ class Preview:
         """Return the impact that enforce mode would have had on the logins of the last days. Raises StoreError if the
         preview would take too long.
 
-        A user who is no longer an endpoint user is listed as `reject`, `unknown user`, because this is the result of
+        A user that no longer exists in the domain is listed as `reject`, `unknown user`, because this is the result of
         the next login. The user does not count as denied, because enforce mode is not the cause. A device that is no
         longer in the inventory is left out, because nothing is known about its next registration.
 

@@ -64,7 +64,7 @@ class Calls:
         """Begin a conversation, or join the conversation of another node about the same login. Return None on success,
         otherwise the reason for a refusal. Raises StoreError.
 
-        user: the user for whom the prompt is counted, or None if it is not counted.
+        user: the user whose limit of prompts applies, or None if the prompt is not counted.
         """
         return None
 

@@ -28,7 +28,7 @@ class SecondFactorResult:
     """The result of asking for a second factor.
 
     reason: the result; NONE if the user has approved. text, session: the text and the session of the challenge to send,
-    if the reason is ASKED. over: the id of the challenge that this result ends. asked: the user who was asked. found:
+    if the reason is ASKED. over: the id of the challenge that this result ends. asked: the user that was asked. found:
     what the first factor found for an earlier request of the login. wrong_code: whether the code was wrong, and the
     user may try again. prompt: the prompt's row in the store, or None with the embedded database or if the user was not
     asked.

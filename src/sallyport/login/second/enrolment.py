@@ -148,8 +148,8 @@ class Enrolments:
             return True
 
     def forget(self, domain_id: int, name: str | None) -> None:
-        """Remove the cached enrolment of an endpoint user who was changed. name: the user's name, or None for all users
-        of the domain."""
+        """Remove the cached enrolment of an endpoint user after an admin has changed the user. name: the user's name,
+        or None for all users of the domain."""
         self._changes += 1
         if name is not None:
             self._known.pop((domain_id, fold(name)))

@@ -47,7 +47,7 @@ class Kind(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """The user who is asked for a second factor, and what must not change until the answer.
+    """The user that is asked for a second factor, and the stamps that must not change until the answer.
 
     user_id: the id of the endpoint user, or 0 if another server checks passwords. stamp: the stamp of the checked
     password, or of the first factor's configuration. factor: the kind of first factor.

@@ -7,7 +7,7 @@ answer, so the row also names the node where the newest request waits. When this
 in the transaction of the event. Answers of other nodes are dropped.
 
 If the owner dies, a follower takes over. It polls the handle that the owner has stored. Without a handle, it asks again
-with the same challenge id. Nodes tell each other about changed rows. Followers also read their rows once a second.
+with the same challenge id. Nodes notify each other about changed rows. Followers also read their rows once a second.
 """
 
 from collections import defaultdict

@@ -12,7 +12,7 @@ from sallyport.web.scope import ADMINS, READERS, Caller, Gate
 
 
 def operations(service: Bypass, gate: Gate) -> Operations:
-    """Declare the operations. Only an admin may change the list, because it decides who is admitted."""
+    """Declare the operations. Only an admin may change the list, because it decides about access."""
     bypass = Operations("Login rules", gate)
 
     @bypass.post("/ad/ListBypassStations", roles=READERS)

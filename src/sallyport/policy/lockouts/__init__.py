@@ -28,9 +28,9 @@ A NAS is never locked as a station. A station is not locked in three cases: its 
 several users have logged in from it within an hour, or the NAS has no other station. For example, a VPN gateway may
 send the same value for all users.
 
-Counts are in memory. Nodes tell each other each failure, lock and reset (`nodes.notices`). So counts and locks apply on
-all nodes within a third of a second, and survive the restart of a node. With the embedded database, a restart loses at
-most nine failures of a name, and only an admin can restart the service. Unknown users have their own table, so that
-many unknown names do not evict known users. If the last failure was more than an hour ago, a login only reads
+Counts are in memory. Nodes notify each other of each failure, lock and reset (`nodes.notices`). So counts and locks
+apply on all nodes within a third of a second, and survive the restart of a node. With the embedded database, a restart
+loses at most nine failures of a name, and only an admin can restart the service. Unknown users have their own table, so
+that many unknown names do not evict known users. If the last failure was more than an hour ago, a login only reads
 `Lockouts.some`.
 """

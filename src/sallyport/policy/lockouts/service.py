@@ -220,7 +220,7 @@ class Lockouts:
         for row in found:
             for names in self._tables:
                 names.unlock(_key(row))
-        if kind is Kind.USER:  # also resets the count of a user who is not locked out
+        if kind is Kind.USER:  # a user without a lock may have a count, which is reset too
             self._users.unlock((domain_id, wanted))
             self._strangers.unlock((domain_id, wanted))
         return bool(found)

@@ -48,7 +48,7 @@ def _text(request: Request, kind: int) -> str:
 
 
 class SharedStations:
-    """The users who have logged in from each station within the last hour. Used only while `Lockouts.some` is true.
+    """The users of each station within the last hour, by their logins. Used only while `Lockouts.some` is true.
 
     max_stations: the maximum number of stations, of which each tenant has a share.
     """

@@ -6,7 +6,7 @@ if a fact is missing; the package docstring explains what follows.
 
 A domain may have 1,000 rules with 1,000 values each, and a user may have 1,000 groups. To keep a login fast, each
 group, OU and address of the login is looked up only once, in an index over all rules. The index returns the rules that
-name the value, as an integer in which each bit stands for a rule.
+name the value, as an integer in which each bit is a rule.
 """
 
 import re
@@ -292,7 +292,7 @@ def _first(rules: Sequence[_Prepared], seen: _Seen) -> Rule | None:
 def _conditions(kept: Definition, users: Names, bit: int, index: _Index) -> Iterable[tuple[str, Condition]]:
     """Yield the conditions of a rule by scope. Also enter the rule's groups, OUs and networks in the index.
 
-    bit: the bit that stands for this rule.
+    bit: the bit of this rule.
     """
     if users:
         yield "users", _user(users)

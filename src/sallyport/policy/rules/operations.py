@@ -19,7 +19,7 @@ from sallyport.web.scope import ADMINS, READERS, Caller, Gate
 
 
 def operations(service: LoginRules, names: Names, gate: Gate) -> Operations:
-    """Declare the operations. Only an admin may change rules, because they decide who is admitted."""
+    """Declare the operations. Only an admin may change rules, because they decide about access."""
     rules = Operations("Login rules", gate)
 
     @rules.post("/ad/ListLoginRules", roles=READERS)

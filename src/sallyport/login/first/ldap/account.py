@@ -112,9 +112,9 @@ def name_of(entry: Entry, patterns: Sequence[tuple[str, re.Pattern[str]]]) -> st
     patterns: pairs of an attribute and the pattern of its value. The first match is the name. Values longer than
     LONGEST_NAME are ignored.
 
-    A directory also finds an entry by other attributes, and ignores spaces, accents and width. If users could log in
-    with such names, a login rule or lock-out for `ann` would not apply to `Ann ` or `ann@corp.example`, who are the
-    same person.
+    A directory also finds an entry by other attributes, and ignores spaces, accents and width. Suppose that users could
+    log in with such names. Then a login rule or lock-out for `ann` would not apply to the same person as
+    `ann@corp.example`.
     """
     matches = (
         pattern.fullmatch(value) for name, pattern in patterns for value in entry.of(name) if len(value) <= LONGEST_NAME

@@ -125,7 +125,7 @@ def split_name(name: bytes) -> tuple[bytes, bytes]:
 
 
 def accepted_user(login: Login, name: bytes) -> str | None:
-    """Return the user whom an Access-Accept with this User-Name admits, without the realm. Return None if the name does
+    """Return the user that an Access-Accept with this User-Name admits, without the realm. Return None if the name does
     not fit the request.
 
     With other methods than EAP, the user must be that of the request. Realms and the notation of a MAC address are
