@@ -153,8 +153,8 @@ def test_another_tenants_sessions(world: World, tenant: Tenant, nas: ThreadNas) 
 @pytest.mark.parametrize(
     ("fields", "text"),
     [
-        ({}, "one of sessionId, userName and station is needed"),
-        ({"sessionId": 1, "userName": "ann"}, "one of sessionId, userName and station is needed"),
+        ({}, "exactly one of sessionId, userName and station must be given"),
+        ({"sessionId": 1, "userName": "ann"}, "exactly one of sessionId, userName and station must be given"),
         ({"sessionId": "x"}, "invalid sessionId"),
         ({"userName": "a\0"}, "invalid userName"),
     ],

@@ -37,7 +37,10 @@ def test_locked_out_and_unlocked(tenant: Tenant) -> None:
         assert tenant.ask(UNLOCK, domainId=tenant.domain, station="0200.0000.0001")["code"] == 200
         assert nas.login("ann", PASSWORD, CALLING_STATION_ID=PHONE) == ACCEPT
         assert tenant.ask(LIST, domainId=tenant.domain) == {"lockouts": [], "totalCount": 0}
-    assert tenant.ask(UNLOCK, domainId=tenant.domain, userName="ann")["message"] == "was not locked out"
+    assert (
+        tenant.ask(UNLOCK, domainId=tenant.domain, userName="ann")["message"]
+        == "the user or station was not locked out"
+    )
 
 
 def test_the_records_of_a_lockout(tenant: Tenant) -> None:
@@ -79,4 +82,7 @@ def test_another_tenants_lockouts(tenant: Tenant) -> None:
 )
 def test_a_request_names_a_user_or_a_station(tenant: Tenant, fields: dict[str, str]) -> None:
     """A request must name either a user or a station."""
-    assert tenant.refused(UNLOCK, domainId=tenant.domain, **fields) == (400, "either userName or station is needed")
+    assert tenant.refused(UNLOCK, domainId=tenant.domain, **fields) == (
+        400,
+        "either userName or station must be given, and not both",
+    )

@@ -209,7 +209,7 @@ def test_everyone_and_a_scope_contradict(tenant: Tenant) -> None:
     """A request that has both `everyone` and a scope is refused, and the error names the scopes."""
     given = {"domainId": tenant.domain, "name": "all", "action": "allow", "everyone": True}
     status, text = tenant.refused(ADD, **given, users=["ann"], time={"days": ["sun"]})
-    assert status == 400 and "this one has: users, time; omit everyone" in text
+    assert status == 400 and "this rule has the scopes users, time; omit everyone" in text
     rule = add(tenant, "some", "allow", groups=["g"])
     assert "groups" in tenant.refused(UPDATE, domainId=tenant.domain, ruleId=rule, everyone=True)[1]
 
@@ -248,7 +248,7 @@ def test_warnings_are_bounded(tenant: Tenant) -> None:
     """For a thousand unknown names of the largest size, the answer has 20 warnings and the number of the others."""
     users = [f"{number:04}" + "é" * 251 for number in range(1000)]
     warnings = tenant.ask(ADD, domainId=tenant.domain, name="r", action="block", users=users)["warnings"]
-    assert (len(warnings), warnings[-1]) == (21, "users: 980 more are not known")
+    assert (len(warnings), warnings[-1]) == (21, "users: 980 more entries do not exist yet")
 
 
 def test_names_that_another_server_knows_are_no_warning(tenant: Tenant) -> None:

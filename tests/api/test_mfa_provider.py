@@ -298,7 +298,7 @@ def test_a_check_asks_the_provider(tenant: Tenant) -> None:
     put(tenant, "totp")
     works = {"code": 200, "status": "Success", "provider": "totp", "works": True, "problem": ""}
     assert tenant.ask(check, domainId=tenant.domain) == {
-        **works, "message": "codes are checked here; no server is asked",
+        **works, "message": "codes are checked by this service; no server is asked",
     }  # fmt: skip
     tenant.ask(SET, domainId=tenant.domain, **AWAY)
     answered = tenant.ask(check, domainId=tenant.domain)

@@ -42,7 +42,7 @@ def test_a_lockout_is_listed_and_removed(service: Service, nas: RadiusClient) ->
     assert service.ok("lockout", "remove", "--domain", "vault", "--user", "kim") == ""
     assert nas.login("kim", "hello") == ACCEPT
     done = service.cli("lockout", "remove", "--domain", "vault", "--user", "kim")
-    assert (done.returncode, done.stderr) == (0, "was not locked out\n")
+    assert (done.returncode, done.stderr) == (0, "the user or station was not locked out\n")
 
 
 def test_a_restore_restores_the_lockouts(service: Service, nas: RadiusClient, tmp_path: Path) -> None:

@@ -34,7 +34,7 @@ def test_a_provider_is_set_shown_checked_and_removed(service: Service, guarded: 
     assert f"port {port} is closed" in checked.stdout
     assert KEY not in done.stdout + done.stderr + checked.stdout + checked.stderr + service.log()
     service.ok("provider", "set", guarded, "TOTP", "--timeout-seconds", "30")
-    assert "codes are checked here" in service.ok("provider", "check", guarded)
+    assert "codes are checked by this service" in service.ok("provider", "check", guarded)
     service.ok("provider", "remove", guarded)
     assert "no MFA provider" in service.cli("provider", "show", guarded).stderr
 

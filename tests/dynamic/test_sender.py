@@ -114,7 +114,7 @@ async def test_a_closed_port_is_reported_after_all_attempts(sender: Sender, auto
         where = nas.where
     begun = trio.current_time()
     got = await sender.ask(where, Kind.DISCONNECT, SESSION)
-    assert (got.outcome, got.problem) == (RequestOutcome.TIMEOUT, "no program listens there")
+    assert (got.outcome, got.problem) == (RequestOutcome.TIMEOUT, "no program listens on this port")
     assert trio.current_time() - begun == pytest.approx(30, abs=0.5)
 
 

@@ -158,7 +158,7 @@ LOGIN, EAP = b"", push_attribute(EAP_MESSAGE, b"\2\1\0\5\1")
             "sallyport client set 'my vpn' --require-message-authenticator auto",
         ),
         ("unsigned", {"signatures": "no"}, LOGIN, causes.UNSIGNED, "nothing to do"),
-        ("unsigned", {}, EAP, causes.NEVER_UNSIGNED, "these need it always"),
+        ("unsigned", {}, EAP, causes.NEVER_UNSIGNED, "always need it"),
         ("proxy_state", {}, LOGIN, causes.PROXY_STATE, "or sallyport client unlatch 'my vpn'"),
         ("proxy_state", {"limit": "yes"}, LOGIN, causes.PROXY_STATE, "set 'my vpn' --limit-proxy-state auto"),
         ("unverified", {}, LOGIN, causes.FAILED, "sallyport event list"),

@@ -43,7 +43,7 @@ async def test_faults_of_duo() -> None:
         assert await checked(Duo, **fields) == "Duo accepts the keys, and the clocks agree"
         assert "check skey" in await checked(Duo, **{**fields, "skey": duo_server.SKEY[::-1]})
         bench.server.skew_s = -400
-        assert "400 s off Duo's: set it, best by NTP" in await checked(Duo, **fields)
+        assert "differs from Duo's by 400 s: set it, best by NTP" in await checked(Duo, **fields)
         bench.behave(Behaviour.EMPTY)
         assert "the server is not Duo's Auth API" in await checked(Duo, **fields)
         bench.behave(Behaviour.RUBBISH)
@@ -70,7 +70,7 @@ async def test_faults_of_a_webhook() -> None:
         server.ping_status = 400
         assert await checked(Webhook, **fields) == "the hook answers"
         server.knows_enrolment = False
-        assert "not about enrolments" in await checked(Webhook, **fields)
+        assert "cannot be asked about enrolments" in await checked(Webhook, **fields)
         server.ping_status = 404
         assert "not at this path (HTTP 404): check url" in await checked(Webhook, **fields)
         server.secret = "another"
@@ -101,7 +101,7 @@ async def test_faults_of_privacyidea() -> None:
 
     async with serving(serve) as server:
         url = f"http://127.0.0.1:{server.port}"
-        assert "stays unknown" in await checked(PrivacyIdea, url=url)
+        assert "cannot be asked about enrolments" in await checked(PrivacyIdea, url=url)
         assert "accepts the adminToken" in await checked(PrivacyIdea, url=url, adminToken="right")
         assert "does not accept the adminToken" in await checked(PrivacyIdea, url=url, adminToken="wrong")
 

@@ -95,7 +95,11 @@ async def test_states_of_accounts(corp: Corp) -> None:
         pytest.param("ann", PASSWORD, {"bindPassword": "wrong"}, "check bindDN and bindPassword", id="bind password"),
         pytest.param("ann", PASSWORD, {"bindDN": "nobody@corp.example"}, "check bindDN and bindPassword", id="bind DN"),
         pytest.param(
-            "ann", PASSWORD, {"bindDN": "off@corp.example"}, "not the user's: account disabled", id="bind DN disabled"
+            "ann",
+            PASSWORD,
+            {"bindDN": "off@corp.example"},
+            "the service account cannot log in: account disabled",
+            id="bind DN disabled",
         ),
         pytest.param("nobody", PASSWORD, {}, f"the base DN {BASE} is right: check the name", id="unknown user"),
         pytest.param("jörg", "wrong", {}, "the user's password is not", id="user's password"),
@@ -111,7 +115,7 @@ async def test_each_fault_has_its_remedy(
         assert any(expected in step for step in asked.steps), asked.steps
         hints = (
             "is right: check the name", "the user's password is not", "no base DN", "check bindDN", "set bindDN",
-            "not the user's: ",
+            "the service account cannot log in: ",
         )  # fmt: skip
         assert len([hint for hint in hints if any(hint in step for step in asked.steps)]) == 1, asked.steps
 

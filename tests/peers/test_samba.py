@@ -295,7 +295,7 @@ async def test_faults_of_winbind_are_named(corp: Corp, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("status", "remedy"),
     [
-        (0xC0000133, "set this host's clock"),
+        (0xC0000133, "synchronize this host"),
         (0xC0000022, "net ads join"),
         (0xC00000DA, "net ads join"),
         (0xC000018A, "net ads join"),

@@ -1,4 +1,4 @@
-"""The requests and answers of /network_device/DisconnectSession and ChangeSession."""
+"""Request and response bodies of /network_device/DisconnectSession and ChangeSession."""
 
 from typing import Annotated, Final
 
@@ -15,16 +15,18 @@ SESSION_ID: Final = "Id of the session, as ListSessions gives it"
 
 
 class DisconnectSession(InDomain):
-    """Body of DisconnectSession: one of sessionId, userName and station."""
+    """Body of DisconnectSession. It contains exactly one of sessionId, userName and station."""
 
-    sessionId: Id | None = Field(default=None, description=f"{SESSION_ID}; or else a user or a station.")
-    userName: Text = Field(default="", description="User whose live sessions end.")
-    station: Text = Field(default="", description="Station whose live sessions end; a MAC address in any notation.")
+    sessionId: Id | None = Field(default=None, description=f"{SESSION_ID}. Give either this, a user or a station.")
+    userName: Text = Field(default="", description="User, all of whose live sessions end.")
+    station: Text = Field(
+        default="", description="Station, all of whose live sessions end; a MAC address may be in any notation."
+    )
 
     @model_validator(mode="after")
     def _names_one(self) -> "DisconnectSession":
         if (self.sessionId is not None, bool(self.userName), bool(self.station)).count(True) != 1:
-            sentence = "one of sessionId, userName and station is needed"
+            sentence = "exactly one of sessionId, userName and station must be given"
             raise unfit_because(sentence, "sessionId", "userName", "station")
         return self
 
@@ -34,7 +36,7 @@ class ChangeSession(InDomain):
 
     sessionId: Id = Field(description=f"{SESSION_ID}.")
     replyAttributes: Annotated[Replies, Field(min_length=1)] = Field(
-        description="Attributes to set in the session, in the form of login rules."
+        description="Attributes to set in the session, in the same form as in login rules."
     )
 
 
@@ -42,13 +44,15 @@ class SessionResult(Model):
     """The result for one session."""
 
     sessionId: int = Field(description="Id of the session.")
-    userName: str = Field(description="User of the session; empty if the NAS gave none.")
+    userName: str = Field(description="User of the session; empty if the NAS has sent no name.")
     outcome: RequestOutcome = Field(
-        description="Answer of the NAS; timeout: none came, and the NAS may have obeyed; unreachable: not sent; "
-        "unknown client: no RADIUS client has the address of the NAS."
+        description="Answer of the NAS. timeout: no answer came, but the NAS may have acted. unreachable: the request"
+        " was not sent. unknown client: no RADIUS client has the address of the NAS."
     )
-    errorCause: int | None = Field(description="Error-Cause of RFC 5176 section 3.5; null if the NAS gave none.")
-    errorText: str = Field(description="Name of the Error-Cause, or the reason why there is no answer; empty for ack.")
+    errorCause: int | None = Field(
+        description="Error-Cause in the answer (RFC 5176 section 3.5); null if there is none."
+    )
+    errorText: str = Field(description="Name of the Error-Cause, or the reason why no answer came; empty for ack.")
     latencyMs: float = Field(description="Time until the answer, in milliseconds.")
 
 
@@ -56,4 +60,7 @@ class SessionResults(Done):
     """Answer of DisconnectSession and ChangeSession."""
 
     results: list[SessionResult] = Field(description="Results, one for each session.")
-    more: bool = Field(description="Whether more than 100 sessions are live: send the request again for the others.")
+    more: bool = Field(
+        description="Whether more than 100 sessions were live. If so, send the request again for the "
+        "remaining sessions."
+    )

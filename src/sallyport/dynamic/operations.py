@@ -11,13 +11,14 @@ from sallyport.web.scope import OPERATORS, Caller, Gate
 
 
 def operations(service: DynamicAuthorization, gate: Gate) -> Operations:
-    """Declare the operations of dynamic authorization."""
     sessions = Operations("Network devices", gate)
 
     @sessions.post("/network_device/DisconnectSession", roles=OPERATORS)
     async def disconnect_session(body: DisconnectSession, caller: Caller) -> Plain[SessionResults]:
-        """Ask the network devices to end sessions: one session, or at most 100 sessions of a user or a station. The
-        answer has the result for each session. It takes up to half a minute if a device is silent."""
+        """Ask network devices to end one session, or all sessions of a user or a station, at most 100 at a time.
+
+        The answer has a result for each session. It takes up to half a minute if a device does not answer.
+        """
         if body.sessionId is not None:
             asked = await service.disconnect(body.sessionId, body.domainId)
         elif body.userName:
@@ -28,7 +29,7 @@ def operations(service: DynamicAuthorization, gate: Gate) -> Operations:
 
     @sessions.post("/network_device/ChangeSession", roles=OPERATORS)
     async def change_session(body: ChangeSession, caller: Caller) -> Plain[SessionResults]:
-        """Ask the network device of a session to change its attributes while it is live (Change of Authorization)."""
+        """Ask a network device to change the attributes of a live session (Change of Authorization)."""
         return _answer(await service.change(body.sessionId, replies(body.replyAttributes), body.domainId))
 
     return sessions
@@ -36,7 +37,7 @@ def operations(service: DynamicAuthorization, gate: Gate) -> Operations:
 
 def _answer(asked: Results) -> Plain[SessionResults]:
     done = sum(each.answer.outcome is RequestOutcome.ACK for each in asked.results)
-    more = "; more are live" if asked.more else ""
+    more = "; more sessions are live" if asked.more else ""
     return Plain(
         {
             "code": 200,
@@ -49,7 +50,6 @@ def _answer(asked: Results) -> Plain[SessionResults]:
 
 
 def _entry(result: Result) -> dict[str, JSON]:
-    """Return a `SessionResult`."""
     return {
         "sessionId": result.target.id,
         "userName": result.target.user_name or "",

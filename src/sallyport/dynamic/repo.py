@@ -1,4 +1,4 @@
-"""The SQL of dynamic authorization. It reads sessions with the attributes that identify them to the NAS, and stores
+"""SQL for dynamic authorization. It reads sessions with the attributes that identify them to the NAS, and stores
 revocations."""
 
 from collections.abc import Sequence
@@ -10,9 +10,11 @@ from sallyport.store.model import Tx, Value, without_case
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """A session and its device. newest: 0 if a later session has the same Acct-Session-Id. ip_address: the source
-    address of the device's packets. client_ip: the NAS-IP-Address or NAS-IPv6-Address in the packets; without these, it
-    is the source address."""
+    """A session and its device.
+
+    newest: 0 if a later session has the same Acct-Session-Id. ip_address: the source address of the device's packets.
+    client_ip: the NAS-IP-Address or NAS-IPv6-Address in the packets, or the source address if they have none.
+    """
 
     id: int
     domain_id: int
@@ -36,13 +38,15 @@ _TARGETS = f"select {_SESSION}, {_OF_DEVICE} from sessions s left join devices d
 
 
 def one(tx: Tx, session_id: int) -> Target | None:
-    """Return a session of the installation by its id."""
+    """Return the session with this id, of any tenant. Return None if it does not exist."""
     return tx.one(Target, f"{_TARGETS} s.id = :id", id=session_id)
 
 
 def of_user(tx: Tx, domain_id: int, names: Sequence[str], *, after: int = 0, limit: int) -> list[Target]:
-    """Return live sessions at the devices of a domain whose user has one of these names, ordered by id. Names are
-    case-insensitive."""
+    """Return live sessions of a user at the devices of a domain, ordered by id.
+
+    names: the user's names, compared in any case. after: only sessions with a higher id are returned.
+    """
     columns: dict[str, list[str]] = {}
     parameters: dict[str, Value] = {"d": domain_id, "after": after, "limit": limit}
     for number, name in enumerate(names):
@@ -64,9 +68,11 @@ _PLAIN_STATION = "replace(replace(replace(replace(lower(s.station), '-', ''), ':
 
 
 def of_station(tx: Tx, domain_id: int, station: str, mac: str | None, *, limit: int) -> list[Target]:
-    """Return live sessions of a station at the devices of a domain, ordered by id. The station is compared
-    case-insensitively. mac: the 12 hex digits of a MAC address, which match any notation; None if the station is not a
-    MAC address."""
+    """Return live sessions of a station at the devices of a domain, ordered by id.
+
+    station: the Calling-Station-Id, compared in any case. mac: a MAC address as 12 hex digits, which matches any
+    notation; None if the station is no MAC address.
+    """
     column, text = without_case("s.station", station)
     return tx.all(
         Target,
@@ -82,7 +88,7 @@ def of_station(tx: Tx, domain_id: int, station: str, mac: str | None, *, limit: 
 
 @dataclass(frozen=True, slots=True)
 class Revocation:
-    """A user of a domain whose access was revoked. reason: the text for the audit trail."""
+    """A stored task: end the sessions of a user whose access was revoked. reason: a text for the audit trail."""
 
     id: int
     domain_id: int
@@ -91,13 +97,14 @@ class Revocation:
 
 
 def add_revocations(tx: Tx, domain_id: int, user_names: Sequence[str], reason: str, at: int) -> None:
-    """Store that the sessions of these users must end."""
+    """Store that the sessions of these users must end. reason: a text for the audit trail. at: the time in
+    microseconds."""
     same: dict[str, Value] = {"domain_id": domain_id, "reason": reason, "at": at}
     tx.insert("revocations", ("user_name",), [(name,) for name in user_names], same=same)
 
 
 def revoked_domains(tx: Tx) -> list[int]:
-    """Return the ids of the domains with unfinished revocations."""
+    """Return the ids of the domains that have stored revocations."""
     return tx.all(_domain_id, "select distinct domain_id from revocations")
 
 
@@ -106,7 +113,7 @@ def _domain_id(*, domain_id: int) -> int:
 
 
 def revocations(tx: Tx, domain_id: int, after: int, limit: int) -> list[Revocation]:
-    """Return a domain's unfinished revocations with ids above `after`, ordered by id."""
+    """Return the stored revocations of a domain with ids above `after`, ordered by id."""
     return tx.all(
         Revocation,
         "select id, domain_id, user_name, reason from revocations where domain_id = :d and id > :after "
@@ -118,5 +125,5 @@ def revocations(tx: Tx, domain_id: int, after: int, limit: int) -> list[Revocati
 
 
 def delete_revocation(tx: Tx, revocation_id: int) -> None:
-    """Delete a finished revocation."""
+    """Delete a revocation whose sessions have ended."""
     tx.execute("delete from revocations where id = :id", id=revocation_id)

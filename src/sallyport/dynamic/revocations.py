@@ -1,14 +1,17 @@
-"""End the live sessions of users whose access is revoked, in domains with `disconnectOnRevoke`.
+"""End the live sessions of users who lose their access, in domains with `disconnectOnRevoke`.
 
-The transaction that revokes the access stores the revocation, and the sessions end right after it. A crash between the
-two loses nothing. A second search some seconds later finds sessions of logins that were accepted just before, and whose
-accounting had not started. A NAS that does not answer within the RFC's timers is reported, and gets no further request.
-A domain in monitor mode blocks no user by its rules, so a lost group ends no session there.
+The transaction that revokes the access also stores the revocation. So a crash before the sessions have ended loses
+nothing. The sessions end right after the transaction. A second search some seconds later finds sessions of logins that
+were accepted just before the transaction, and whose accounting began after it. A NAS that does not answer within the
+timers of RFC 5080 is reported, and gets no further request. In monitor mode login rules block no user, so a user who
+loses a group keeps the sessions.
 
-If there are several nodes, the node with the lease ends the sessions. If it stops before all sessions of a user have
-been ended, the next leader continues with the stored revocations, and sends requests for the sessions that are still
-live. A NAS that has already ended a session reports this. The ids of revocations are in the order of their commits,
-because only transactions of `Store.write` store revocations, and only one of these runs at a time.
+With several nodes, the node with the lease (the leader) ends the sessions. If the leader stops early, the next leader
+continues with the stored revocations. It may ask a NAS to end a session that has already ended, and the NAS reports
+this.
+
+The order of the ids of revocations is the order of their commits. This holds because only transactions of `Store.write`
+store revocations, and only one of them runs at a time.
 """
 
 from collections import Counter
@@ -44,7 +47,7 @@ log = structlog.get_logger()
 
 
 class Revocations:
-    """The revocations of all domains. `run` ends the sessions, so it must be running."""
+    """The revocations of all domains. `run` must be running, because it ends the sessions."""
 
     def __init__(
         self,
@@ -71,14 +74,18 @@ class Revocations:
     # --- in the transaction of a change -------------------------------------------------------------------------
 
     def revoke(self, tx: Tx, domain_id: int, names: Sequence[str], reason: str) -> None:
-        """Store that users of a domain have lost their access. reason: the text for the audit trail."""
+        """Store that users of a domain have lost their access, in the transaction that revokes it. reason: a text for
+        the audit trail."""
         domain = self._domains.table.by_id.get(domain_id)
         if domain is not None and domain.disconnect_on_revoke:
             repo.add_revocations(tx, domain_id, names, reason, self._clock())
 
     async def revoke_certified(self, names: Sequence[tuple[str, int | None]]) -> None:
-        """End the sessions of logins with client certificates that were revoked. names: for each certificate, its name
-        and the tenant that it was issued for. If the tenant is None, sessions in all tenants end. Raises StoreError."""
+        """End the sessions of logins with revoked client certificates. Raises StoreError.
+
+        names: for each certificate, its name and the tenant for which it was issued. With None for the tenant, sessions
+        in all tenants end.
+        """
         table = self._domains.table
         bearing = {each for name, tenant_id in names for each in bearers(name, table, tenant_id)}
 
@@ -89,8 +96,11 @@ class Revocations:
         await self._store.write(work)
 
     def group_matters(self, domain_id: int, group: str) -> bool:
-        """Return whether a user who loses this group loses access. This is so if an enabled login rule names the group,
-        and the domain enforces its rules and has `disconnectOnRevoke`."""
+        """Return whether a user who loses this group must lose the live sessions.
+
+        This is the case if an enabled login rule names the group, and the domain is in enforce mode with
+        `disconnectOnRevoke`.
+        """
         domain = self._domains.table.by_id.get(domain_id)
         if domain is None or not domain.disconnect_on_revoke or domain.mode is Mode.MONITOR:
             return False
@@ -100,12 +110,12 @@ class Revocations:
     # --- after it -----------------------------------------------------------------------------------------------
 
     def forget(self) -> None:
-        """Start all stored revocations again, because the store was replaced."""
+        """Begin again with all stored revocations, because the store was replaced."""
         self._begun.clear()
         self._seen = -1
 
     async def run(self) -> None:
-        """End the sessions of revoked users, until cancelled. One node does this for all nodes."""
+        """End the sessions of users with a stored revocation, until cancelled. One node does this for all nodes."""
         self.forget()  # another node may have ended some sessions in the meantime
         async with trio.open_nursery() as nursery:
             await every(LOOK_S, partial(self._look, nursery), failure="revocations_not_read")
@@ -116,8 +126,11 @@ class Revocations:
             self._seen = changes
 
     async def _begin(self, nursery: trio.Nursery) -> bool:
-        """Start the waiting revocations, up to a limit for each tenant. Return whether all of them were started. Raises
-        StoreError. With this limit, a tenant with many revocations and silent devices does not delay other tenants."""
+        """Start a task for each new revocation. Return whether all of them were started. Raises StoreError.
+
+        The number of tasks for each tenant is limited. So a tenant with many revocations and silent devices does not
+        delay others.
+        """
         is_all = True
         for domain_id in await self._store.read(repo.revoked_domains):
             domain = self._domains.table.by_id.get(domain_id)
@@ -142,7 +155,7 @@ class Revocations:
             await self._retry_disconnect(revocation, after=last)
 
     async def _retry_disconnect(self, revocation: Revocation, *, after: int = 0) -> int:
-        """Run `_disconnect`, and repeat it as long as it raises StoreError. Raises LeaseLost."""
+        """Call `_disconnect` until it succeeds. Raises LeaseLost if another node has become the leader."""
         while True:
             try:
                 return await self._disconnect(revocation, after)
@@ -153,8 +166,11 @@ class Revocations:
                 await trio.sleep(AGAIN_S)
 
     async def _disconnect(self, revocation: Revocation, after: int) -> int:
-        """End the user's sessions with ids above `after` at all devices of the tenant, and delete the revocation.
-        Return the highest id. StoreError: the revocation is kept, and must be repeated."""
+        """End the user's sessions with ids above `after` at all devices of the tenant. Then delete the revocation.
+        Return the highest session id.
+
+        If it raises StoreError, the revocation is still stored, and the caller must try again.
+        """
         domain = self._domains.table.by_id.get(revocation.domain_id)
         last = after
         if domain is not None:
@@ -168,8 +184,8 @@ class Revocations:
         return last
 
     async def _disconnect_at(self, domain_id: int, names: Sequence[str], reason: str, after: int) -> int:
-        """End the sessions of users with these names at the devices of a domain. Return the highest session
-        id."""
+        """End the sessions of a user at the devices of a domain. Return the highest session id. names: the user's
+        names."""
         last = after
         while targets := await self._store.search(
             partial(repo.of_user, domain_id=domain_id, names=names, after=last, limit=MOST)

@@ -1,8 +1,8 @@
-"""Send a request to a NAS over UDP and receive its answer, with the retransmission timers of RFC 5080 section 2.2.1.
+"""Send a request to a NAS over UDP and receive the answer, with the retransmission timers of RFC 5080 section 2.2.1.
 
-Each request has its own socket, so that identifiers never run out. Only a few requests to one NAS run at a time. If one
-of them gets no answer, the requests that are waiting are not sent: otherwise a silent NAS would delay a hundred
-sessions by half a minute each.
+Each request has its own socket, so that identifiers never run out. Only a few requests to one NAS run at the same time.
+If one of them gets no answer, the requests that wait behind it are not sent. Otherwise a silent NAS would delay a
+hundred sessions by half a minute each.
 """
 
 import ipaddress
@@ -28,8 +28,8 @@ AT_ONCE: Final = 4  # to one NAS
 
 
 class RequestOutcome(StrEnum):
-    """The result of a request. `timeout` means that there was no answer, although the NAS may have acted. `unreachable`
-    means that the request was not sent."""
+    """The outcome of a request. `timeout`: no answer came, although the NAS may have acted. `unreachable`: the request
+    was not sent."""
 
     ACK = "ack"
     NAK = "nak"
@@ -40,8 +40,11 @@ class RequestOutcome(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """The answer to a request. error_cause: RFC 5176 section 3.5. problem: a text with the reason why there is no
-    answer. latency_s: the time from the first transmission to the answer."""
+    """The result of a request.
+
+    error_cause: the value of Error-Cause (RFC 5176 section 3.5), or None. problem: the reason why no answer came, in
+    words. latency_s: the time from the first transmission to the answer, in seconds.
+    """
 
     outcome: RequestOutcome
     error_cause: int | None = None
@@ -51,7 +54,7 @@ class Answer:
 
 @dataclass(frozen=True, slots=True)
 class Nas:
-    """The destination of a request. address: an IP address as text."""
+    """The address, port and secret to which a request is sent. address: an IP address as text."""
 
     address: str
     port: int
@@ -60,7 +63,7 @@ class Nas:
 
 class _Queue:
     """The requests to one NAS. callers: the number of requests that run or wait. silent_at: the time of the last
-    timeout, or -inf if a later request did not time out."""
+    timeout, or -inf if a later request got an answer."""
 
     __slots__ = ("callers", "limiter", "silent_at")
 
@@ -71,7 +74,7 @@ class _Queue:
 
 
 class Sender:
-    """Sends requests to NASes."""
+    """The sender of requests to NASes. timers: the times between retransmissions."""
 
     def __init__(self, egress: Egress, *, timers: Timers = RFC_5080, clock: Clock = now_us) -> None:
         self._egress = egress
@@ -80,8 +83,8 @@ class Sender:
         self._queues: dict[tuple[str, int], _Queue] = {}
 
     async def ask(self, nas: Nas, kind: Kind, attributes: bytes) -> Answer:
-        """Send a request, and retransmit it until it is answered or times out. attributes: the encoded attributes, at
-        most radius.dynamic.ROOM octets."""
+        """Send a request, and retransmit it until an answer arrives or the time is over. attributes: the encoded
+        attributes, at most radius.dynamic.ROOM octets."""
         try:
             self._egress.check(nas.address, [nas.address])
         except ProviderError as error:
@@ -90,7 +93,9 @@ class Sender:
         with self._queue(nas) as queue:
             async with queue.limiter:
                 if queue.silent_at >= asked_at:
-                    return Answer(RequestOutcome.TIMEOUT, problem="not sent: it did not answer to others")
+                    return Answer(
+                        RequestOutcome.TIMEOUT, problem="not sent, because the NAS did not answer other requests"
+                    )
                 packet = encode(kind, randbelow(256), nas.secret, attributes, at=self._clock() // SECOND)
                 answer = await self._exchange(nas, packet)
                 queue.silent_at = trio.current_time() if answer.outcome is RequestOutcome.TIMEOUT else -math.inf
@@ -118,8 +123,7 @@ class Sender:
             return Answer(RequestOutcome.UNREACHABLE, problem=error.strerror or type(error).__name__)
 
     async def _converse(self, udp: trio.socket.SocketType, packet: bytes, secret: SharedSecret) -> Answer:
-        """Send the packet on a socket, and retransmit it until it is answered. OSError: there is no route to the
-        NAS."""
+        """Send the packet, retransmit it, and return the answer. Raises OSError if there is no route to the NAS."""
         begun, problem = trio.current_time(), "no answer"
         trying = Retransmission(begun, self._timers)
         while not trying.is_over(now := trio.current_time()):
@@ -130,9 +134,9 @@ class Sender:
                 try:
                     reply = decode(await udp.recv(MAX_LENGTH + 1), packet, secret)
                 except ConnectionRefusedError:  # the NAS may be restarting
-                    problem = "no program listens there"
+                    problem = "no program listens on this port"
                 except PacketError as error:  # this answer may be forged, and the authentic answer may still arrive
-                    problem = f"the answer is not authentic: {error}; check the secret"
+                    problem = f"the answer failed verification: {error}; check the secret"
                 else:
                     outcome = RequestOutcome.ACK if reply.acknowledged else RequestOutcome.NAK
                     return Answer(outcome, reply.error_cause, latency_s=trio.current_time() - begun)
@@ -140,8 +144,7 @@ class Sender:
 
 
 async def _send(udp: trio.socket.SocketType, packet: bytes) -> None:
-    """Send a packet. If the socket reports the error of an earlier packet, it has not sent this packet, so the packet
-    is sent again."""
+    """Send a packet. If the socket reports an error of an earlier packet instead, send the packet again."""
     for _ in range(2):
         with suppress(ConnectionRefusedError):
             await udp.send(packet)

@@ -1,5 +1,5 @@
-"""The service that ends and changes sessions. It finds the NAS, identifies the session to the NAS (RFC 5176 section 3),
-and records the result."""
+"""End and change sessions. The service finds the NAS, identifies the session to the NAS (RFC 5176 section 3), and
+records the result."""
 
 import ipaddress
 import re
@@ -47,12 +47,12 @@ MOST: Final = 100
 """Maximum number of sessions in one call."""
 AT_ONCE: Final = 128  # by tenant, so that silent NASes of one tenant do not delay other tenants
 NO_SESSION: Final = "session not found"
-NO_CLIENT: Final = "no RADIUS client that takes requests has its address: they go there by UDP, not back over RadSec"
-OVER_TLS: Final = "sent by UDP with the client's secret, since requests do not go back over its RadSec connection"
+NO_CLIENT: Final = "no RADIUS client that accepts requests has this address; requests go by UDP, never over RadSec"
+OVER_TLS: Final = "sent by UDP with the client's secret, because requests never go over a RadSec connection"
 MAX_VALUE = 253
 NAMING = frozenset({USER_NAME, FRAMED_IP_ADDRESS, CHARGEABLE_USER_IDENTITY, FRAMED_INTERFACE_ID, FRAMED_IPV6_PREFIX})
-"""Attributes that identify the session in a CoA-Request and therefore cannot change it, unlike in an Access-Accept (RFC
-5176 section 3.6, note 1)."""
+"""Attributes that identify the session in a CoA-Request (RFC 5176 section 3.6, note 1). In an Access-Accept they set a
+value, but a CoA-Request cannot change them."""
 _MAC: Final = re.compile("[0-9a-f]{12}")
 
 log = structlog.get_logger()
@@ -60,7 +60,7 @@ log = structlog.get_logger()
 
 @dataclass(frozen=True, slots=True)
 class Result:
-    """The result for one session. error: the name of the Error-Cause, or the reason why there is no answer."""
+    """The result for one session. error: the name of the Error-Cause, or the reason why no answer came."""
 
     target: Target
     answer: Answer
@@ -69,8 +69,7 @@ class Result:
 
 @dataclass(frozen=True, slots=True)
 class Results:
-    """The results of a call. more: whether there are more than MOST live sessions, so that for some of them no request
-    was sent."""
+    """The results of a call. more: whether more than MOST sessions were live, so that some of them got no request."""
 
     results: list[Result]
     more: bool = False
@@ -79,8 +78,8 @@ class Results:
 class DynamicAuthorization:
     """The service that ends and changes sessions of all domains.
 
-    domains: a function that returns the present domains. find_client: returns the RADIUS client of a source address.
-    error_name: returns the name of an Error-Cause.
+    domains: a function that returns the current domains. find_client: a function that returns the RADIUS client of a
+    source address. error_name: a function that returns the name of an Error-Cause.
     """
 
     def __init__(
@@ -106,17 +105,20 @@ class DynamicAuthorization:
         self._turns: dict[int, trio.CapacityLimiter] = {}
 
     async def disconnect(self, session_id: int, domain_id: int | None = None) -> Results:
-        """End one session. domain_id: the domain to which the session must belong; None for any domain. Raises
-        NotFound. Conflict: the session is over."""
+        """End one session. Raises NotFound if the session does not exist. Raises Conflict if the session is over.
+
+        domain_id: the domain to which the session must belong, or None for any domain.
+        """
         return Results(await self._ask(Kind.DISCONNECT, [await self._find(session_id, domain_id)]))
 
     async def disconnect_user(self, domain_id: int, user: str) -> Results:
-        """End a user's sessions at a domain's devices. The devices may send the plain or the qualified user name."""
+        """End the sessions of a user at the devices of a domain. The devices may have sent the user's name with or
+        without a realm."""
         names = [user, *qualified(user, self._domains().present(domain_id))]
         return await self._disconnect(partial(repo.of_user, domain_id=domain_id, names=names, limit=MOST + 1))
 
     async def disconnect_station(self, domain_id: int, station: str) -> Results:
-        """End a station's sessions at a domain's devices; a MAC address may have any notation."""
+        """End the sessions of a station at the devices of a domain. A MAC address may be in any notation."""
         key = station_key(station)
         mac = key if _MAC.fullmatch(key) else None
         find = partial(repo.of_station, domain_id=domain_id, station=station.strip(), mac=mac, limit=MOST + 1)
@@ -127,16 +129,19 @@ class DynamicAuthorization:
         return Results(await self._ask(Kind.DISCONNECT, targets[:MOST]), more=len(targets) > MOST)
 
     async def disconnect_all(self, targets: Sequence[Target], reason: str) -> None:
-        """End sessions. reason: the text for the audit trail."""
+        """End sessions. reason: a text for the audit trail."""
         await self._ask(Kind.DISCONNECT, targets, changes={"reason": [None, reason]})
 
     async def change(self, session_id: int, attributes: Sequence[Reply], domain_id: int | None = None) -> Results:
-        """Change the attributes of one session. domain_id: see `disconnect`. Raises NotFound. Conflict: the session is
-        over. Invalid: an entry of `attributes` is not accepted."""
+        """Change the attributes of one session.
+
+        Raises NotFound if the session does not exist. Raises Conflict if the session is over. Raises Invalid if an
+        attribute cannot be set. domain_id: the domain to which the session must belong, or None for any domain.
+        """
         octets = self._translation.replies("", attributes)
         for place, (kind, _) in enumerate(pull_attributes(octets)):
             if kind in NAMING:
-                accepted = "an attribute that does not identify the session"
+                accepted = "an attribute that does not identify the session; such attributes cannot be changed"
                 text = f"invalid replyAttributes: entry {place + 1}: {accepted}"
                 raise Invalid(text, (FieldError(f"replyAttributes.{place}.name", accepted),))
         target = await self._find(session_id, domain_id)
@@ -146,8 +151,11 @@ class DynamicAuthorization:
         return Results(await self._ask(Kind.CHANGE, [target], octets, changes))
 
     async def _find(self, session_id: int, domain_id: int | None) -> Target:
-        """Return a session that its NAS can still identify. Raises NotFound. Conflict: the device has reported the end
-        of the session, or a later session has the same Acct-Session-Id."""
+        """Return a session that its NAS can still identify.
+
+        Raises NotFound if the session does not exist. Raises Conflict if the device has reported its end, or if a later
+        session has the same Acct-Session-Id.
+        """
         target = await self._store.read(lambda tx: repo.one(tx, session_id))
         if target is None or domain_id not in (None, target.domain_id) or target.domain_id not in self._domains().by_id:
             raise NotFound(NO_SESSION)
@@ -162,9 +170,9 @@ class DynamicAuthorization:
         attributes: bytes = b"",
         changes: dict[str, JSON] | None = None,
     ) -> list[Result]:
-        """Send a request for each session, and record the results even if the call is cancelled.
+        """Send a request for each session. The results are recorded even if the call is cancelled.
 
-        No request is sent for a session of a removed domain. If a domain is removed during the call, the requests for
+        No request is sent for the session of a removed domain. If a domain is removed during the call, the requests for
         its sessions continue.
         """
         domains = self._domains().by_id
@@ -198,8 +206,12 @@ class DynamicAuthorization:
         return answer
 
     def _nas(self, target: Target, tenant_id: int) -> tuple[Nas, bool] | None:
-        """Return the NAS that gets the request, and whether its logins come over TLS. A NAS may claim any address, so
-        only a RADIUS client of the same tenant gets a request. The request is signed with the secret of that client."""
+        """Return the NAS to which the request is sent, and whether its logins come over TLS. Return None if no RADIUS
+        client of the tenant has its address.
+
+        A NAS may claim any address. So only a RADIUS client of the same tenant gets a request, signed with the secret
+        of that client.
+        """
         for address in filter(None, (target.ip_address, target.client_ip)):
             client = self._find_client(address)
             if client is not None and client.tenant_id == tenant_id and client.coa_port:
@@ -213,7 +225,8 @@ class DynamicAuthorization:
     async def _record(
         self, kind: Kind, results: Sequence[Result], changes: dict[str, JSON], domains: Mapping[int, Domain]
     ) -> None:
-        """Record results in the metrics, in the log and, in one transaction, in the audit trail. Raises StoreError."""
+        """Record results in the metrics, the log and the audit trail. Raises StoreError. The entries of the audit trail
+        are written in one transaction."""
         name, at = kind.name.lower(), self._clock()
         for each in results:
             self._metrics.requests.cell(name, each.answer.outcome).count += 1
@@ -241,9 +254,9 @@ class DynamicAuthorization:
 def identify(target: Target) -> bytes:
     """Return the encoded attributes that identify a session and its NAS (RFC 5176 section 3).
 
-    Only a few attributes are sent: a NAS refuses a request with an attribute that it does not support (such as NAS-Port
-    with hostapd) or with a value that differs from its own. An Acct-Session-Id is always sent. A session without a
-    station is also identified by its port and address.
+    Only a few attributes are sent. A NAS refuses a request with an attribute that it does not support, such as NAS-Port
+    with hostapd, or with a value that differs from its own. Acct-Session-Id is always sent. A session without a station
+    is also identified by its port and address.
     """
     user = (target.user_name or "").encode()
     pairs = [*_nas_names(target), (USER_NAME, user), (ACCT_SESSION_ID, target.acct_session_id)]
@@ -256,9 +269,11 @@ def identify(target: Target) -> bytes:
 
 
 def _nas_names(target: Target) -> list[tuple[int, bytes]]:
-    """Return the attributes that identify the NAS. If the stored address is equal to the source address of the packets,
-    the NAS may not have sent a NAS-IP-Address. It has then sent a NAS-Identifier (RFC 2866 section 4.1), and only this
-    attribute is used."""
+    """Return the attributes that identify the NAS.
+
+    If the stored NAS address equals the source address, the NAS may have sent no NAS-IP-Address. It has then sent a
+    NAS-Identifier (RFC 2866 section 4.1), and only this attribute is returned.
+    """
     name = target.nas_identifier.encode()
     if name and target.client_ip == target.ip_address:
         return [(NAS_IDENTIFIER, name)]
@@ -268,7 +283,7 @@ def _nas_names(target: Target) -> list[tuple[int, bytes]]:
 
 
 def qualified(user: str, domain: Domain) -> Sequence[str]:
-    r"""Return the qualified names of a domain's user, such as `user@realm` and `REALM\user`. Devices of all domains of
-    the tenant may send these names."""
+    r"""Return all names of a user with a realm, such as `user@realm` and `REALM\user`. Devices in any domain of the
+    tenant may send these names."""
     realms = (domain.name, *domain.realms)
     return [*(f"{user}@{realm}" for realm in realms), *(f"{realm}\\{user}" for realm in realms)]

@@ -1,12 +1,13 @@
-"""Sockets: RADIUS over UDP and over TLS, and the command line's Unix socket.
+"""Sockets: RADIUS over UDP and over TLS, and the Unix socket of the command line.
 
-udp        reads up to 64 datagrams at each wake-up and passes them on by plain function calls
-radsec     the TLS connections of peers, which are identified by their certificates
+udp        reads up to 64 datagrams at each wake-up, and passes them on by plain function calls
+radsec     the TLS connections of peers, which their certificates identify
 tls        the TLS context of RadSec, which requires a client certificate
-exchange   processes a datagram into a decided entry for the journal, and then sends its answer
-pacing     starts tasks for logins that must wait, in turns; delays rejects
-waiting    the limit of pending requests, shared fairly between clients and tenants
+exchange   turns a datagram into a decided login for the journal, and sends the answer after the commit
+pacing     starts tasks for logins that must wait, a few at a time; delays rejects
+waiting    limits pending requests, with a fair share for each client and tenant
 counts     the metrics of an exchange
-senders    a bounded table of unknown and unproven senders
-causes the causes why a sender gets no answer, with their remedies control    the socket of the command line
+senders    a table of unknown and unproven senders, of limited size
+causes     tells why a sender gets no answer, and what to do
+control    the socket of the command line
 """

@@ -1,7 +1,8 @@
-"""The causes why a sender gets no answer: a verdict and a remedy for each.
+"""Why a sender gets no answer: a verdict and a remedy for each cause.
 
-`client unknown`, `doctor`, `check radius` and the log use the same texts. The verdict depends on the reason for the
-discard, the present state of the RADIUS client, and the last datagram, which is not authenticated.
+`client unknown`, `doctor`, `check radius` and the log use the same texts. The cause follows from the reason why the
+last datagram was dropped, the current state of the RADIUS client, and the contents of that datagram. The datagram may
+be forged.
 """
 
 from dataclasses import dataclass
@@ -14,10 +15,10 @@ from sallyport.radius.attributes import EAP_MESSAGE
 from sallyport.radius.packet import STATUS_SERVER, Request
 
 GARBLED: Final = "garbled_password"
-"""The discard reason for an unsigned login whose password was probably encrypted with another secret."""
+"""The reason for listing the sender of an unsigned login whose password was probably encrypted with another secret."""
 UNKNOWN: Final = "unknown_client"
 UNPROVEN: Final = "unverified"
-"""The discard reason for an unsigned login that failed."""
+"""The reason for listing the sender of an unsigned login that has failed."""
 
 STRANGER: Final = "no RADIUS client has this address"
 WRONG_SECRET: Final = "wrong secret"  # noqa: S105  a verdict
@@ -43,23 +44,27 @@ _SETTINGS: Final = {
     "MikroTik RouterOS": "require-message-auth=yes-for-request-resp under /radius (7.15)",
     "pam_radius": "require_message_authenticator in pam_radius_auth.conf; version 2.0.0 cannot sign",
 }
-"""The setting of each product that turns on Message-Authenticator."""
+"""For each product, the setting that turns on Message-Authenticator."""
 
 
 @dataclass(frozen=True, slots=True)
 class Cause:
-    """The cause why a sender gets no answer. verdict: the cause in words. remedy: what an admin can do; empty if there
-    is nothing to do."""
+    """The reason why a sender gets no answer. verdict: the reason, in words. remedy: what an admin can do, or empty."""
 
     verdict: str
     remedy: str = ""
 
 
 def cause_of(reason: str, host: str, client: Client | None, request: Request | None, product: str) -> Cause:
-    """Return the cause why packets from an address were dropped. reason: the discard reason. request: the last
-    datagram; None if it is not a RADIUS request. product: the sender's product; empty if not known."""
+    """Return the reason why datagrams from an address were dropped.
+
+    reason: the label of the drop in metrics. host: the source address. request: the last datagram, or None if it is no
+    RADIUS request. product: the sender's product, or empty if unknown.
+    """
     if reason == "handshake":
-        return Cause(HANDSHAKE, "see radsec_refused in the log: the peer needs a certificate of this authority")
+        return Cause(
+            HANDSHAKE, "see radsec_refused in the log: the peer needs a certificate from the authority of this service"
+        )
     if reason not in {*_WRONG_SECRET, GARBLED, UNPROVEN} and request is None:
         return Cause(NOISE)
     if client is None:
@@ -70,7 +75,10 @@ def cause_of(reason: str, host: str, client: Client | None, request: Request | N
 def _of_client(reason: str, client: Client, request: Request | None, product: str) -> Cause:
     name = quote(client.name)
     if reason == GARBLED:
-        return Cause(UNSURE, f"enter the secret of RADIUS client {name} at the device again, unless the user mistyped")
+        return Cause(
+            UNSURE,
+            f"enter the secret of RADIUS client {name} at the device again, unless the user has mistyped the password",
+        )
     if reason in _WRONG_SECRET:
         return Cause(WRONG_SECRET, f"enter the secret of RADIUS client {name} at the device again")
     if reason == "unsigned":
@@ -80,7 +88,9 @@ def _of_client(reason: str, client: Client, request: Request | None, product: st
         other = f"sallyport client {'unlatch' if learned else 'set'} {name}"
         return Cause(PROXY_STATE, f"{_sign(product)}, or {other}{'' if learned else ' --limit-proxy-state auto'}")
     causes = {
-        UNPROVEN: Cause(FAILED, "see the reasons with sallyport event list; unsigned requests prove no sender"),
+        UNPROVEN: Cause(
+            FAILED, "see the reasons with sallyport event list; an unsigned request does not prove its sender"
+        ),
         "unknown_type": Cause(OTHER_PORT, "set port 1812 for authentication and 1813 for accounting at the device"),
         "no_domain": Cause(NO_DOMAIN, "sallyport domain add NAME --org N --tenant N"),
         "overload": Cause(OVERLOAD, "see sallyport_radius_discards_total; the setting is max_waiting_requests"),
@@ -93,12 +103,13 @@ def _of_client(reason: str, client: Client, request: Request | None, product: st
 
 def _of_unsigned(client: Client, name: str, request: Request | None, product: str) -> Cause:
     if request is not None and (request.code == STATUS_SERVER or EAP_MESSAGE in request.first):
-        return Cause(NEVER_UNSIGNED, f"{_sign(product)}: these need it always (RFC 3579, RFC 5997)")
+        return Cause(NEVER_UNSIGNED, f"{_sign(product)}: EAP and Status-Server always need it (RFC 3579, RFC 5997)")
     if not client.signature_required:
-        return Cause(UNSIGNED, f"nothing to do: unsigned requests of {name} are accepted by now")
+        return Cause(UNSIGNED, f"nothing to do: unsigned requests of {name} are accepted now")
     if client.require_message_authenticator is Signatures.AUTO:
         return Cause(
-            UNSIGNED, f"it has signed before: {_sign(product)}; if it cannot sign, sallyport client unlatch {name}"
+            UNSIGNED,
+            f"the client has signed before: {_sign(product)}; if it cannot sign, sallyport client unlatch {name}",
         )
     option = "--require-message-authenticator auto"
     return Cause(UNSIGNED, f"{_sign(product)}; if it cannot sign, sallyport client set {name} {option}")

@@ -1,11 +1,11 @@
-"""The Unix socket for the command line. Each request and each answer is one line with a JSON object.
+"""The Unix socket of the command line. Each request and each answer is one line with a JSON object.
 
     {"path": "/ad/PreviewEnforcement", "body": {"days": 7}, "domain": "corp"}
     {"result": {...}}    or    {"error": "no domain corp", "status": 404}
 
-The socket is in the data directory with mode 0600. The peer must be the service's own user or root (SO_PEERCRED),
-because these users can open the store anyway. The length of messages is limited. A peer that sends nothing or does not
-read is disconnected.
+The socket is in the data directory, with mode 0600. The peer process must belong to the service's own user or to root
+(SO_PEERCRED), because these users can open the store anyway. The length of a message is limited. A peer that sends
+nothing, or does not read its answers, is disconnected.
 """
 
 import json
@@ -27,26 +27,26 @@ from sallyport.base.secret import new_error_id
 
 MAX_MESSAGE = 16 << 20
 MAX_OPERATION = 2 << 20
-"""Maximum length in octets of a message with an API operation. The API accepts bodies of 1 MiB, but here text that is
-not ASCII is escaped and therefore longer."""
+"""Maximum length in octets of a message with an API operation. The API itself accepts bodies of 1 MiB. On this socket,
+non-ASCII text is escaped, and therefore longer."""
 MAX_VALUES = 500_000
 """Maximum number of commas and opening brackets in a message. An import of 50,000 clients has 400,000. Without the
-limit, five million empty objects blocked the event loop for 5 s."""
+limit, a message with five million empty objects blocked the event loop for 5 s."""
 LARGE = 64 << 10
-"""Minimum length in octets of a message that is parsed in a thread instead of the event loop."""
+"""Length in octets from which on a message is parsed in a thread, to keep the event loop free."""
 SILENCE_S = 60.0
 MOST_WAITING = 128
-"""Maximum number of connections that wait to be accepted; a further connection fails at once."""
+"""Maximum number of connections that wait to be accepted. Further connections fail at once."""
 
 Run: TypeAlias = Callable[[Mapping[str, object], str], Awaitable[bytes]]
-"""A function that runs a request for a user of this machine. It returns the result in JSON, and raises
+"""A function that runs a request for a user of this machine, and returns the result as JSON. It raises
 SallyportError."""
 
 log = structlog.get_logger()
 
 
 async def serve_control(path: Path, run: Run, *, task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED) -> None:
-    """Make a socket and answer requests until cancelled. Raises StartError if the socket cannot be made."""
+    """Create the socket, and answer requests until cancelled. Raises StartError if the socket cannot be created."""
     sock = listen(path)
     try:
         await serve_socket(sock, run, task_status=task_status)
@@ -57,7 +57,7 @@ async def serve_control(path: Path, run: Run, *, task_status: trio.TaskStatus[No
 async def serve_socket(
     sock: socket.socket, run: Run, *, task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED
 ) -> None:
-    """Answer requests at a listening socket until cancelled. Then close the socket."""
+    """Answer requests on a listening socket until cancelled. Then close the socket."""
     with closing(sock):
         listener = trio.SocketListener(trio.socket.from_stdlib_socket(sock))
         async with trio.open_nursery() as nursery:
@@ -70,7 +70,7 @@ async def serve_socket(
 
 
 def listen(path: Path) -> socket.socket:
-    """Return a listening, non-blocking Unix socket with mode 0600. Raises StartError if it cannot be made."""
+    """Return a listening, non-blocking Unix socket with mode 0600. Raises StartError if it cannot be created."""
     sock = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM | socket.SOCK_NONBLOCK)
     mask = os.umask(0o177)
     try:
@@ -93,7 +93,7 @@ def listen(path: Path) -> socket.socket:
 
 
 def _bind(sock: socket.socket, path: Path) -> None:
-    """Bind the socket, even to a path longer than the 107 octets of a socket address."""
+    """Bind the socket to a path, even if the path is longer than the 107 octets that a socket address can hold."""
     directory = os.open(path.parent, os.O_PATH | os.O_DIRECTORY)
     try:
         sock.bind(f"/proc/self/fd/{directory}/{path.name}" if len(os.fsencode(path)) > 100 else str(path))
@@ -102,8 +102,8 @@ def _bind(sock: socket.socket, path: Path) -> None:
 
 
 async def _converse(stream: trio.SocketStream, run: Run) -> None:
-    """Answer a peer's requests. A request may take any time, but a peer that sends nothing or does not read is
-    disconnected."""
+    """Answer the requests of a peer. A request may take any time. But a peer that sends nothing, or does not read its
+    answers, is disconnected."""
     with suppress(trio.BrokenResourceError, trio.ClosedResourceError, trio.TooSlowError):
         async with stream:
             user = _peer(stream)
@@ -129,8 +129,8 @@ def _peer(stream: trio.SocketStream) -> int:
 
 
 async def _line(stream: trio.SocketStream, pending: bytearray) -> bytes | None:
-    """Return the next line, or None at the end of the stream. A line that is too long is truncated, but the result is
-    longer than MAX_MESSAGE octets."""
+    """Return the next line, or None at the end of the stream. An oversized line is cut, but remains longer than
+    MAX_MESSAGE octets, so that the caller can refuse it."""
     while (end := pending.find(b"\n")) < 0:
         received = await stream.receive_some()
         if not received:
@@ -144,7 +144,7 @@ async def _line(stream: trio.SocketStream, pending: bytearray) -> bytes | None:
 
 
 def _excess(line: bytes) -> str:
-    """Return the reason why a message is too large. The result is empty if it is not too large."""
+    """Return the reason why a message is too large, or an empty text if it is not too large."""
     if len(line) > MAX_MESSAGE:
         return f"a message has at most {MAX_MESSAGE >> 20} MiB"
     values = sum(map(line.count, (b",", b"[", b"{")))
@@ -182,7 +182,7 @@ def _error(message: str, status: int, fields: Sequence[FieldError] = ()) -> byte
 
 
 def in_one_line(error: Refused) -> str:
-    """Return an error in one line. The line contains its message, and then the message of each wrong field."""
+    """Return the message of an error and the messages of its wrong fields, all in one line."""
     text = str(error)
     fields = error.fields if isinstance(error, Invalid) else ()
     return "; ".join([text, *(f"{each.field}: {each.message}" for each in fields if each.message != text)])

@@ -1,4 +1,4 @@
-"""The metrics of one exchange. The counter of each combination of labels is looked up only once."""
+"""The metrics of one exchange. The counter for a combination of labels is looked up only once."""
 
 from enum import Enum
 
@@ -17,15 +17,15 @@ from sallyport.radius.packet import (
 
 
 class Kind(Enum):
-    """The kind of RADIUS service at a socket; the value is its label in metrics."""
+    """The kind of RADIUS service on a socket. The value is its label in metrics."""
 
     AUTHENTICATION = "auth"
     ACCOUNTING = "acct"
 
 
 class Counts:
-    """The counters of one exchange. requests, responses: the counters by packet code. label: the label of the listener;
-    if empty, the label of its kind is used."""
+    """The counters of one exchange. requests, responses: the counters by packet code. label: the listener's label in
+    metrics; empty for the label of its kind."""
 
     def __init__(self, kind: Kind, label: str, radius: RadiusMetrics, logins: LoginMetrics) -> None:
         self._label = label = label or kind.value
@@ -43,7 +43,7 @@ class Counts:
         self._decisions: dict[tuple[int, Decision], Cell] = {}
 
     def discarded(self, reason: str, client: str) -> None:
-        """Count a datagram that gets no answer. client: the name of the RADIUS client; empty if unknown."""
+        """Count a datagram that gets no answer. client: the name of the RADIUS client, or empty if unknown."""
         self._radius.discards.cell(self._label, reason).count += 1
         if client:
             self._radius.clients.cell(client, reason).count += 1

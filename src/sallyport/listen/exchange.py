@@ -1,8 +1,8 @@
-"""This module processes a datagram up to its answer. It finds the RADIUS client, verifies the packet, detects
-duplicates, decides, and answers after the decision is on disk. Each socket has its own exchange, because identifiers
-are unique only for each socket (RFC 5080 section 2.2.2).
+"""Process a datagram from its arrival to its answer: find the RADIUS client, verify the packet, detect duplicates,
+decide, and answer when the decision is on disk.
 
-All code here runs on the event loop by plain calls. Only a login that must wait gets a task. All exchanges share one
+Each socket has its own exchange, because identifiers are unique only within one socket (RFC 5080 section 2.2.2). The
+code runs on the event loop, by plain function calls. Only a login that must wait gets a task. All exchanges share one
 limit of pending requests.
 """
 
@@ -59,7 +59,7 @@ _SUCCESSES = (ACCESS_ACCEPT, ACCOUNTING_RESPONSE)
 
 @dataclass(frozen=True, slots=True)
 class Services:
-    """The parts of the service that all exchanges share. ready: returns whether the store accepts writes."""
+    """The services that all exchanges share. ready: a function that returns whether the store accepts writes."""
 
     find_client: Callable[[Source], Client | None]
     domains: Domains
@@ -77,8 +77,11 @@ class Services:
 
 
 class Exchange:
-    """The requests and answers of one socket. number: the number that identifies the socket in stored answers. label:
-    the label in metrics; if empty, the label of the kind is used. delayed: the rejects that are delayed."""
+    """The requests and answers of one socket.
+
+    number: the number of the socket in stored answers. label: the label in metrics; empty for the label of the kind.
+    delayed: the rejects that wait to be sent.
+    """
 
     def __init__(
         self,
@@ -111,7 +114,7 @@ class Exchange:
         self._counts = Counts(kind, label, services.radius_metrics, services.login_metrics)
 
     def restore(self, answers: list[KeptAnswer]) -> None:
-        """Load the answers that were stored before a restart, for retransmissions."""
+        """Load the answers of an earlier process, so that retransmissions get them again."""
         now = time.monotonic()
         for kept in answers:
             if kept.listener == self.number:
@@ -125,14 +128,14 @@ class Exchange:
     # --- in ---------------------------------------------------------------------------------------------------
 
     def refuse(self, datagram: bytes, source: Source, at: int) -> None:
-        """Count a datagram that is dropped unread, because its tenant has reached its share of the queue."""
+        """Count a datagram that is dropped unread, because its tenant has used its share of the queue."""
         self._discard("overload", source, at, self._find_client(source), datagram)
 
     def receive(self, datagrams: Iterable[Datagram]) -> None:
         """Process the datagrams of one wake-up. Never raises.
 
-        All datagrams are parsed, then all are decided, then all are answered. The code and data of one step fit into
-        the processor's caches, while those of a whole login do not. This saves a tenth of a login's time.
+        First all are parsed, then all are decided, then all are answered. The code and data of one step fit into the
+        processor's caches, but those of all steps do not. This saves a tenth of a login's time.
         """
         opened = [each for datagram in datagrams if (each := self._open(*datagram)) is not None]
         for request, client, source, at, now in opened:
@@ -171,7 +174,7 @@ class Exchange:
         self, reason: str, source: Source, at: int, client: Client | None = None, datagram: bytes = b""
     ) -> None:
         self._counts.discarded(reason, "" if client is None else client.name)
-        if reason == OTHER_NODE:  # the device of the entry gets an answer
+        if reason == OTHER_NODE:  # no sender is listed, because another node answers its device
             return
         self._services.senders.refused(source[0], reason, at, client, datagram)
 
@@ -215,8 +218,11 @@ class Exchange:
             raise
 
     def _answer_status(self, request: Request, client: Client, source: Source) -> None:
-        """Answer Status-Server (RFC 5997), without an event or duplicate detection. While the store fails, logins get
-        no answer. Then Status-Server gets no answer either, so that a proxy fails over to another server."""
+        """Answer Status-Server (RFC 5997), without an event or duplicate detection.
+
+        While the store fails, logins get no answer. Then Status-Server gets no answer either, so that a proxy fails
+        over to another server.
+        """
         if not self._services.ready():
             raise PacketError("the store does not take writes", "internal_error")
         self._counts.requests[STATUS_SERVER].count += 1
@@ -242,7 +248,7 @@ class Exchange:
         return self._undecided.put(login)
 
     def _handed_back(self, login: Login, say: Callable[[], Decision | None]) -> None:
-        """Continue with a login after its first factor's result. say: returns the result of `Pipeline.check`."""
+        """Continue with a login after its first factor. say: a function that returns the same as `Pipeline.check`."""
         self.handed_over -= 1
         try:
             decision = say()
@@ -290,8 +296,8 @@ class Exchange:
         self._refuse(error, login.client, login.source, login.at, login.request.data)
 
     def _go_on(self, login: Login) -> None:
-        """Answer a round of the first factor's conversation. A round decides nothing, so there is no write before the
-        answer, unless the device or station is new, or it is the last round."""
+        """Answer one round of an exchange of messages between the first factor and the client. A round decides nothing.
+        So nothing is stored before the answer, unless the device or station is new, or the round is the last one."""
         found, request, client = login.found, login.request, login.client
         code, attributes = (
             (ACCESS_REJECT, found.refuse) if found.challenge is None else (ACCESS_CHALLENGE, found.challenge)
@@ -310,8 +316,8 @@ class Exchange:
         return self.committed(login, self._clock())
 
     def _decided(self, login: Login, decision: Decision) -> None:
-        """Set the login's decision. Learn from an authentic request whether the client signs its requests, because the
-        next request is checked against this."""
+        """Set the login's decision. If the request is authentic, learn whether the client signs its requests, because
+        later requests are checked against this."""
         login.decision, request, client = decision, login.request, login.client
         # A correct PAP password proves that the sender has the shared secret, because it was encrypted with it. CHAP
         # does not use the secret.
@@ -320,8 +326,7 @@ class Exchange:
             self._learn(request, client)
 
     def _answer(self, login: Login) -> None:
-        """Encode the answer for a decision, and add the login to the journal. Raises PacketError if the answer is too
-        long."""
+        """Encode the answer, and add the login to the journal. Raises PacketError if the answer is too long."""
         decision = login.decision
         code = _REPLIES[decision.applied]
         attributes = refusal(login, decision.reason) if code == ACCESS_REJECT else login.attributes
@@ -337,7 +342,8 @@ class Exchange:
         self._journal.add(login)
 
     def _note(self, login: Login) -> None:
-        """Count a login in the inventory. If its sender is not proven, count it in the table of senders instead."""
+        """Count a login in the inventory. If its sender is not proven, list the sender in the table of senders
+        instead."""
         request = login.request
         if request.signed or login.proven:
             self._pipeline.note(login)
@@ -348,8 +354,11 @@ class Exchange:
                 self._services.senders.refused(login.source[0], reason, login.at, login.client, request.data)
 
     def _learn(self, request: Request, client: Client) -> None:
-        """Learn from an authentic request whether its client signs; only for clients with a single address. A request
-        of `sallyport check` does not count, because it does not come from the device, which may never have signed."""
+        """Learn from an authentic request whether its RADIUS client signs. Only clients with a single address can
+        learn.
+
+        A request of `sallyport check` is ignored. It does not come from the device, which may never have signed.
+        """
         if request.first.get(NAS_IDENTIFIER) == CHECK:
             return
         if client.learns_signature and request.signed and EAP_MESSAGE not in request.first:
@@ -373,22 +382,21 @@ class Exchange:
     # --- out --------------------------------------------------------------------------------------------------
 
     def committed(self, entry: Answered, now: int) -> None:
-        """Answer an entry that is on disk. A reject is sent after its delay. now: microseconds."""
+        """Answer an entry that is on disk. A reject is sent after its delay. now: the time in microseconds."""
         if entry.reply[0] == ACCESS_REJECT:
             self.delayed.hold(entry, now)
         else:
             self._reply(entry, now)
 
     def abandoned(self, entry: Answered) -> None:
-        """Drop a request because the store failed. It gets no answer, and its retransmission is decided again."""
+        """Drop a request because the store has failed. It gets no answer, and a retransmission is decided again."""
         if isinstance(entry, Login):
             self._pipeline.abandoned(entry)
         self._drop(entry)
         self._discard("internal_error", entry.source, entry.at, entry.client, entry.request.data)
 
     def lost(self, entry: Answered) -> None:
-        """Drop a request because another node answers its login. A retransmission of the request joins the login
-        again."""
+        """Drop a request because another node answers its login. A retransmission joins the login again."""
         if isinstance(entry, Login):
             self._pipeline.abandoned(entry)
         self._drop(entry)
@@ -403,8 +411,8 @@ class Exchange:
         (self._signed_room if request.signed else self._unsigned_room).leave(client.id, client.tenant_id)
 
     def _reply(self, entry: Answered, now: int) -> None:
-        """Send a reply. now: the time at which it was ready. The metric excludes the time of the second factor and the
-        delay of a reject."""
+        """Send a reply. now: the time at which it was ready, in microseconds. The metric leaves out the time of the
+        second factor and the delay of a reject."""
         reply, known, client = entry.reply, entry.known, entry.client
         if reply[0] in _SUCCESSES:
             self._services.senders.answered(entry.source[0], entry.request.code)

@@ -1,5 +1,5 @@
-"""Work that is postponed: rejects that are delayed, logins that cannot be decided at once, and rounds of EAP for which
-a wake-up has no time left."""
+"""Postponed work: delayed rejects, logins that cannot be decided at once, and rounds of EAP that exceed the time of a
+wake-up."""
 
 import math
 import time
@@ -15,8 +15,8 @@ from sallyport.radius.duplicates import Source
 
 
 class Delayed:
-    """Answers that are sent a fixed time after their decision was stored. release: called with each answer and the time
-    at which it was ready, in microseconds."""
+    """Rejects that are sent a fixed time after their decision was stored. release: a function that is called with each
+    answer and the time at which it was ready, in microseconds."""
 
     def __init__(self, seconds: float, release: Callable[[Answered, int], None]) -> None:
         self._seconds = seconds
@@ -29,14 +29,15 @@ class Delayed:
         return len(self._held)
 
     def hold(self, entry: Answered, now: int) -> None:
-        """Release an answer after its delay. If there is no delay, release it at once. now: microseconds."""
+        """Release an answer after its delay, or at once if there is no delay. now: the time at which it was ready, in
+        microseconds."""
         if self._seconds <= 0:
             return self._release(entry, now)
         self._held.append((trio.current_time() + self._seconds, entry, now))
         return self._some.set()
 
     async def run(self) -> None:
-        """Release each answer when its delay is over, until cancelled. Then release the remaining answers at once."""
+        """Release each answer when its delay is over, until cancelled. Then release all remaining answers at once."""
         try:
             while True:
                 self._some = trio.Event()
@@ -57,15 +58,17 @@ BEGIN_AT_ONCE: Final = 8
 """Maximum number of logins whose tasks start in one pass of the event loop. Each start takes a tenth of a
 millisecond."""
 AT_ONCE_S: Final = 0.004
-"""CPU time in seconds in which one wake-up processes rounds of EAP at once. One of ten rounds needs a signature that
-takes a millisecond. Further rounds get tasks, so that plain logins after them need not wait. CPU time is measured,
-because time in which other programs use the processor must not count."""
+"""CPU time in seconds that one wake-up may spend on rounds of EAP. One of ten rounds needs a signature, which takes a
+millisecond. Further rounds get tasks, so that the plain logins behind them need not wait. CPU time is measured because
+the time of other programs must not count."""
 
 
 class Undecided:
-    """Logins that get a task each. A few tasks start in each pass of the event loop; tenants and sources take turns.
-    Otherwise a thousand simultaneous logins would delay the plain logins after them. decide: the function that runs in
-    the task."""
+    """Logins that each get a task. decide: the function that runs in the task.
+
+    A few tasks start in each pass of the event loop, and tenants and sources take turns. Otherwise a thousand
+    simultaneous logins would delay all plain logins after them.
+    """
 
     def __init__(self, nursery: trio.Nursery, decide: Callable[[Login], Awaitable[None]]) -> None:
         self._nursery = nursery
@@ -74,7 +77,7 @@ class Undecided:
         self._begins = False
 
     def put(self, login: Login) -> None:
-        """Add a login. Its task starts when its turn comes."""
+        """Add a login. Its task starts in one of the next passes of the event loop."""
         self._waiting.put(login.client.tenant_id, login.source, login)
         if not self._begins:
             self._begins = True
@@ -89,14 +92,17 @@ class Undecided:
 
 
 class RoundBudget:
-    """The CPU time in which a wake-up processes rounds of EAP at once."""
+    """The CPU time that one wake-up may spend on rounds of EAP. Further rounds get tasks."""
 
     def __init__(self) -> None:
         self._came = self._until = -math.inf
 
     def has_time(self, came: float) -> bool:
-        """Return whether time is left. came: the time at which the datagram was read, in seconds of the monotonic
-        clock. It is equal for all datagrams of one wake-up, and lower for a datagram that waited in the queue."""
+        """Return whether this wake-up has CPU time left.
+
+        came: the time at which the datagram was read, in seconds of the monotonic clock. All datagrams of a wake-up
+        have the same time, except those that have waited in the queue; their time is earlier.
+        """
         now = time.thread_time()
         if came > self._came:
             self._came, self._until = came, now + AT_ONCE_S

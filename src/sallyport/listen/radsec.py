@@ -1,13 +1,13 @@
-"""RADIUS over TLS (RFC 6614). A certificate identifies the peer, and its packets are processed like those over UDP.
+"""RADIUS over TLS (RFC 6614). A certificate identifies the peer. Its packets are processed like those over UDP.
 
 All connections share two exchanges, one for authentication and one for accounting. The source of a packet includes the
-connection, so packets of two connections are never duplicates of each other. The end of a connection does not end a
-login: a login that waits for a second factor continues, and the peer's retransmission on another connection joins it.
+connection, so packets of different connections are never duplicates. A login that waits for a second factor survives
+the end of its connection. The peer's retransmission on another connection joins the login.
 
-`Limits` bounds the resources of a peer. Connections without a verified certificate ("strangers") have a separate limit.
-If it is reached, the oldest stranger of the network with the most strangers is closed. Tenants share the connections
-like the slots for pending requests (`Room`). In each pass of the event loop only one handshake continues, because a
-handshake needs a signature of a millisecond or more.
+`Limits` bounds what a peer can use. Connections without a verified certificate ("strangers") have their own limit. If
+it is reached, the oldest stranger of the network with the most strangers is disconnected. Tenants share the connections
+as they share the slots for pending requests (`Room`). In each pass of the event loop only one handshake continues,
+because a handshake needs a signature, which takes a millisecond or more.
 """
 
 import ipaddress
@@ -50,9 +50,13 @@ log = structlog.get_logger()
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """The limits of RadSec. connections, per_address, strangers: the maximum numbers of all connections, of connections
-    from one address (IPv6: one /64), and of connections without a verified certificate. The fields with _s: the maximum
-    times in seconds. unread: the maximum octets of answers that wait for a peer that does not read."""
+    """The limits of RadSec.
+
+    connections: the maximum number of connections. per_address: the maximum number of connections from one address, or
+    from one /64 of IPv6. strangers: the maximum number of connections without a verified certificate. The fields that
+    end in _s are timeouts in seconds. unread: the maximum length of answers that wait for a peer that does not read, in
+    octets.
+    """
 
     connections: int = 1000
     per_address: int = 100
@@ -67,8 +71,8 @@ class Limits:
 
 
 class _Connection:
-    """A connected peer. network: the peer's address, or its /64 for IPv6, see `Limits`. who: the identity in its
-    certificate; None before the end of the handshake."""
+    """A connected peer. network: the peer's IPv4 address, or the /64 of its IPv6 address. who: the identity in the
+    peer's certificate, or None until the handshake has ended."""
 
     def __init__(self, source: Source) -> None:
         self.source = source
@@ -83,16 +87,16 @@ class _Connection:
 
 
 def _network(host: str) -> str:
-    """Return an IPv4 address unchanged; for an IPv6 address return its /64, because one peer may have all addresses in
-    it."""
+    """Return an IPv4 address unchanged, or the /64 of an IPv6 address, because one peer may have all addresses of a
+    /64."""
     return str(ipaddress.ip_network((host.partition("%")[0], 64), strict=False)) if ":" in host else host
 
 
 class RadSec:
-    """The RadSec server. credentials: returns the present certificate files. table: returns the present RADIUS clients.
-    flush: called after packets were received.
+    """The RadSec server. Its methods `find_client` and `send` are for the exchanges, which are passed to `run`.
 
-    The exchanges use its methods `find_client` and `send`, and are passed to `run`.
+    credentials: a function that returns the current certificate files. table: a function that returns the current
+    RADIUS clients. flush: a function that is called after packets were received.
     """
 
     def __init__(
@@ -127,15 +131,14 @@ class RadSec:
     # --- methods for the exchanges ------------------------------------------------------------------------------
 
     def find_client(self, source: Source) -> Client | None:
-        """Return the RADIUS client that a connection's certificate identifies in the present table, or None if there is
-        none."""
+        """Return the RADIUS client that the certificate of a connection identifies now, or None if there is none."""
         connection = self._known.get(source)
         if connection is None or connection.who is None:
             return None
         return self._table().certified(connection.who.fingerprint, connection.who.names)
 
     def send(self, reply: bytes, to: Source) -> None:
-        """Queue a reply without waiting. It is lost if the connection has ended. A peer that does not read is
+        """Queue a reply without waiting. If the connection has ended, the reply is lost. A peer that does not read is
         disconnected."""
         connection = self._known.get(to)
         if connection is None or connection.scope.cancel_called:
@@ -156,9 +159,11 @@ class RadSec:
         *,
         task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED,
     ) -> None:
-        """Accept connections until `stop`, and serve them until cancelled. Errors of peers are not raised. Without
-        sockets it returns at once. Raises StartError if there is no certificate, and ConfigError if the certificate
-        cannot be used."""
+        """Accept connections until `stop` is called, and serve them until cancelled. Errors of peers are not raised.
+
+        Raises StartError if there is no certificate. Raises ConfigError if the certificate cannot be used. Without
+        sockets, it returns at once.
+        """
         if not sockets:
             task_status.started()
             return
@@ -175,7 +180,7 @@ class RadSec:
                 await trio.serve_listeners(serve, listeners, handler_nursery=nursery)
 
     def stop(self) -> None:
-        """Stop accepting connections and reading packets. Answers to pending requests are still sent."""
+        """Accept no more connections, and read no more packets. Answers to pending requests are still sent."""
         self._accepting.cancel()
         for stranger in self._strangers.values():
             stranger.scope.cancel()
@@ -191,13 +196,14 @@ class RadSec:
         files = self._credentials()
         if files is None:
             raise StartError(
-                "RadSec has no certificate: sallyport cert init makes one; in a new place, after sallyport db migrate"
+                "RadSec has no certificate: make one with sallyport cert init; in a new data directory, run sallyport"
+                " db migrate first"
             )
         self._context, self._files = server_context(files), files
 
     async def _watch(self) -> None:
-        """Reload the certificates, the authority and its revocation list after a change, and close all connections, so
-        that peers reconnect and are verified again."""
+        """Watch the certificate, the authority and its revocation list. After a change, load the new files and close
+        all connections, so that peers reconnect and are verified again."""
         reported: Credentials | None = None
         while True:
             await trio.sleep(WATCH_S)
@@ -217,7 +223,7 @@ class RadSec:
     # --- a connection ---------------------------------------------------------------------------------------------
 
     async def _serve(self, stream: trio.SocketStream, auth: Exchange, acct: Exchange) -> None:
-        """Serve a connection from the handshake to its end. Never raises."""
+        """Serve a connection from its handshake to its end. Never raises."""
         async with stream:
             try:
                 host, port = stream.socket.getpeername()[:2]
@@ -263,7 +269,9 @@ class RadSec:
         if client is None or who is None:
             names = "" if who is None else ", ".join(who.names)
             return self._refuse(
-                connection, "unknown_client", why=f"no client of the certificate's tenant has one of its names: {names}"
+                connection,
+                "unknown_client",
+                why=f"no RADIUS client of the certificate's tenant has one of the names in the certificate: {names}",
             )
         if not self._room.take(client.id, client.tenant_id):
             return self._refuse(connection, "overload")
@@ -310,8 +318,8 @@ class RadSec:
                 return self._refuse(connection, "unknown_client")
 
     def _pull(self, connection: _Connection) -> bytes | None:
-        """Return the next complete packet, as its Length field determines it (RFC 6613 section 2.6.3). Return None if
-        there is none yet."""
+        """Remove the next complete packet from the received octets, and return it (RFC 6613 section 2.6.3). Return None
+        if it is incomplete."""
         pending = connection.pending
         if len(pending) < 4 or connection.scope.cancel_called:
             return None
@@ -326,7 +334,7 @@ class RadSec:
         return packet
 
     async def _send(self, connection: _Connection, tls: TlsStream) -> None:
-        """Send queued answers until cancelled, or until the peer does not accept them in time."""
+        """Send queued answers, until cancelled or until the peer reads too slowly."""
         with suppress(trio.BrokenResourceError, trio.ClosedResourceError):
             while True:
                 await connection.some_unsent.wait()
@@ -342,7 +350,7 @@ class RadSec:
         connection.scope.cancel()
 
     def _refuse(self, connection: _Connection, reason: str, why: str = "") -> None:
-        """Close a connection because of its peer, and count and log the reason."""
+        """Disconnect a peer, and count and log the reason. why: details for the log."""
         if connection.scope.cancel_called:
             return
         host = connection.source[0]
@@ -354,8 +362,8 @@ class RadSec:
 
 
 def decode_proven(packet: bytes, secret: SharedSecret) -> Request:
-    """Parse and verify a packet that arrived over TLS. It counts as signed, because TLS has authenticated the sender.
-    Raises PacketError."""
+    """Parse and verify a packet that has arrived over TLS. It counts as signed, because TLS has authenticated the
+    sender. Raises PacketError."""
     request = decode(packet, secret)
     request.signed = True
     return request

@@ -1,8 +1,8 @@
-"""Unknown and unproven senders of datagrams. They are counted by address in a table of bounded size.
+"""Unknown and unproven senders of datagrams, counted by address in a table of limited size.
 
-The last datagram of each sender is stored, and parsed only when an admin lists the senders, so a flood costs no more
-than an entry in the table. The attributes of the datagram are not authentic: they help an admin to recognize a device,
-but no decision uses them.
+The last datagram of each sender is stored. It is parsed only when an admin lists the senders, so a flood of datagrams
+costs little. The attributes of the datagram may be forged. They help an admin to recognize a device, but no decision
+uses them.
 """
 
 from collections.abc import Callable, Iterable
@@ -25,16 +25,19 @@ log = structlog.get_logger()
 
 MAX_SENDERS = 1024
 STRANGERS: Final = 0
-"""The owner of addresses that belong to no RADIUS client."""
+"""The tenant number under which addresses without a RADIUS client are counted."""
 LOG_INTERVAL_US: Final = SECOND
-"""Minimum time between two log lines about the senders of one tenant, in microseconds."""
+"""Minimum time between two log entries about senders of one tenant, in microseconds."""
 
 
 @dataclass(slots=True)
 class Sender:
-    """A source address. Times are in microseconds. reason: the discard reason of its last datagram. client: the RADIUS
-    client of that datagram; None if there is none. datagram: the last datagram as received. logged: the reason that was
-    logged last. is_over: whether a later request of the same kind was successful.
+    """A source address whose datagrams got no answer.
+
+    packets: the number of these datagrams. first_at, last_at: the times of the first and the last one, in microseconds.
+    reason: the reason for dropping the last one. client: the RADIUS client of the last one, or None. datagram: the last
+    one, as received. logged: the reason that was logged last. is_over: whether a later request of the same kind was
+    answered.
     """
 
     host: str
@@ -48,7 +51,7 @@ class Sender:
     is_over: bool = False
 
     def request(self) -> Request | None:
-        """Return the last datagram as a request; None if it is not a RADIUS request."""
+        """Parse the last datagram. Return None if it is no RADIUS request."""
         try:
             return peek(self.datagram)
         except PacketError:
@@ -57,8 +60,8 @@ class Sender:
 
 @dataclass(frozen=True, slots=True)
 class Sent:
-    """A description of a sender by its last datagram. packet: the name of the packet type. product: the likely product;
-    empty if unknown."""
+    """What the last datagram of a sender tells. packet: the name of the packet type. product: the likely product, or
+    empty."""
 
     packet: str = ""
     nas_identifier: str = ""
@@ -67,7 +70,7 @@ class Sent:
 
 
 def sent_by(sender: Sender) -> Sent:
-    """Describe the last datagram of a sender."""
+    """Return what the last datagram of a sender tells."""
     request = sender.request()
     if request is None:
         return Sent()
@@ -77,9 +80,11 @@ def sent_by(sender: Sender) -> Sent:
 
 
 class Senders:
-    """The bounded table of senders. The RADIUS clients of each tenant have a share of the table, and all unknown
-    addresses together have one share. If the table is full, the longest silent address in the largest share is
-    removed."""
+    """The table of senders.
+
+    The RADIUS clients of each tenant have a share of the table. All unknown addresses together have one share. If the
+    table is full, the address in the largest share that has been silent longest is removed.
+    """
 
     def __init__(self, *, max_senders: int = MAX_SENDERS) -> None:
         self._senders = BoundedMap[str, Sender](max_senders)
@@ -88,9 +93,11 @@ class Senders:
     def note(
         self, host: str, reason: str, at: int, *, client: Client | None = None, datagram: bytes = b""
     ) -> Sender | None:
-        """Count a datagram without an answer. client: the RADIUS client that sent it. Return the sender if it must be
-        logged, else None. It must be logged if its address or reason is new, if it is not a failed login, and if the
-        last log line about this tenant is at least a second old."""
+        """Count a datagram without an answer. Return its sender if the caller must log it, otherwise None.
+
+        A sender must be logged if its address or reason is new, unless the reason is a failed login. A tenant gets at
+        most one log entry a second. client: the RADIUS client that sent the datagram, or None.
+        """
         sender, tenant_id = self._senders.get(host), STRANGERS if client is None else client.tenant_id
         if sender is None:
             sender = Sender(host, 0, at, at, reason)
@@ -105,7 +112,7 @@ class Senders:
         return sender
 
     def refused(self, host: str, reason: str, at: int, client: Client | None, datagram: bytes) -> None:
-        """Count a datagram without an answer, and log the cause and its remedy if they are new."""
+        """Count a datagram without an answer. If the cause is new for this sender, log it with its remedy."""
         sender = self.note(host, reason, at, client=client, datagram=datagram)
         if sender is not None:
             why = cause(sender, client)
@@ -114,26 +121,30 @@ class Senders:
             log.warning("radius_sender_refused", source=host, client=name, **words)
 
     def answered(self, host: str, code: int) -> None:
-        """Record a successful request. If the last refused datagram has the same packet code, its cause is over.
+        """Record that a request was answered. If the last dropped datagram of the address had the same packet code, the
+        sender is no longer listed.
 
-        If several devices share the address, the next refusal lists the sender again, with all its packets.
+        If several devices share the address, the next dropped datagram lists the sender again, with all its datagrams.
         """
         sender = self._senders.get(host)
         if sender is not None and sender.datagram[:1] == bytes((code,)):
             sender.is_over, sender.logged = True, ""
 
     def forget(self, host: str) -> None:
-        """Remove an address because it now belongs to a RADIUS client."""
+        """Remove an address from the table, because it now belongs to a RADIUS client."""
         self._senders.pop(host)
 
     def all(self) -> list[Sender]:
-        """Return the senders whose cause is not over, the most recent first."""
+        """Return the senders to list, the most recent first. Senders whose cause is over are left out."""
         return [each for each in self._senders.values()[::-1] if not each.is_over]
 
 
 def listed(senders: Senders, find_client: Callable[[str], Client | None]) -> list[Row]:
-    """Return the senders for the command line. find_client: returns the RADIUS client that an address belongs to now.
-    If it does, its packets as an unknown address are removed."""
+    """Return the senders as rows for the command line.
+
+    An unknown address that now belongs to a RADIUS client is removed from the table. find_client: a function that
+    returns the RADIUS client of an address.
+    """
     for each in senders.all():
         if each.reason == UNKNOWN and find_client(each.host) is not None:
             senders.forget(each.host)
@@ -141,8 +152,8 @@ def listed(senders: Senders, find_client: Callable[[str], Client | None]) -> lis
 
 
 def merged(rows: Iterable[Row]) -> list[Row]:
-    """Return the senders that several workers have listed, the latest first. An address with several ports may be in
-    the lists of several workers."""
+    """Merge the rows that several workers have listed, the latest first. Several workers may list the same address,
+    because its ports go to different workers."""
     found: dict[JSON, Row] = {}
     for row in sorted(rows, key=lambda row: str(row["last"]), reverse=True):
         latest = found.setdefault(row["address"], row)
@@ -153,12 +164,12 @@ def merged(rows: Iterable[Row]) -> list[Row]:
 
 
 def cause(sender: Sender, client: Client | None) -> Cause:
-    """Return the reason why a sender got no answer to its last datagram. client: the RADIUS client that sent it."""
+    """Return why the last datagram of a sender got no answer. client: the RADIUS client that sent it, or None."""
     return cause_of(sender.reason, sender.host, client, sender.request(), sent_by(sender).product)
 
 
 def _row(sender: Sender, present: Client | None) -> Row:
-    """Return a sender for the command line. present: the RADIUS client that now has its address."""
+    """Return the row of a sender for the command line. present: the RADIUS client that has its address now, or None."""
     client = sender.client  # a RadSec client is not identified by its address
     if present is not None and (client is None or present.id == client.id):
         client = present

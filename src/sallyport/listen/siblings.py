@@ -1,4 +1,4 @@
-"""The other workers of a service. Data that are only in the memory of a worker are requested over its control
+"""The other worker processes of the service. What only the memory of a worker contains is requested over its control
 socket."""
 
 import json
@@ -13,17 +13,17 @@ from sallyport.base.wire import JSON
 
 ANSWER_S: Final = 5.0
 LARGEST: Final = 64 << 20
-"""Maximum length of an answer in octets. The longest answer is the metrics of a worker."""
+"""Maximum length of an answer, in octets. The metrics of a worker are the longest answer."""
 
 
 def socket_of(control: Path, number: int) -> Path:
-    """Return the path of a worker's own control socket. control: the path of the control socket of the service."""
+    """Return the path of a worker's own control socket. control: the path of the service's control socket."""
     return control.with_name(f"{control.name}.{number}")
 
 
 class Siblings:
-    """The other workers. paths: the paths of the control sockets of all workers, by number. own: the number of this
-    worker."""
+    """The other worker processes. paths: the paths of all workers' control sockets, by worker number. own: the number
+    of this worker."""
 
     def __init__(self, paths: Mapping[int, Path], own: int = 0) -> None:
         self._paths = {number: path for number, path in paths.items() if number != own}
@@ -33,8 +33,8 @@ class Siblings:
         return bool(self._paths)
 
     async def ask(self, command: str, **arguments: JSON) -> dict[int, JSON]:
-        """Run a command in each other worker. Return the results by the numbers of the workers. A worker that does not
-        answer in time is left out."""
+        """Run a command in each other worker. Return the results by worker number. A worker that does not answer in
+        time is left out."""
         asked = json.dumps({"command": command, "arguments": arguments}).encode() + b"\n"
         results: dict[int, JSON] = {}
 
@@ -51,7 +51,8 @@ class Siblings:
 
 
 async def _exchange(path: Path, line: bytes) -> bytes:
-    """Return the answer to a line, also as a line. The result is empty if the peer has closed the connection."""
+    """Send a line to a worker, and return the line that it answers. Return an empty result if the worker has closed the
+    connection."""
     answer = bytearray()
     directory = os.open(path.parent, os.O_PATH | os.O_DIRECTORY)
     try:

@@ -9,13 +9,15 @@ _LIST = "-----BEGIN X509 CRL-----"
 
 
 def server_context(files: Credentials) -> ssl.SSLContext:
-    """Return a server context that accepts client certificates of the authority unless they are revoked. Raises
+    """Return a server context that accepts client certificates of the authority, unless they are revoked. Raises
     ConfigError.
 
-    Sessions cannot be resumed. Otherwise a certificate that was revoked meanwhile would be accepted.
+    Sessions cannot be resumed. Otherwise a certificate could be used after its revocation.
     """
     if files.ca_file is None:
-        raise ConfigError("RadSec has no authority for its peers' certificates: set eap_ca, or sallyport cert init")
+        raise ConfigError(
+            "RadSec has no authority for the certificates of its peers: set eap_ca, or run sallyport cert init"
+        )
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.minimum_version = ssl.TLSVersion.TLSv1_2
     context.options |= ssl.OP_NO_COMPRESSION | ssl.OP_NO_RENEGOTIATION | ssl.OP_NO_TICKET
@@ -35,5 +37,5 @@ def server_context(files: Credentials) -> ssl.SSLContext:
 
 
 def _no_password() -> str:
-    """Return no passphrase. Without this function OpenSSL would ask for one on the terminal."""
+    """Return an empty passphrase. Without this function, OpenSSL would ask for a passphrase on the terminal."""
     return ""

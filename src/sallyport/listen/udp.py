@@ -1,15 +1,15 @@
 """RADIUS over UDP.
 
-A readable socket is drained by non-blocking calls, up to 64 datagrams for each wake-up, because a task or an awaited
-call for each datagram would cost more than the whole decision. All 64 are read before the first is processed; otherwise
-the code of the kernel and of the service would displace each other from the processor's caches.
+At each wake-up, up to 64 datagrams are read by non-blocking calls. A task or an awaited call for each datagram would
+cost more than the whole decision. All of them are read before the first one is processed. Otherwise the code of the
+kernel and of the service would displace each other from the processor's caches.
 
-Further datagrams are read into a queue, from which tenants are served in turn, and the sources of a tenant in turn. So
-a thousand logins of one tenant do not delay those of another. All senders without a RADIUS client count as one tenant.
-The kernel's buffer is first in, first out. Therefore it is emptied at each wake-up, and datagrams above the limit of
-the queue are dropped here.
+If more datagrams have arrived, they are read into a queue. Tenants are served in turn, and so are the sources of a
+tenant. So a thousand logins of one tenant do not delay those of another. All senders without a RADIUS client count as
+one tenant. The kernel's buffer cannot be fair, because it is first in, first out. Therefore it is emptied at each
+wake-up, and datagrams above the limit of the queue are dropped here.
 
-A socket on all addresses of a machine gets the destination address of each datagram from the kernel (RFC 3542 section
+For a socket on all addresses of a machine, the kernel tells the destination address of each datagram (RFC 3542 section
 6; for IPv4 Linux ip(7)). The answer is sent from this address, because a NAS drops an answer from another address.
 """
 
@@ -42,13 +42,16 @@ IPV6_PKTINFO: Final = 50
 ANCILLARY: Final = socket.CMSG_SPACE(20)
 
 Datagram = tuple[bytes, Source, int, float]
-"""The octets of a datagram, its source, and its time of arrival. The time is given twice: in microseconds of the wall
-clock, and in seconds of the monotonic clock."""
+"""A datagram: its octets, its source, and its time of arrival. The time is given in microseconds of the wall clock, and
+in seconds of the monotonic clock."""
 
 
 def bind(address: Address, setting: str, *, shared: bool = False) -> socket.socket:
-    """Return a non-blocking UDP socket on an address. shared: other sockets of this user may have the address too.
-    Raises StartError, whose message names the address and its setting."""
+    """Return a non-blocking UDP socket that is bound to an address. Raises StartError with the address and its setting.
+
+    shared: whether other sockets of the same user may be bound to the address too. setting: the name of the setting
+    with the address.
+    """
     family = socket.AF_INET6 if ":" in address.host else socket.AF_INET
     sock = socket.socket(family, socket.SOCK_DGRAM | socket.SOCK_NONBLOCK | socket.SOCK_CLOEXEC)
     try:
@@ -69,8 +72,8 @@ def bind(address: Address, setting: str, *, shared: bool = False) -> socket.sock
 
 
 def sender(sock: socket.socket) -> Callable[[bytes, Source], None]:
-    """Return a function that sends a reply without waiting. If the kernel does not accept the reply, it is lost, and a
-    retransmission gets it again."""
+    """Return a function that sends a reply without waiting. If the kernel does not accept the reply, it is lost. A
+    retransmission of the request gets it again."""
 
     sendto, sendmsg = sock.sendto, sock.sendmsg
     control = (socket.IPPROTO_IPV6, IPV6_PKTINFO) if sock.family == socket.AF_INET6 else (socket.IPPROTO_IP, IP_PKTINFO)
@@ -100,11 +103,12 @@ async def receive(
     refuse: Callable[[bytes, Source, int], None],
     ahead: int = AHEAD,
 ) -> None:
-    """Until cancelled, pass the datagrams of each wake-up to `take`, and then call `taken`.
+    """Pass the datagrams of each wake-up to `take`, and then call `taken`, until cancelled.
 
-    owner: returns the tenant of a source; 0 if the source belongs to none. refuse: called with a datagram that is
-    dropped. ahead: the maximum number of datagrams in the queue; if it is full, datagrams of an owner that has its
-    share are refused. A source is an address with its port, because a proxy may use a port for each NAS.
+    owner: a function that returns the tenant of a source, or 0 if the source belongs to none. refuse: a function that
+    is called with each dropped datagram. ahead: the maximum number of datagrams in the queue. If the queue is full,
+    datagrams of a tenant that has used its share are dropped. A source is an address with its port, because a proxy may
+    use a port for each NAS.
     """
     pull = _puller(sock)
     behind: FairShares[int, Source, Datagram] = FairShares(ahead)
@@ -150,11 +154,10 @@ def _puller(sock: socket.socket) -> Callable[[], tuple[bytes, Source]]:
 
 
 def own_address(control: bytes) -> bytes:
-    """Convert the control message with a datagram's destination address to the control message that sends the answer
-    from this address.
+    """Return the control message that sends an answer from the address to which the datagram was sent.
 
-    control: a struct in_pktinfo or in6_pktinfo. The interface is removed, so that routing selects it, except for
-    link-local addresses, which require an interface.
+    control: the control message of the datagram, a struct in_pktinfo or in6_pktinfo. Its interface is removed, so that
+    routing selects one. Only a link-local address keeps the interface, because it needs one.
     """
     if len(control) == 12:
         return bytes(4) + control[4:8] + bytes(4)
@@ -167,8 +170,8 @@ def _is_wildcard(host: str) -> bool:
 
 
 def receive_drops(sockets: Sequence[socket.socket]) -> list[int]:
-    """Return the number of datagrams that the kernel dropped for each socket, from /proc/net/udp and udp6; 0 if it is
-    unknown."""
+    """Return for each socket how many datagrams the kernel has dropped, from /proc/net/udp and udp6. The number is 0 if
+    it is unknown."""
     drops: dict[int, int] = {}
     for table in ("/proc/net/udp", "/proc/net/udp6"):
         with suppress(OSError):

@@ -1,27 +1,26 @@
-"""The limit of pending requests of all exchanges, with a fair share for each RADIUS client and each tenant.
+"""Limit the pending requests of all exchanges, with a fair share for each RADIUS client and each tenant.
 
-A pending request waits for I/O, the store, its second factor, or the delay of its reject. A client may hold at most as
-many slots as are free (dynamic threshold, as in the shared buffers of switches).
+A pending request waits for I/O, the store, its second factor, or the delay of its reject. It holds a slot. A client may
+hold at most as many slots as are free (dynamic threshold, as in the shared buffers of switches).
 
     one client that floods        holds at most a half; a half remains free
     k clients that flood          hold 1/(k+1) each, after their first requests have ended; 1/(k+1) remains free
     a client that holds nothing   is refused only if no slot is free
 
-So the other clients always find free slots, although a single client may use half of all slots.
+So the other clients always find free slots, and yet a single client may use half of all slots.
 
-A tenant can create any number of clients. Therefore all of them together may hold at most seven times the number of
-free slots. This is seven eighths of all slots if no other tenant needs any, and one eighth remains free however many of
-its clients flood.
+A tenant can create any number of clients. Therefore all its clients together may hold at most seven times as many slots
+as are free. So at most seven eighths of all slots go to one tenant, and one eighth remains free.
 """
 
 from typing import Final
 
 OF_A_TENANT: Final = 7
-"""Maximum ratio of a tenant's slots to the free slots."""
+"""Maximum number of slots of a tenant, as a multiple of the free slots."""
 
 
 class Room:
-    """A limited number of slots, shared by the dynamic threshold. free: the number of free slots."""
+    """A limited number of slots, shared by a dynamic threshold. free: the number of free slots."""
 
     __slots__ = ("_held", "_held_by_tenant", "free", "limit")
 
@@ -34,12 +33,14 @@ class Room:
 
     @property
     def clients(self) -> int:
-        """Return the number of clients that hold a slot."""
+        """The number of clients that hold a slot."""
         return len(self._held)
 
     def take(self, client_id: int, tenant_id: int) -> bool:
-        """Take a slot for a request. It is held until `leave` is called. Return False if the client or its tenant has
-        reached its share, or if no slot is free."""
+        """Take a slot for a request, and return True. The slot is held until `leave` is called.
+
+        Return False if the client or its tenant has reached its share, or if no slot is free.
+        """
         free = self.free
         held, held_by_tenant = self._held.get(client_id, 0), self._held_by_tenant.get(tenant_id, 0)
         if held >= free or held_by_tenant >= OF_A_TENANT * free:
@@ -59,8 +60,8 @@ class Room:
 
 
 class Waiting:
-    """The slots of all exchanges. Unsigned requests can be spoofed, so they have a separate quarter of the slots, and a
-    flood of them does not delay signed requests."""
+    """The slots of all exchanges. Unsigned requests have a separate quarter of the slots, because they can be forged.
+    So a flood of them does not delay signed requests."""
 
     def __init__(self, limit: int) -> None:
         self.unproven = Room(max(1, limit // 4))
@@ -68,5 +69,5 @@ class Waiting:
 
     @property
     def now(self) -> int:
-        """Return the number of pending requests."""
+        """The number of pending requests."""
         return sum(room.limit - room.free for room in (self.proven, self.unproven))

@@ -1,4 +1,4 @@
-"""Store accounting records within a transaction."""
+"""Write the accounting records of a batch to the store, in the caller's transaction."""
 
 from collections import Counter
 from collections.abc import Sequence
@@ -20,8 +20,11 @@ COLUMNS: Final = (
 
 
 class Accounted(Protocol):
-    """An accounting record to store. at: when it came, in microseconds. domain_id: the id of the domain; 0 if there is
-    none."""
+    """An accounting record to store.
+
+    at: the time of arrival, in microseconds. domain_id: the id of the record's domain, or 0 if the record has no
+    domain.
+    """
 
     @property
     def request(self) -> Request: ...
@@ -36,8 +39,8 @@ class Accounted(Protocol):
 
 
 def write_accounting(tx: Tx, records: Sequence[Accounted]) -> Counter[int]:
-    """Write sessions, records and totals. Return the number of stored records of each Acct-Status-Type. A repeated
-    record is not stored again and not counted."""
+    """Write the records, and update the sessions and totals. Return the number of stored records of each
+    Acct-Status-Type. A record that the store already has is neither stored nor counted again."""
     fresh = write_records(tx, [Record(each.domain_id, each.device.id or 0, each.report) for each in records])
     kept = list(compress(records, fresh))
     tx.insert("accounting_records", COLUMNS, map(_row, kept))
@@ -46,7 +49,7 @@ def write_accounting(tx: Tx, records: Sequence[Accounted]) -> Counter[int]:
 
 
 def attributes_of(record: Accounted) -> bytes:
-    """Return the attributes in the form in which they are stored."""
+    """Return the attributes of the record's request, encoded as the request had them."""
     return record.request.data[20:]
 
 

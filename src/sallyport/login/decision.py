@@ -1,11 +1,11 @@
 """The decision on a login, and the attributes of its Access-Reject.
 
-`decide` is the one decision function of live logins, monitoring and the impact preview:
+`decide` decides live logins in both modes, and also serves the impact preview. It applies these steps in order:
 
-first factor   failed: reject, in both modes
-rules          allow: accept; block: reject; mfa_required: the result of the second factor
-second factor  approved: accept; requested: challenge; cannot be asked: the domain's fallback; other results: reject
-mode           enforce applies that verdict; monitor accepts each login that passed the first factor, and records it
+    first factor   failed: reject, in both modes
+    rules          allow: accept; block: reject; mfa_required: depends on the second factor
+    second factor  approved: accept; pending: challenge; could not be asked for: the domain's fallback; else: reject
+    mode           enforce applies the verdict; monitor only records it, and accepts if the first factor has passed
 """
 
 from functools import cache
@@ -21,19 +21,24 @@ from sallyport.radius.mschap_reply import ErrorCode, push_error
 from sallyport.radius.password import Method
 
 CHALLENGES: Final = frozenset({Reason.ASKED, Reason.ENROLMENT_UNKNOWN})
-"""The reasons with which a challenge is sent. In monitor mode they mean that enforce mode would send one."""
+"""The results of a second factor after which the user gets a challenge. In monitor mode no challenge is sent; the event
+records that enforce mode would send one."""
 CANNOT_ASK: Final = frozenset(
     {
         *(Reason.NO_PROVIDER, Reason.UNREACHABLE, Reason.RATE_LIMITED, Reason.CIRCUIT_OPEN, Reason.UNREADABLE),
         Reason.STOPPED,
     }
 )
-"""The reasons why the second factor cannot be asked. Only for these does fallbackAction decide."""
+"""The reasons why a user could not be asked for the second factor. Only for these reasons does fallbackAction decide.
+"""
 
 ROUND: Final = Decision(Verdict.CHALLENGE, Verdict.CHALLENGE, "", Reason.NONE, "", "")
-"""A placeholder for a round of the first factor's own conversation, in which nothing is decided. The answer has the
-attributes in `login.found.challenge`. At the end of a conversation that was refused before, it has the attributes in
-`login.found.refuse`."""
+"""A placeholder that stands for "no decision yet", used while the first factor exchanges further messages with the
+client.
+
+The answer is a challenge with the attributes in `login.found.challenge`. If the login was refused in an earlier round,
+the last answer is an Access-Reject with the attributes in `login.found.refuse`.
+"""
 
 EAP_FAILURE: Final = 4  # RFC 3748 section 4.2
 _CODES: Final = {
@@ -54,8 +59,8 @@ def decide(first: Reason, action: Action, second: Reason, mode: Mode, fallback: 
     """Return the decision on a login.
 
     first: the result of the first factor; NONE if it has passed. action: the action of the login rules. second: the
-    result of the second factor; NONE if it was approved. It counts only if the first factor has passed and the action
-    is mfa_required.
+    result of the second factor; NONE if the user has approved. `second` is ignored if the first factor has failed or
+    the action is not mfa_required.
     """
     verdict, reason = _verdict(first, action, second, fallback)
     monitored = mode is Mode.MONITOR
@@ -65,7 +70,7 @@ def decide(first: Reason, action: Action, second: Reason, mode: Mode, fallback: 
 
 
 def refuse(reason: Reason, domain: Domain | None = None) -> Decision:
-    """Return the decision on a login that did not pass its first factor. It is refused in both modes."""
+    """Return the decision to refuse a login that did not pass its first factor. Both modes refuse it."""
     mode = Mode.MONITOR if domain is None else domain.mode
     return decide(reason, UNMATCHED, Reason.NONE, mode, Fallback.DENY)
 
@@ -84,7 +89,8 @@ def _verdict(first: Reason, action: Action, second: Reason, fallback: Fallback) 
 
 
 def _outcome(verdict: Verdict, applied: Verdict, reason: Reason) -> str:
-    """Return the label value for sallyport_mfa_decisions_total. The result is empty if the decision is not final."""
+    """Return the label value for the metric sallyport_mfa_decisions_total, or an empty text if the decision is not
+    final."""
     if applied is Verdict.CHALLENGE:
         return ""
     if reason in CANNOT_ASK and verdict is Verdict.ACCEPT:
@@ -97,8 +103,11 @@ def _outcome(verdict: Verdict, applied: Verdict, reason: Reason) -> str:
 
 
 def refusal(login: Login, reason: Reason) -> bytes:
-    """Return the encoded attributes of a login's Access-Reject. They come from the first factor; if it has none, they
-    are those that the authentication method requires. reason: the reason for the refusal."""
+    """Return the encoded attributes of a login's Access-Reject.
+
+    If the first factor has provided attributes, these are returned. Otherwise they follow from the authentication
+    method: EAP-Failure for EAP, MS-CHAP-Error for MS-CHAP. reason: the reason for the refusal.
+    """
     if login.found.refuse:
         return login.found.refuse
     if EAP_MESSAGE in login.request.first:
@@ -112,5 +121,5 @@ def refusal(login: Login, reason: Reason) -> bytes:
 
 
 def mschap_error(reason: Reason) -> ErrorCode:
-    """Return the MS-CHAP error code for a reason."""
+    """Return the MS-CHAP error code that tells the client the reason for a refusal."""
     return _CODES.get(reason, ErrorCode.AUTHENTICATION_FAILURE)

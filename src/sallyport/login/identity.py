@@ -1,4 +1,4 @@
-"""Find the domain and the principal of a request, their groups, and the facts for the login rules."""
+"""Find the domain and the user of a request, the user's groups, and the facts that login rules compare."""
 
 from dataclasses import replace
 
@@ -22,8 +22,10 @@ from sallyport.vendors import medium
 
 
 def default_domain(client: Client, domains: DomainTable) -> Domain | None:
-    """Return the domain of a RADIUS client's devices. Names without a realm belong to it as well. It is the client's
-    first domain, or if the client has none, its tenant's first domain."""
+    """Return the domain of the devices behind a RADIUS client. User names without a realm belong to this domain.
+
+    It is the client's first domain. For a client without domains, it is the first domain of the client's tenant.
+    """
     if client.domain_ids:
         return domains.by_id.get(client.domain_ids[0])
     own = domains.by_tenant.get(client.tenant_id)
@@ -31,8 +33,8 @@ def default_domain(client: Client, domains: DomainTable) -> Domain | None:
 
 
 def split_realm(name: str) -> tuple[str, str]:
-    r"""Split a User-Name into (user, realm). It has the form `REALM\user`, or `user@realm`, where the last @ is the
-    separator."""
+    r"""Split a User-Name that has a realm into (user, realm). The forms are `REALM\user` and `user@realm`; of several
+    @, the last one separates."""
     if "\\" in name:
         realm, _, user = name.partition("\\")
     else:
@@ -41,8 +43,10 @@ def split_realm(name: str) -> tuple[str, str]:
 
 
 def who(login: Login, domains: DomainTable) -> Reason:
-    """Set a login's domain and user, and return the reason for a refusal, or PASSED. A realm selects one of the RADIUS
-    client's domains and is removed from the name."""
+    """Set the domain and the user of a login by its User-Name. Return the reason for a refusal, or PASSED.
+
+    A realm selects one of the RADIUS client's domains, and is removed from the name.
+    """
     octets = login.request.first.get(USER_NAME)
     login.home = login.domain = default_domain(login.client, domains)
     if login.home is None:
@@ -66,11 +70,12 @@ def host_realm(name: str) -> str:
 
 
 def principal(login: Login, domain: Domain, domains: DomainTable, octets: bytes, named_by: NamedBy | None) -> str:
-    """Return an inner name of EAP without its realm; empty if the realm is not one of the login's domain.
+    """Return the user of a name that came inside EAP, without the realm. Return an empty text if the realm does not
+    belong to the login's domain.
 
-    named_by: the field of the certificate that contains the name; None if the name is not from a certificate. All
-    domains trust the same authorities. Therefore, if there are several domains, a certificate's name must have a realm:
-    without one it would be valid in each domain.
+    named_by: the field of the certificate that contains the name, or None if the name is not from a certificate. All
+    domains trust the same certificate authorities. So, if there are several domains, a name in a certificate must have
+    a realm. Without a realm it would be valid in every domain.
     """
     name = as_name(octets)
     if "@" in name or "\\" in name:
@@ -84,9 +89,12 @@ def principal(login: Login, domain: Domain, domains: DomainTable, octets: bytes,
 
 
 def bearers(name: str, domains: DomainTable, tenant_id: int | None) -> list[tuple[int, str]]:
-    """Return the users that a certificate with this name admits, as (domain id, name without realm), like `principal`.
-    tenant_id: the tenant for which it was issued; None if no tenant is recorded. All tenants accept a certificate
-    without a recorded tenant."""
+    """Return the users that a certificate with this name admits, as (domain id, name without realm). The rules are
+    those of `principal`.
+
+    tenant_id: the tenant for which the certificate was issued, or None if no tenant is recorded. All tenants accept a
+    certificate without a recorded tenant.
+    """
     tenants = domains.by_tenant if tenant_id is None else domains.by_tenant.keys() & {tenant_id}
     user, realm = split_realm(name) if "@" in name or "\\" in name else (name, host_realm(name))
     if user == name and len(domains.by_id) == 1:
@@ -96,9 +104,11 @@ def bearers(name: str, domains: DomainTable, tenant_id: int | None) -> list[tupl
 
 
 def in_full(login: Login, name: bytes) -> bytes:
-    """Return an inner name of EAP in a form that is unique on the login's device. There, a name without a realm belongs
-    to the device's own domain. Therefore the realm of the outer identity is added to the name of a user of another
-    domain."""
+    """Return an inner name of EAP with a realm if the device needs one to tell users apart.
+
+    On a device, a name without a realm belongs to the device's own domain. So the names of users of other domains get
+    the realm of the outer identity.
+    """
     if login.domain is login.home or b"@" in name or b"\\" in name:
         return name
     _, realm = split_realm(as_name(login.request.first[USER_NAME]))
@@ -108,8 +118,8 @@ def in_full(login: Login, name: bytes) -> bytes:
 def kind(login: Login) -> Kind:
     """Return the kind of principal: user, computer or station.
 
-    If the certificate's name is a DNS name, it belongs to a computer, regardless of the outer identity. A certificate
-    with only a common name belongs to a computer if the outer identity is `host/NAME`.
+    A DNS name in a certificate belongs to a computer. A common name in a certificate belongs to a computer if the outer
+    identity is `host/NAME`. Without a certificate, the form of the user name decides.
     """
     if login.method == Method.MAB:
         return Kind.STATION
@@ -123,8 +133,8 @@ def _calls_itself_host(login: Login) -> bool:
 
 
 def facts_of(login: Login) -> Facts:
-    """Return the facts for the login rules. Call it when the login has passed its first factor and its device is
-    set."""
+    """Return the facts that login rules compare. The login must have passed its first factor, and `login.device` must
+    be set."""
     device, imported = login.device, login.imported or NOBODY
     return Facts(
         user=login.user,
@@ -145,16 +155,20 @@ def facts_of(login: Login) -> Facts:
 
 
 def both(found: frozenset[str], imported: frozenset[str] | None) -> frozenset[str] | None:
-    """Return the groups from the first factor together with those from the directories. Return None if the groups from
-    the directories are unknown. If only one of the two has groups, no new set is made."""
+    """Return the union of the groups that the first factor has found and the groups that were imported from
+    directories. Return None if the imported groups are unknown."""
     if not found or imported is None:
         return imported
     return found | imported if imported else found
 
 
 def kept(tx: Tx, domain: Domain, name: str) -> Membership:
-    """Return the stored groups and units that a login with this name would have now. name: the name without its realm.
-    For a directory that is asked at each login, and not imported, the result is `UNCLEAR`."""
+    """Return the groups and units that login rules would find for a user if the user logged in now. name: the name
+    without its realm.
+
+    Only the store is read. If the domain asks a directory at each login, and has not imported this user, the result is
+    `UNCLEAR`.
+    """
     imported = membership(tx, domain.id, name, (domain.name, *domain.realms))
     if domain.first_factor is FirstFactor.LDAP and imported is NOBODY:
         return UNCLEAR

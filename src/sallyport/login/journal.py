@@ -1,14 +1,15 @@
-"""The journal stores decided logins, and only then has their answers sent.
+"""Write decided logins to the store, and only then have their answers sent.
 
-Entries that arrive while a transaction runs are collected for the next one. So a busy service writes hundreds of logins
-with one sync to disk, and an idle service writes a single login at once. Each login is stored with the first sighting
-of its device and station, and with its answer in octets, so that a retransmission after a restart gets the same answer.
+Entries that arrive while a transaction runs are written together in the next one. So a busy service stores hundreds of
+logins with one sync to disk, and an idle service stores a single login at once. A login is stored with its answer, so
+that a retransmission after a restart gets the same answer. The first sighting of its device and station is stored in
+the same transaction.
 
-Tenants take turns in each transaction, and a transaction is short: thousands of waiting requests of one tenant delay
-those of another tenant by at most two transactions.
+Transactions are short, and tenants take turns in them. So thousands of waiting requests of one tenant delay those of
+another tenant by at most two transactions.
 
-If an entry makes its transaction fail, all entries of the transaction are written again one by one. Then only the
-faulty entries get no answer.
+If one entry makes a transaction fail, all its entries are written again one by one. Then only the faulty entry gets no
+answer.
 """
 
 from collections import Counter, defaultdict, deque
@@ -43,24 +44,24 @@ from sallyport.store.model import Store, Tx, Value
 log = structlog.get_logger()
 
 MOST: Final = 1000
-"""Maximum number of entries in a transaction. Each device or station that the store does not know yet, and each record
-that ends all sessions of its device, counts as `LONG` further entries."""
+"""Maximum number of entries in a transaction. An entry counts as `LONG` more if its device or station is new to the
+store, or if it is an accounting record that ends all sessions of a device."""
 LONG: Final = 16
 SINGLE: Final = 60
-"""Maximum number of entries that are written one by one at the same time. Each has a savepoint, and PostgreSQL becomes
-slow above 64 savepoints."""
+"""Maximum number of entries that are written one by one in the same transaction. Each has a savepoint, and PostgreSQL
+becomes slow above 64 savepoints."""
 PURGE_S = 5.0
 SKEW_US: Final = 180 * SECOND
-"""Maximum difference between the clocks of two nodes. It is taken into account so that no node deletes answers that
-another node still needs."""
+"""Maximum difference between the clocks of two nodes. Answers are deleted this much later, so that a node with a fast
+clock deletes no answer that another node still needs."""
 
 OWN_COLUMNS = ("at", "user_name", "ip_address", "client_ip", "device_id", "device_name", "station", "latency_us")
 
 
 @dataclass(frozen=True, slots=True)
 class KeptAnswer:
-    """An answer that was stored before a restart. listener: the number of the exchange. signed: whether the request was
-    signed."""
+    """An answer that was stored before a restart, and is sent again for a retransmission. listener: the number of the
+    exchange that sent it. signed: whether the request was signed."""
 
     listener: int
     source: Source
@@ -71,12 +72,12 @@ class KeptAnswer:
 
 
 class Journal:
-    """Writes decided logins and accounting records.
+    """The writer of decided logins and accounting records.
 
-    on_sightings: called after a commit with the devices that got their row, and with those beyond a limit.
-    on_accounted: called after a commit with the number of accounting records of each Acct-Status-Type. cluster: this
-    node as a member of the cluster; None if the journal is used without one. spool: keeps the accounting records that
-    the store does not accept.
+    on_sightings: a function that is called after a commit with the devices that were stored, and with those that exceed
+    a limit. on_accounted: a function that is called after a commit with the number of accounting records of each
+    Acct-Status-Type. cluster: the membership of this node in the cluster, or None. spool: the local file for accounting
+    records while the store accepts no writes, or None.
     """
 
     def __init__(
@@ -103,12 +104,12 @@ class Journal:
         self._single: deque[Answered] = deque()  # entries that must be written one by one
 
     def add(self, entry: Answered) -> None:
-        """Add an entry to the next transaction. After the transaction, the entry's exchange is called. Call `flush`
-        after this method."""
+        """Add an entry to the next transaction. Call `flush` afterwards. After the transaction, the entry's exchange is
+        called."""
         self._entries.put(entry.client.tenant_id, entry)
 
     def flush(self) -> None:
-        """Submit the added entries to the store. While a transaction runs, they are collected for the next one."""
+        """Submit the added entries to the store. If a transaction runs, do nothing; its end submits them."""
         if self._writing:
             return
         if self._single:
@@ -127,7 +128,7 @@ class Journal:
             self._store.submit(batch.write, partial(self._written, batch))
 
     def _take(self) -> list[Answered]:
-        """Return the entries of the next transaction."""
+        """Remove the entries for the next transaction from the queue, and return them."""
         entries: list[Answered] = []
         long: set[Device | Station | Answered] = set()
         while self._entries and len(entries) + LONG * len(long) < MOST:
@@ -140,7 +141,7 @@ class Journal:
         return entries
 
     def flush_soon(self) -> None:
-        """Call `flush` after the tasks that can run now. If these tasks decide logins, the logins then share a
+        """Call `flush` after all tasks that are ready now. If these tasks decide logins, all of them share a
         transaction."""
         if not self._gathers:
             self._gathers = True
@@ -172,7 +173,8 @@ class Journal:
         self.flush()
 
     def _refused(self, entries: list[Answered], *, is_away: bool) -> None:
-        """Drop entries that the store did not write. is_away: whether the store accepts no writes at present."""
+        """Drop entries that the store did not write. Accounting records go to the spool if the store accepts no writes.
+        is_away: whether the store accepts no writes at present."""
         for entry in entries:
             if not (is_away and self._is_taken_by_spool(entry)):
                 entry.exchange.abandoned(entry)
@@ -197,12 +199,13 @@ class Journal:
                 log.exception("answer_not_sent", client=entry.client.name)
 
     async def drained(self) -> None:
-        """Return when no entry waits any more."""
+        """Wait until every added entry is written or dropped."""
         while self._entries or self._single or self._writing or (self._spool is not None and self._spool.is_writing):
             await trio.sleep(0.005)
 
     async def recent(self) -> list[KeptAnswer]:
-        """Return the stored answers that are still needed for retransmissions, oldest first."""
+        """Return the stored answers whose requests may still be retransmitted, oldest first. They are needed after a
+        restart."""
         since = self._clock() - self._keep_us
         rows = await self._store.read(
             lambda tx: tx.all(_Packed, "select packed from answers where at >= :since order by id", since=since)
@@ -210,7 +213,7 @@ class Journal:
         return [answer for row in rows for answer in unpack(row.packed)]
 
     async def purge(self) -> None:
-        """Delete expired answers every few seconds, until cancelled. Two nodes may delete at the same time."""
+        """Delete expired answers every few seconds, until cancelled. Several nodes may do this at the same time."""
         await every(PURGE_S, self._purge, failure="answer_purge_failed")
 
     async def _purge(self) -> None:
@@ -223,9 +226,12 @@ def _purge(tx: Tx, before: int) -> int:
 
 
 class _Batch:
-    """The content of one transaction. at: the start of the transaction in microseconds. The retention of its answers
-    begins then, however long their requests have waited. node_id: the node of its events. lost: the logins that another
-    node answers. kept: all other entries."""
+    """The entries of one transaction.
+
+    at: the time when the transaction was created, in microseconds. The stored answers expire relative to this time,
+    however long the requests have waited. node_id: the node that the events name. lost: the logins that another node
+    answers. kept: all other entries.
+    """
 
     def __init__(self, entries: list[Answered], at: int, node_id: int) -> None:
         self.entries = entries
@@ -238,7 +244,7 @@ class _Batch:
         self._new_stations: list[Station] = []
 
     def write(self, tx: Tx) -> list[Registered | Refused]:
-        """Write the entries. This method runs again if the engine has undone its transaction."""
+        """Write the entries in the given transaction. If the engine undoes the transaction, this method runs again."""
         self.undo()
         try:
             return self._write(tx)
@@ -247,8 +253,8 @@ class _Batch:
             raise
 
     def _write(self, tx: Tx) -> list[Registered | Refused]:
-        """Write devices and stations first, because events refer to them. Write totals late, because other nodes wait
-        for their rows."""
+        """Write devices and stations, then events, then totals. Events refer to devices. Rows of totals come late,
+        because other nodes must wait while this transaction locks them."""
         sightings = self._sightings(tx)
         alike: defaultdict[Hashable, list[Login]] = defaultdict(list)
         records: list[AccountingRecord] = []
@@ -275,7 +281,7 @@ class _Batch:
         return sightings
 
     def undo(self) -> None:
-        """Mark the devices and stations of a failed transaction as not stored again."""
+        """After the transaction has failed, mark its new devices and stations as not stored."""
         for device in self._new_devices:
             device.id = None
         for station in self._new_stations:
@@ -292,17 +298,17 @@ class _Batch:
 
 
 def _is_of_an_entry(error: BaseException) -> bool:
-    """Return whether an entry of the batch caused the error, and not the store itself."""
+    """Return whether a single entry of the batch may have caused the error. Return False for an error of the store
+    itself."""
     return not isinstance(error, StoreError) or isinstance(error, Contradiction)
 
 
 def _is_first(entry: Answered) -> bool:
-    """Return whether the device or the station of the entry is not in the store yet."""
+    """Return whether the device or the station of an entry is not stored yet."""
     return entry.device.id is None or (entry.behind is not None and not entry.behind.stored)
 
 
 def _event(login: Login) -> tuple[Value, ...]:
-    """Return the values of OWN_COLUMNS."""
     device = login.device
     return (
         login.at,
@@ -317,14 +323,14 @@ def _event(login: Login) -> tuple[Value, ...]:
 
 
 def _likeness(login: Login) -> Hashable:
-    """Return a key that is equal for logins with the same `_common` columns. Most logins of a transaction share them,
-    and binding fewer values saves much of a login's time."""
+    """Return a key that is equal for logins whose `_common` columns are equal. This is the case for most logins of a
+    transaction. Their equal columns are bound only once, which saves much of the time for a login."""
     service_type = login.request.first.get(SERVICE_TYPE)
     return _domain_id(login), login.method, login.factor, login.decision, service_type, _machine(login)
 
 
 def _common(login: Login) -> dict[str, Value]:
-    """Return the columns of an event that similar logins share."""
+    """Return those columns of an event that are bound once for all similar logins."""
     decision, applied, would_have_been, reason = login.decision.row
     return {
         "domain_id": _domain_id(login),
@@ -344,7 +350,8 @@ def _domain_id(login: Login) -> int:
 
 
 def _machine(login: Login) -> int | None:
-    """Return 1 for a computer if its name does not show that it is a computer. Otherwise return None."""
+    """Return 1 if the certificate shows that the principal is a computer. Otherwise return None, because the form of
+    the name decides."""
     return 1 if login.method == Method.EAP_TLS and kind(login) is Kind.MACHINE else None
 
 
@@ -357,9 +364,11 @@ class _Packed:
 
 
 def pack(entry: Answered) -> bytes:
-    """Return an answer in packed form. Its parts are: listener, port, length of host, host, length of own address, own
-    address, request authenticator, reply. The reply contains its own length. The highest bit of the listener is set for
-    an unsigned request."""
+    """Encode an answer for the column `packed`.
+
+    The parts are: listener, port, length of host, host, length of own address, own address, request authenticator,
+    reply. The reply contains its own length. The highest bit of the listener is set if the request was unsigned.
+    """
     listener = entry.exchange.number | (0 if entry.known.signed else _UNSIGNED)
     return _packed_source(listener, entry.source) + entry.request.authenticator + entry.reply
 
@@ -372,7 +381,7 @@ def _packed_source(listener: int, source: Source) -> bytes:
 
 
 def unpack(packed: bytes) -> list[KeptAnswer]:
-    """Return the answers that a row of `answers` contains."""
+    """Decode the answers in a `packed` column of the table `answers`."""
     found, at = [], 0
 
     def pull(size: int) -> bytes:

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 
 class Verdict(StrEnum):
-    """The verdicts on a login."""
+    """The possible answers to a login."""
 
     ACCEPT = "accept"
     REJECT = "reject"
@@ -35,7 +35,7 @@ class Verdict(StrEnum):
 
 
 class Reason(StrEnum):
-    """The reasons for the results of logins and of their steps. NONE means that the login or the step has passed."""
+    """The reasons for the results of logins, and of steps such as the first factor. NONE means success."""
 
     NONE = ""
     # first factor
@@ -95,8 +95,8 @@ class Reason(StrEnum):
 
 
 PASSED: Final = Reason.NONE
-"""The result of a step that the login passes. The members of enumerations that every login needs are also module
-constants, because before Python 3.12 the look-up of a member takes half a microsecond."""
+"""The result of a step that the login has passed. Enumeration members that every login needs are also module constants,
+because before Python 3.12 their look-up takes half a microsecond."""
 
 
 _FAILURES: Final = {
@@ -112,11 +112,13 @@ _FAILURES: Final = {
 class Decision:
     """The decision on a login.
 
-    decision: the verdict. applied: the verdict that is sent. would_have_been: in monitor mode the verdict of enforce
-    mode, else empty. outcome: the label value in metrics; empty if the decision is not final. failure: the wrong
-    credential, for lock-outs; None if no credential was wrong. admits: whether Access-Accept is sent. row: decision,
-    applied, would_have_been and reason as plain text, for the event. There are few decisions, and `decide` caches them,
-    so they are compared by identity.
+    decision: the verdict that enforce mode gives. applied: the verdict that is sent; it differs from `decision` only in
+    monitor mode. would_have_been: in monitor mode the verdict of enforce mode, otherwise empty. outcome: the label
+    value for metrics, or empty if the decision is not final. failure: the credential that was wrong, for lock-outs, or
+    None. admits: whether Access-Accept is sent. row: decision, applied, would_have_been and reason as plain text, for
+    the event.
+
+    Decisions are compared by identity, because `decide` caches the few decisions that exist.
     """
 
     decision: Verdict
@@ -138,12 +140,12 @@ class Decision:
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False, repr=False)
 class Found:
-    """The findings of the first factor in addition to its result.
+    """The data that the first factor has found about a login, in addition to its result.
 
-    accept, refuse: the attributes in octets for an Access-Accept and for an Access-Reject. groups, ous: the user's
-    groups and organizational units, case-folded, for the login rules. challenge: the attributes of an Access-Challenge
-    with which the first factor continues its own conversation; None if the first factor has ended. session_s: the
-    maximum duration of a session in seconds; None if not known.
+    accept, refuse: the encoded attributes for an Access-Accept and for an Access-Reject. groups, ous: the user's groups
+    and organizational units, case-folded, for login rules. challenge: the encoded attributes of an Access-Challenge if
+    the first factor must exchange more messages with the client, otherwise None. session_s: the maximum duration of a
+    session in seconds, or None to send no Session-Timeout.
     """
 
     accept: bytes = b""
@@ -159,29 +161,29 @@ NAMELESS: Final = frozenset[str]()
 
 
 class Exchange(Protocol):
-    """The exchange of one listener, which received the request and sends the answer. number: the number that identifies
-    the exchange in the store."""
+    """The RADIUS traffic of one listener. It receives requests and sends the answers. number: a number that identifies
+    the listener in the store."""
 
     number: int
 
     def committed(self, entry: Answered, now: int) -> None:
-        """Send the answer of an entry that is on disk. now: microseconds."""
+        """Send the answer of an entry that is on disk. now: the time in microseconds."""
 
     def abandoned(self, entry: Answered) -> None:
-        """Drop an entry that could not be stored. The entry gets no answer."""
+        """Forget an entry that could not be stored. No answer is sent."""
 
     def lost(self, entry: Answered) -> None:
-        """Handle a login that another node answers: its entry was not kept and gets no answer."""
+        """Forget a login that another node answers. This node has neither stored nor answered it."""
 
 
 @dataclass(slots=True, eq=False, repr=False)
 class Answered:
-    """A request and its answer, which the journal stores before it is sent.
+    """A request and its answer. The journal stores it before the answer is sent.
 
-    source: the sender's socket address. at: the time of arrival in microseconds. known: the entry of the request in the
-    duplicate detection. user: the user's name without its realm. behind: the station, if the sender is proven. reply:
-    the answer in octets. asked_us: the time that the second factor took, in microseconds. device: the network device
-    that sent it.
+    source: the socket address of the sender. at: the time of arrival, in microseconds. known: the entry of the request
+    in the duplicate detection. user: the user's name without its realm. behind: the station that uses the device, if
+    the sender is proven, otherwise None. reply: the encoded answer. asked_us: the time that the second factor took, in
+    microseconds. device: the network device that sent the request.
     """
 
     request: Request
@@ -199,18 +201,18 @@ class Answered:
 
 @dataclass(slots=True, eq=False, repr=False)
 class Login(Answered):
-    """The state of one login. The steps of the pipeline fill in its fields.
+    """The state of one login. The steps of the pipeline fill in the fields.
 
-    home: the domain of the RADIUS client's devices. domain: the domain of the user; None if there is none. method: the
-    authentication method. factor: the factors that were checked. imported: the data about the user from the domain's
-    directories; None if they are not known yet. outside: whether `user` is only the outer identity of EAP, which the
-    client chooses freely. named_by: the field of the client certificate that contains the user's name; None if there is
-    no certificate. found: the findings of the first factor. code: the code appended to the password, or the answer to a
-    challenge; None if there is no code. proven: whether a correct password or code has proved the sender. noted:
-    whether the inventory has counted the login. station: the Calling-Station-Id. attributes: the attributes of the
-    answer in octets. approved: whether a second factor was asked and approved. continuation: continues a login that has
-    waited. keep: a write in the transaction of the login's event; it returns False, and writes nothing, if another node
-    answers the login.
+    home: the domain of the devices behind the RADIUS client. domain: the domain of the user, or None. method: the
+    authentication method. factor: the factors that were checked. imported: the user's data from the domain's
+    directories, or None before they are looked up. outside: whether `user` is only the outer identity of EAP, which a
+    client chooses freely. named_by: the field of the client certificate with the user's name, or None without a
+    certificate. found: what the first factor has found. code: the code that followed the password or that answers a
+    challenge, or None. proven: whether the sender has proved its identity by a correct password or code. noted: whether
+    the login is counted in the inventory. station: the Calling-Station-Id. attributes: the encoded attributes of the
+    answer. approved: whether the user has approved the second factor. continuation: a function that continues the login
+    after a wait. keep: a function that writes to the store in the transaction of the login's event. `keep` returns
+    False and writes nothing if another node answers the login.
     """
 
     home: Domain | None = None
@@ -233,15 +235,16 @@ class Login(Answered):
     decision: Decision = field(init=False)
 
     def as_round(self) -> Answered:
-        """Return this login as a round of a conversation, which is answered but not recorded as an event."""
+        """Return a copy to store and answer as one round of a longer exchange with the client. The journal writes no
+        event for it."""
         round_ = Answered(self.request, self.client, self.source, self.at, self.exchange, self.known)
         round_.device, round_.behind, round_.reply = self.device, self.behind, self.reply
         return round_
 
     @property
     def principal(self) -> str:
-        """The canonical name of the user, even if the login uses another of the names by which a directory finds the
-        user (`Membership.name`). Therefore counters count for all names together. An endpoint user has one name."""
+        """The name by which counters and the provider know the user. It is the same for all names by which a directory
+        finds the user (`Membership.name`)."""
         imported, domain = self.imported, self.domain
         if imported is None or not imported.name or domain is None or domain.first_factor is FirstFactor.LOCAL:
             return self.user
@@ -249,7 +252,7 @@ class Login(Answered):
 
     @property
     def names(self) -> frozenset[str]:
-        """All names of the user in a directory, case-folded. They are empty for an endpoint user."""
+        """All names of the user in the directory, case-folded; empty for an endpoint user."""
         imported, domain = self.imported, self.domain
         if imported is None or domain is None or domain.first_factor is FirstFactor.LOCAL:
             return NAMELESS
@@ -257,15 +260,15 @@ class Login(Answered):
 
     @property
     def service_type(self) -> int | None:
-        """Service-Type (RFC 2865 section 5.6); None if it is absent or malformed."""
+        """The value of Service-Type (RFC 2865 section 5.6), or None if it is absent or malformed."""
         octets = self.request.first.get(SERVICE_TYPE)
         return int.from_bytes(octets) if octets and len(octets) == 4 else None
 
 
 @dataclass(slots=True, eq=False, repr=False)
 class AccountingRecord(Answered):
-    """One Accounting-Request (RFC 2866) and its answer. domain_id: the id of the domain; 0 if there is none. report:
-    the data about the session."""
+    """An Accounting-Request (RFC 2866) and its answer. domain_id: the id of the record's domain, or 0 if the record has
+    no domain. report: the session data in the request."""
 
     domain_id: int = 0
     report: Report = field(init=False)

@@ -1,11 +1,11 @@
-"""The steps of a login, from the request to its decision.
+"""The steps of a login, from the request to the decision.
 
     who > bypass > lock-out > first factor > login rules > second factor > mode
 
-`Pipeline.begin` decides a login that needs no I/O, by plain function calls. It returns None if the user is not in
-memory, if another server checks the password, if the login answers a challenge, or if a second factor must be asked.
-The caller then runs `check` in a task, and `ask` if `check` returns None too. `eap.rounds` applies the same steps to
-logins by EAP.
+`Pipeline.begin` decides a login without I/O, if possible. It returns None if I/O is needed: the user is not in memory,
+another server checks the password, the login answers a challenge, or the user must be asked for a second factor. The
+caller then runs `check` in a task. If `check` returns None as well, the caller runs `ask`. `eap.rounds` applies the
+same steps to logins by EAP.
 """
 
 from collections.abc import Callable
@@ -44,16 +44,17 @@ from sallyport.radius.password import Method, hides_garbage, method_of
 from sallyport.store.snapshot import Snapshot
 
 BY_ADDRESS: Final = "mac"
-"""The first factor of logins by MAC authentication bypass."""
+"""The value of `Login.factor` for logins by MAC authentication bypass."""
 _CHECKED_HERE: Final = frozenset({FirstFactor.LOCAL, FirstFactor.NONE})
 
 
 @dataclass(slots=True, eq=False, repr=False)
 class Pipeline:
-    """The decision on logins, step by step.
+    """The steps that decide a login.
 
-    domains: the current table. credentials: the current server certificate for EAP. certificate_tenant: the tenant that
-    a client certificate was issued for, by its SHA-256 in hex. node: the number of this node.
+    domains: the current domains. credentials: a function that returns the current server certificate for EAP.
+    certificate_tenant: a function that returns the tenant for which a client certificate was issued. Its argument is
+    the SHA-256 of the certificate in hex. node: a function that returns the number of this node.
     """
 
     domains: Snapshot[DomainTable]
@@ -76,8 +77,8 @@ class Pipeline:
     # --- arrival of a request ----------------------------------------------------------------------------------
 
     def begin(self, login: Login) -> Decision | None:
-        """Decide a login without waiting. Return None if `check` must be called. Raises PacketError if the password is
-        malformed."""
+        """Decide a login without waiting. Return None if the caller must await `check`. Raises PacketError if the
+        password field is malformed."""
         reason = who(login, self.domains.value)
         login.method = method_of(login.request)
         domain = login.domain
@@ -102,12 +103,15 @@ class Pipeline:
         return decision
 
     def converse(self, login: Login) -> Decision | None:
-        """Continue with a round of EAP that `begin` did not decide, see `Rounds.converse`."""
+        """Continue the EAP conversation of a login that `begin` did not decide, see `Rounds.converse`."""
         return self.rounds.converse(login)
 
     def hand_over(self, login: Login, decided: Callable[[Login, Callable[[], Decision | None]], None]) -> bool:
-        """Ask a first factor that needs no task for each login. `decided` is called later with a function that returns
-        the result of `check`. Return False if the caller must use `check` instead. Raises PacketError."""
+        """Start to check a login at another server without a task. Raises PacketError.
+
+        `decided` is called later with the login, and a function that returns the same as `check`. Return False if the
+        caller must await `check` instead.
+        """
         domain = login.domain
         if (
             domain is None
@@ -129,8 +133,8 @@ class Pipeline:
         )
 
     async def check(self, login: Login) -> Decision | None:
-        """Decide a login that `begin` did not decide. Return None if the second factor must be asked, or ROUND if the
-        first factor's own conversation continues. Raises StoreError, SecretError, PacketError."""
+        """Decide a login that `begin` did not decide. Return None if the caller must await `ask`. Return ROUND if the
+        first factor must exchange more messages with the client. Raises StoreError, SecretError, PacketError."""
         domain = login.domain
         assert domain is not None  # noqa: S101  begin found it
         if login.proven or self.names_challenge(login) is not None:
@@ -153,9 +157,8 @@ class Pipeline:
         return self._after_first(login, domain, first)
 
     def after_wait(self, login: Login, decision: Decision) -> Decision:
-        """Return the final decision on a login that has waited. The login is refused if its domain was removed
-        meanwhile. The provider and the rules are removed with the domain, so `decision` may have been made without
-        them."""
+        """Return the final decision on a login that has waited: a refusal if the domain was removed in the meantime,
+        otherwise `decision`. A removed domain has no provider and no rules, so `decision` may have ignored them."""
         domain = login.domain
         if domain is None or domain.id in self.domains.value.by_id:
             return decision
@@ -163,14 +166,18 @@ class Pipeline:
         return refuse(Reason.DOMAIN_REMOVED, domain)
 
     def abandoned(self, login: Login) -> None:
-        """Undo the effects of a decided login that could not be stored. The login gets no answer."""
+        """Take back what a decided login has counted for the lock-outs, because the login could not be stored and gets
+        no answer."""
         self.lockouts.take_back(login)
 
     # --- the user or station -----------------------------------------------------------------------------------
 
     def admit_station(self, login: Login, domain: Domain) -> Decision:
-        """Admit a station by its MAC address, unless a rule blocks it. No second factor is asked, because no user is
-        present. Lock-outs neither apply nor end, because no password was tried."""
+        """Admit a station by its MAC address, unless a login rule blocks it.
+
+        No second factor is asked for, because no user is present. No password is tried, so lock-outs neither apply nor
+        end.
+        """
         login.method, login.factor = Method.MAB, BY_ADDRESS
         login.proven = True
         self.note(login)
@@ -179,34 +186,33 @@ class Pipeline:
 
     @staticmethod
     def action_for_station(action: Action) -> Action:
-        """Return the action for a station that is admitted by its MAC address. The action mfa_required becomes allow,
-        because there is no user to prompt."""
+        """Return the action for a station that is admitted by its MAC address. mfa_required becomes allow, because no
+        user is present to be asked."""
         return Action.BLOCK if action is Action.BLOCK else Action.ALLOW
 
     def _is_by_station(self, login: Login, domain: Domain) -> bool:
-        """Return whether a login is an EAP conversation with a station that may be admitted by its MAC address."""
+        """Return whether a login is by EAP, and its station may be admitted by its MAC address."""
         return login.method == Method.EAP and self.rounds.station(login, domain) is not None
 
     def recalled(self, login: Login, domain: Domain) -> bool:
-        """Set the login's present directory data from memory. Return False if they are not in memory; then call
-        `recall`."""
+        """Set `login.imported` to the user's current directory data, if they are in memory. Return False if the caller
+        must await `recall`."""
         login.imported = self.principals.cached(domain.id, login.user)
         return login.imported is not None
 
     async def recall(self, login: Login, domain: Domain) -> None:
-        """Set the login's present directory data, from memory or from the store. Raises StoreError."""
+        """Set `login.imported` to the user's current directory data, from memory or the store. Raises StoreError."""
         if not self.recalled(login, domain):
             realms = (domain.name, *domain.realms)
             login.imported = await self.principals.find(domain.id, login.user, realms)
 
     async def user(self, domain: Domain, name: str) -> User | None:
-        """Return a user from memory, or else from the store. Each change of a user updates the copy in memory. Raises
-        StoreError, SecretError."""
+        """Return an endpoint user, from memory or the store. Raises StoreError, SecretError."""
         user = self.users.cached(domain.id, name)
         return await self.users.load(domain.id, name) if user is MISSING else user
 
     def note(self, login: Login) -> None:
-        """Count a login in the inventory, and set its device and station. The sender must be proven. A second call has
+        """Count a login in the inventory, and set its device and station. The sender must be proven. Further calls have
         no effect."""
         if login.noted or login.home is None:
             return
@@ -222,8 +228,8 @@ class Pipeline:
     # --- first factor -----------------------------------------------------------------------------------------
 
     def _check_at_once(self, login: Login, domain: Domain) -> Reason | None:
-        """Return the first factor's result, or None if `check` must determine it. For EAP there is a result only if the
-        forwarding server has checked the password."""
+        """Return the result of the first factor, or None if the caller must await `check`. For EAP, only the first
+        factor `none` has a result at once."""
         vouched = domain.first_factor is FirstFactor.NONE
         if login.method == Method.EAP and (not vouched or self._is_by_station(login, domain)):
             return None
@@ -236,12 +242,11 @@ class Pipeline:
         return check_vouched(login) if vouched else None
 
     def _check_password(self, login: Login, domain: Domain, user: User | None) -> Reason:
-        """Check the password of an endpoint user. Raises PacketError if the password field is malformed."""
         first = check_password(login, user, lambda: self.second.takes_codes(domain, login.user))
         return known_as(login, user, first)
 
     def _after_first(self, login: Login, domain: Domain, first: Reason) -> Decision | None:
-        """Continue after the first factor's result. Return None if the second factor must be asked."""
+        """Decide after the first factor. Return None if the caller must await `ask`."""
         if login.found.challenge is not None:
             return ROUND
         fresh = self.fresh(domain)
@@ -250,15 +255,15 @@ class Pipeline:
         return self.settle(login, fresh, self.judge(login, fresh, first))
 
     def same_factor(self, domain: Domain, stamp: str) -> Reason:
-        """Return PASSED if the configuration of the first factor has not changed since the password was checked. In
-        another directory, the same name may belong to another person. stamp: the stamp of the configuration at the
-        check."""
+        """Return PASSED if the first factor's configuration is unchanged since it checked the password. In another
+        directory, the same name may belong to another person. stamp: the stamp of the configuration that checked the
+        password."""
         return PASSED if stamp == self.first.stamp(domain) else Reason.FIRST_FACTOR_CHANGED
 
     # --- login rules ------------------------------------------------------------------------------------------
 
     def judge(self, login: Login, domain: Domain, first: Reason) -> Decision | None:
-        """Decide by the first factor's result and the login rules. Return None if the second factor must be asked."""
+        """Decide by the result of the first factor and the login rules. Return None if the caller must await `ask`."""
         if first is not PASSED:
             is_unsure = first is Reason.WRONG_PASSWORD and hides_garbage(login.request, login.client.secret)
             return refuse(Reason.WRONG_PASSWORD_OR_SECRET if is_unsure else first, domain)
@@ -274,8 +279,8 @@ class Pipeline:
         return decide(first, action, second, domain.mode, domain.fallback)
 
     def _apply_rules(self, login: Login, domain: Domain) -> Action:
-        """Return the action of the domain's rules, and set the reply attributes of the login. The attributes of the
-        matching rule take precedence over those from the first factor."""
+        """Return the action of the domain's login rules, and set the login's reply attributes. Attributes of the
+        matching rule override attributes from the first factor."""
         rules, found = self.rules.of(domain.id), login.found.accept
         if login.found.session_s is not None:
             found += push_attribute(SESSION_TIMEOUT, login.found.session_s.to_bytes(4))
@@ -291,8 +296,8 @@ class Pipeline:
     def settle(
         self, login: Login, domain: Domain, decision: Decision | None, *, wrong_code: bool = False
     ) -> Decision | None:
-        """Count a decision for the lock-outs, and return it. A login that was locked out before the decision was made
-        is refused."""
+        """Count a decision for the lock-outs, and return it. Return a refusal instead if the user was locked out while
+        the login was being decided."""
         if decision is None:
             return None
         if self.lockouts.some and self.lockouts.refuses(login, domain):
@@ -304,8 +309,8 @@ class Pipeline:
     # --- second factor ----------------------------------------------------------------------------------------
 
     async def ask(self, login: Login) -> Decision | None:
-        """Wait for the second factor, then decide by the present user, rules and mode. Return None if a newer request
-        of the same login has replaced this one. Raises StoreError, SecretError, PacketError."""
+        """Wait for the second factor, then decide by the current user, rules and mode. Return None if a newer request
+        of the same login has replaced this request. Raises StoreError, SecretError, PacketError."""
         domain = login.domain
         assert domain is not None  # noqa: S101  begin found it
         await self.recall(login, domain)
@@ -321,25 +326,28 @@ class Pipeline:
         return self.settle(login, domain, decision, wrong_code=result.wrong_code)
 
     def names_challenge(self, login: Login) -> tuple[str, int] | None:
-        """Return the id and step of the service's challenge that a login answers; None if it does not answer one."""
+        """Return the id and step of the second factor's challenge that a login answers. Return None if the login
+        answers no such challenge."""
         state = login.request.first.get(STATE)
         return None if state is None or login.domain is None else self.second.challenges.named(login.domain.id, state)
 
     async def asked(self, domain: Domain, name: str) -> Asked:
-        """Return the identity of the user to ask for a second factor. Raises StoreError, SecretError."""
+        """Return the user to ask for a second factor, with the stamps that must be unchanged when the user has
+        answered. Raises StoreError, SecretError."""
         if domain.first_factor is not LOCAL:
             return Asked(0, self.first.stamp(domain), domain.factor)
         user = await self.user(domain, name)
         return Asked(0, "", domain.factor) if user is None else Asked(user.id, user.stamp, domain.factor)
 
     def fresh(self, domain: Domain) -> Domain:
-        """Return the present state of a domain, which may have changed while the login waited."""
+        """Return the current version of a domain, which may have changed while the login waited."""
         return self.domains.value.by_id.get(domain.id, domain)
 
     async def decide_afresh(
         self, login: Login, domain: Domain, result: SecondFactorResult, *, answers_challenge: bool
     ) -> Decision:
-        """Decide a login after its second factor, by the present user, rules and mode."""
+        """Decide a login after its second factor, by the current user, rules and mode. The checked password must still
+        be valid."""
         if result.reason is Reason.CHALLENGE_OVER:
             return refuse(result.reason, domain)
         login.approved = result.reason is PASSED
@@ -372,7 +380,8 @@ class Pipeline:
         return decision
 
     async def _is_same_user(self, login: Login, domain: Domain, result: SecondFactorResult) -> Reason:
-        """Return PASSED if the challenge was sent to this user, and the user's password is unchanged."""
+        """Return PASSED if the user who answers a challenge is the user who got it, and the password is unchanged.
+        Otherwise return the reason for a refusal."""
         if result.asked.factor != domain.factor:
             return Reason.FIRST_FACTOR_CHANGED
         if domain.first_factor is FirstFactor.NONE:
@@ -386,13 +395,12 @@ class Pipeline:
 
 
 def show_unproven(login: Login) -> None:
-    """Set the login's device only for the event. It is not added to the inventory, which contains only devices whose
-    requests are proven."""
+    """Set `login.device` so that the event can name the device. The device is not added to the inventory, because only
+    devices whose requests are proven belong there."""
     login.device = new_device(login.request, login.source[0], 0, login.at)
     login.device.id = 0
     login.station = as_text(login.request.first.get(CALLING_STATION_ID, b""))
 
 
 def _no_code() -> bool:
-    """Return False, because no code follows the password."""
     return False

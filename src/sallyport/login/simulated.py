@@ -1,4 +1,4 @@
-"""Logins that were not sent by a device. They run the steps of the live path without any effect."""
+"""Logins that no device has sent. They run the steps of a real login, without storing or counting anything."""
 
 from secrets import token_bytes
 
@@ -10,7 +10,7 @@ from sallyport.radius.packet import ACCESS_REQUEST, decode, encode_request
 
 
 class NoExchange:
-    """An exchange without a socket."""
+    """An exchange without a socket, for logins that no device has sent."""
 
     number = 0
 
@@ -25,7 +25,7 @@ class NoExchange:
 
 
 def client_of(domain: Domain, name: str = "") -> Client:
-    """Return a RADIUS client of one domain, with a random secret."""
+    """Return a RADIUS client with a random secret that belongs to one domain."""
     return Client(
         id=0, tenant_id=domain.tenant_id, name=name, network="127.0.0.1/32", secret=token_bytes(16), all_domains=0,
         domain_ids=(domain.id,), product="", require_message_authenticator=Signatures.YES,
@@ -35,7 +35,8 @@ def client_of(domain: Domain, name: str = "") -> Client:
 
 
 def simulated(client: Client, source: str, attributes: bytes, authenticator: bytes, method: str, at: int) -> Login:
-    """Return a signed login. attributes: the attributes of the request in octets. at: microseconds."""
+    """Return a signed login that no device has sent. attributes: the encoded attributes of the request. at: the time of
+    arrival, in microseconds."""
     packet = encode_request(ACCESS_REQUEST, 0, client.secret, attributes, authenticator=authenticator)
     request, sender = decode(packet, client.secret), (source, 0)
     login = Login(request, client, sender, at, NoExchange(), Entry((sender, 0), authenticator))

@@ -29,7 +29,7 @@ from sallyport.radius.packet import Request, peek
 from sallyport.store.model import Engine, T, Tx, Work, listed
 
 MOST: Final = 256
-"""Records of a transaction."""
+"""Maximum number of records in one transaction."""
 LOOK_S: Final = 0.5
 _HEAD: Final = Struct("!QqqB")  # time of arrival, domain, tenant, length of the host
 
@@ -38,8 +38,6 @@ log = structlog.get_logger()
 
 @dataclass(frozen=True, slots=True)
 class _Record:
-    """A spooled record with its report."""
-
     at: int
     domain_id: int
     device: Device
@@ -48,9 +46,10 @@ class _Record:
 
 
 class Spool:
-    """The records of this node. `run` must run while records are added.
+    """The spooled accounting records of this node. `run` must be running while records are added.
 
-    limit: the maximum size of the file in octets; if 0, no record is added. on_sightings, on_accounted: see `Journal`.
+    limit: the maximum size of the file, in octets; with 0 no record is added. on_sightings, on_accounted: the functions
+    of `Journal`.
     """
 
     def __init__(
@@ -76,8 +75,11 @@ class Spool:
         metrics.watch(lambda: self._file.records, lambda: self._file.size)
 
     def add(self, record: AccountingRecord, done: Callable[[bool], None]) -> bool:
-        """Add a record. `done` is called on the event loop with the information whether the record is on disk. Return
-        False if the spool is full."""
+        """Add a record. Return False if the spool is full.
+
+        done: a function that is called on the event loop with True if the record is on disk, or False if writing
+        failed.
+        """
         payload = _pack(record)
         if self._file.size + self._added_octets + len(payload) > self._limit:
             self._metrics.records.cell("dropped").count += 1
@@ -89,7 +91,7 @@ class Spool:
         return True
 
     async def run(self, *, task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED) -> None:
-        """Until cancelled, write the added records to the file, and store them when the database accepts writes. Raises
+        """Write the added records to the file, and store them when the database accepts writes, until cancelled. Raises
         OSError."""
         await trio.to_thread.run_sync(self._file.open)
         async with trio.open_nursery() as nursery:
@@ -126,7 +128,7 @@ class Spool:
             await trio.sleep(LOOK_S)
 
     async def _deliver(self) -> None:
-        """Store the next records. After the last record, remove the file."""
+        """Store the next records. When all records are stored, remove the file."""
         async with self._using:
             frames = await trio.to_thread.run_sync(self._file.read, MOST)
         await self._store_frames(frames)
@@ -139,8 +141,8 @@ class Spool:
             await self._submitted(lambda tx: tx.execute("delete from spool_places where name = :name", name=name))
 
     async def _store_frames(self, frames: Sequence[Frame]) -> None:
-        """Store records in one transaction. If one of them makes the transaction fail, store them one by one. Raises
-        StoreError."""
+        """Store records in one transaction. If one of them makes the transaction fail, store all of them one by one.
+        Raises StoreError."""
         try:
             sightings, accounted = await self._submitted(partial(_store, name=self._file.name, frames=frames))
         except Exception as error:
@@ -157,7 +159,7 @@ class Spool:
             self._on_accounted(accounted)
 
     async def _submitted(self, work: Work[T]) -> T:
-        """Write in the lane of the journal, because the records of a session must keep their order."""
+        """Run `work` in the lane of the store that the journal uses. So the records of a session keep their order."""
         finished = trio.Event()
         results: list[tuple[T | None, BaseException | None]] = []
 
@@ -179,7 +181,7 @@ def _pack(record: AccountingRecord) -> bytes:
 
 
 def _store(tx: Tx, name: str, frames: Sequence[Frame]) -> tuple[list[Registered | Refused], Counter[int]]:
-    """Store the records that are not stored yet. Also store the number of the last one."""
+    """Store those records that are not in the store, and the sequence number of the last record."""
     place = tx.value(int, "select sequence from spool_places where name = :name", name=name) or 0
     records, seen = _unpacked([frame.payload for frame in frames if frame.sequence > place])
     sightings = write_first_sightings(tx, seen)
@@ -195,7 +197,7 @@ def _store(tx: Tx, name: str, frames: Sequence[Frame]) -> tuple[list[Registered 
 
 
 def _unpacked(payloads: Sequence[bytes]) -> tuple[list[_Record], list[tuple[Device, Station | None]]]:
-    """Return records, and their devices with the stations behind these devices."""
+    """Decode records. Also return the device of each record, and the station behind the device."""
     devices: dict[Hashable, Device] = {}
     records, seen = [], list[tuple[Device, Station | None]]()
     for payload in payloads:
@@ -212,8 +214,8 @@ def _unpacked(payloads: Sequence[bytes]) -> tuple[list[_Record], list[tuple[Devi
 
 
 def _unknown(tx: Tx, records: Sequence[_Record]) -> list[_Record]:
-    """Return the records that are not stored yet. A transaction of the journal may have been committed although the
-    answer to its COMMIT was lost."""
+    """Return those records that are not in the store. The journal may have stored a record although the answer to its
+    COMMIT was lost."""
     rows = tx.rows(
         "select domain_id, at, attributes from accounting_records where "
         "domain_id in (select cast(value as bigint) from json_each(:domains)) and "

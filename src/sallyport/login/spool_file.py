@@ -25,7 +25,7 @@ _LONGEST: Final = 1 << 16
 
 @dataclass(frozen=True, slots=True)
 class Frame:
-    """A record. end: the offset of the octet after its frame."""
+    """A record in the file. end: the offset behind the record's frame, in octets."""
 
     sequence: int
     payload: bytes
@@ -33,10 +33,10 @@ class Frame:
 
 
 class SpoolFile:
-    """The file at `path`, which does not exist while there are no records. One thread uses it at a time.
+    """The file of spooled records. It does not exist while there are no records. Only one thread may use it at a time.
 
-    name: the name of the present file. records: the number of records in it that were not removed. size: the size of
-    the file in octets.
+    name: the random name in the header. records: the number of records that were not removed. size: the size of the
+    file, in octets.
     """
 
     def __init__(self, path: Path) -> None:
@@ -48,7 +48,7 @@ class SpoolFile:
         self._sequence = 0
 
     def open(self) -> None:
-        """Find the records of an earlier process, and remove an incomplete frame from the end of the file. Raises
+        """Find the records that an earlier process has left. If the last frame is incomplete, cut it off. Raises
         OSError."""
         if not self._path.exists():
             return
@@ -67,7 +67,7 @@ class SpoolFile:
             self._delete()
 
     def append(self, payloads: Sequence[bytes]) -> None:
-        """Add records, and return when they are on disk. If it raises OSError, none was added."""
+        """Write records to the disk, and wait until they are there. If it raises OSError, none of them was added."""
         is_new = not self.size
         head = _MAGIC + token_bytes(_NAME) if is_new else b""
         sequences = range(self._sequence + 1, self._sequence + 1 + len(payloads))
@@ -92,7 +92,7 @@ class SpoolFile:
         self.records += len(payloads)
 
     def read(self, most: int) -> list[Frame]:
-        """Return the next records. Raises OSError."""
+        """Return the next records, at most `most`. Raises OSError."""
         found: list[Frame] = []
         with self._path.open("rb") as file:
             file.seek(self._taken)
@@ -104,7 +104,7 @@ class SpoolFile:
         return found
 
     def remove(self, frames: Sequence[Frame]) -> bool:
-        """Remove records that `read` has returned. Return whether the spool is then empty. Raises OSError."""
+        """Remove records that `read` has returned. Return whether the spool is empty now. Raises OSError."""
         self._taken = frames[-1].end
         self.records -= len(frames)
         if self._taken < self.size:
@@ -123,7 +123,7 @@ def _framed(sequence: int, payload: bytes) -> bytes:
 
 
 def _frames(octets: bytes, at: int) -> "Sequence[Frame]":
-    """Return the complete frames that begin at an offset or after it."""
+    """Return all complete frames from the offset `at` on."""
     found: list[Frame] = []
     while at + _FRAME.size <= len(octets):
         length, check, sequence = _FRAME.unpack_from(octets, at)

@@ -1,13 +1,15 @@
-"""The MFA providers, which ask for the second factor. They have a common protocol, and each has its own module.
+"""The MFA providers, which check the second factor of a login. They share one protocol, and each has its own module.
 
     login --start--> provider --> approved | denied | waiting (poll) | code needed (verify) | not enrolled
 
-`provider` defines the protocol. `host` defines the configuration of a provider and the parts of the service that it may
-use. `contract` contains the tests that every provider must pass, including installed ones. Providers connect through
-`sallyport.outgoing`. `host.Once` prevents duplicate prompts if the provider's service has no idempotency keys.
-`circuit` protects the calls of every provider by a deadline, and by a circuit breaker that opens after five consecutive
-failures and allows one call after thirty seconds. `providers` lists the providers. `service` manages the provider of
-each domain, and `operations` are the HTTP operations for it.
+- `provider` defines the protocol.
+- `host` defines the configuration of a provider, and the services that a provider may use. Its class `Once` prevents
+  duplicate prompts for providers without idempotency keys.
+- `contract` has the tests that every provider must pass, also one from an installed package.
+- `circuit` guards each provider by deadlines and a circuit breaker. After five failures in a row, no call is made for
+  thirty seconds; then one call is tried.
+- `providers` lists the providers. `service` manages the provider of each domain. `operations` serves it over HTTP.
 
-A failure of a provider is never an approval: the domain's `fallbackAction` decides on the login.
+Providers connect through `sallyport.outgoing`. A failure of a provider never approves a login; the domain's
+`fallbackAction` decides.
 """

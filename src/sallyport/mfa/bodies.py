@@ -23,7 +23,7 @@ class GetMfaProvider(InDomain):
 
 
 class SetMfaProvider(InDomain):
-    """Body of SetMFAProvider. The provider's own fields are members of the same object."""
+    """Body of SetMFAProvider. The provider's own fields, such as `url`, are further members of the object."""
 
     model_config = ConfigDict(extra="allow")
 
@@ -36,7 +36,7 @@ class SetMfaProvider(InDomain):
         return self
 
     def own_fields(self) -> dict[str, object]:
-        """Return the provider's own fields."""
+        """Return the members of the object that belong to the provider."""
         return dict(self.model_extra or {})
 
 
@@ -52,12 +52,13 @@ class MfaProviderChecked(Done):
     """Answer of CheckMFAProvider."""
 
     provider: str = Field(description=PROVIDER)
-    works: bool = Field(description="Whether the provider answers and accepts the keys.")
-    problem: str = Field(description="The provider's error and its remedy; empty if the provider works.")
+    works: bool = Field(description="Whether the provider answers and accepts its keys.")
+    problem: str = Field(description="Error of the provider and what to do about it; empty if the provider works.")
 
 
 class MfaProvider(Success):
-    """Answer of GetMFAProvider. The provider's own fields, without its secrets, are members of the same object."""
+    """Answer of GetMFAProvider. The provider's own fields without secrets, such as `url`, are further members of the
+    object."""
 
     model_config = ConfigDict(extra="allow")
 

@@ -1,16 +1,16 @@
-"""The circuit breaker of a provider sets a deadline for each call, and opens the circuit if the provider is
-unreachable.
+"""Guard the calls of a provider by deadlines and a circuit breaker.
 
     closed --5 failures in a row--> open --30 s--> half open: one call is made
       ^                               ^                    |           |
       |                               +------- fails ------+           |
       +---------------------------------- succeeds --------------------+
 
-A failure is a ProviderError, a call that exceeds its deadline, or any unexpected exception of a provider. While the
-circuit is open, calls fail at once, so that logins do not wait for an unreachable provider. If a provider answers HTTP
-429, no calls are made until its Retry-After has passed. This is neither a failure nor a success. If `verify` is
-answered with HTTP 429, only that call fails. Many providers limit the codes of each user, and an attacker that guesses
-codes must not block the provider for all users.
+A failure is a ProviderError, a missed deadline, or any unexpected exception. While the circuit is open, calls fail at
+once, so that logins do not wait for an unreachable provider.
+
+If a provider answers HTTP 429, no call is made until its Retry-After has passed. This counts as neither failure nor
+success. For a `verify` that is answered with HTTP 429, only that call fails. Many providers limit the codes of each
+user, and an attacker who guesses codes must not block the provider for all users.
 """
 
 from __future__ import annotations
@@ -48,25 +48,28 @@ ResultT = TypeVar("ResultT")
 
 
 class _Late(ProviderError):
-    """The error of a call that exceeded its deadline."""
+    """The error of a call that missed its deadline."""
 
 
 class Meter(Protocol):
-    """The metrics of calls. Each label has a fixed set of values."""
+    """Metrics of the calls to providers. Each label has a fixed set of values."""
 
     def called(self, provider: str, call: str, result: str, seconds: float) -> None:
-        """Count a call. call: enrolled, start, poll, verify or cancel. result: ok, error, timeout, busy (HTTP 429) or
-        refused. A refused call was not made, because the circuit was open or a Retry-After had not passed."""
+        """Count a call.
+
+        call: enrolled, start, poll, verify or cancel. result: ok, error, timeout, busy (HTTP 429), or refused. A
+        refused call was not made, because the circuit was open or a Retry-After had not passed.
+        """
 
     def circuit(self, provider: str, *, is_open: bool) -> None:
-        """Count that the circuit of a domain's provider has opened or closed."""
+        """Count a circuit of this provider that has opened or closed."""
 
 
 class Guarded:
-    """One domain's provider behind its circuit.
+    """One domain's provider, guarded by its circuit.
 
-    now: the monotonic time in seconds. Calls raise only ProviderError and StoreError. If the caller cancels a call,
-    this counts as neither failure nor success.
+    Calls raise only ProviderError and StoreError. A call that the caller cancels counts as neither failure nor success.
+    now: a function that returns monotonic seconds.
     """
 
     def __init__(self, provider: Provider, meter: Meter, *, now: Callable[[], float] = time.monotonic) -> None:
@@ -83,29 +86,29 @@ class Guarded:
 
     @property
     def only_codes(self) -> bool:
-        """Whether a login always needs a typed code. The attribute is optional for providers."""
+        """Whether every login needs a typed code. Providers may leave this attribute out."""
         return getattr(self.provider, "only_codes", False)
 
     @property
     def asks_for_codes(self) -> bool:
-        """Provider.asks_for_codes."""
+        """Whether the provider accepts typed codes, see `Provider`."""
         return self.provider.asks_for_codes
 
     @property
     def is_open(self) -> bool:
-        """Whether the circuit is not closed: open or half open."""
+        """Whether the circuit is open or half open."""
         return self._failures >= FAILURES
 
     def p95_s(self) -> float | None:
-        """Return the 95th percentile of the times from a prompt to its answer, for the last 200 answers, in seconds.
-        Return None if there was no answer yet."""
+        """Return the time in seconds within which 95 % of the last 200 prompts were answered. Return None if no prompt
+        was answered yet."""
         return sorted(self._took)[ceil(len(self._took) * 0.95) - 1] if self._took else None
 
     async def check(self, *, deadline_s: float) -> str:
-        """Check the provider, even if the circuit is open, and return the result in words. Raises ProviderError,
+        """Check the provider, even if the circuit is open. Return the result in words. Raises ProviderError,
         StoreError.
 
-        A failure does not count for the circuit. A success closes the circuit.
+        A success closes the circuit, but a failure does not count. deadline_s: the longest wait, in seconds.
         """
         own: Callable[[], Awaitable[str]] = getattr(self.provider, "check", self._check)
         try:
@@ -123,11 +126,11 @@ class Guarded:
         return "it answers"
 
     async def enrolled(self, user: str, *, deadline_s: float) -> Enrolment:
-        """Provider.enrolled."""
+        """Call `Provider.enrolled`. deadline_s: the longest wait, in seconds."""
         return await self._call("enrolled", lambda: self.provider.enrolled(user), _is_enrolment, deadline_s)
 
     async def start(self, question: Question, *, deadline_s: float) -> Answer:
-        """Provider.start."""
+        """Call `Provider.start`. deadline_s: the longest wait, in seconds."""
         began = self._now()
         answer = await self._ask("start", lambda: self.provider.start(question), _STARTED, deadline_s)
         if answer.outcome is Outcome.WAITING:
@@ -137,20 +140,22 @@ class Guarded:
         return answer
 
     async def poll(self, handle: str, *, deadline_s: float) -> Answer:
-        """Provider.poll. deadline_s: the deadline in seconds, at least 30, because some providers answer only when the
-        user answers. The caller cancels the call when the login ends, which does not count as a failure."""
+        """Call `Provider.poll`. If the login ends, the caller cancels the call, which does not count as a failure.
+
+        deadline_s: the longest wait, in seconds. At least 30, because some providers answer only when the user answers.
+        """
         answer = await self._ask("poll", lambda: self.provider.poll(handle), _POLLED, deadline_s)
         self._go_on(answer, handle, answer.handle)
         return answer
 
     async def verify(self, question: Question, code: Code, handle: str, *, deadline_s: float) -> Answer:
-        """Provider.verify."""
+        """Call `Provider.verify`. deadline_s: the longest wait, in seconds."""
         answer = await self._ask("verify", lambda: self.provider.verify(question, code, handle), _VERIFIED, deadline_s)
         self._go_on(answer, question.challenge_id, question.challenge_id)
         return answer
 
     async def cancel(self, handle: str, *, deadline_s: float) -> None:
-        """Provider.cancel. Errors are not raised, because they have no consequence."""
+        """Call `Provider.cancel`. Errors are ignored, because the prompt expires anyway."""
         self._began.pop(handle)
         try:
             await self._call("cancel", lambda: self.provider.cancel(handle), lambda result: result is None, deadline_s)
@@ -158,7 +163,7 @@ class Guarded:
             return
 
     async def aclose(self) -> None:
-        """Provider.aclose. Errors are logged, not raised."""
+        """Call `Provider.aclose`. Errors are only logged."""
         if self.is_open:
             self._failures = 0
             self._meter.circuit(self.provider.name, is_open=False)
@@ -217,11 +222,11 @@ class Guarded:
                 self._meter.called(self.provider.name, call, result, self._now() - began)
 
     def _admit(self, call: str) -> bool:
-        """Return whether this call is the trial call of a half open circuit. ProviderError: the call must not be
-        made."""
+        """Check that a call may be made now. Return whether it is the one call of a half open circuit. Raises
+        ProviderError if the call must not be made."""
         now, reason = self._now(), ""
         if now < self._rest_until:
-            reason = "the provider asked for a pause"
+            reason = "the provider has asked for a pause (Retry-After)"
         elif self.is_open and (now < self._closed_until or self._trying):
             reason = "circuit open"
         if reason:
@@ -237,7 +242,8 @@ class Guarded:
         self._failures = 0
 
     def _note(self, error: ProviderError, call: str, *, tried: bool) -> str:
-        """Count a failure or start a pause, and return the result for the metrics."""
+        """Count a failure, or begin a pause. Return the label value for the metric. tried: whether this was the call of
+        a half open circuit."""
         now = self._now()
         if error.retry_after_s > 0:
             if call != "verify" or not error.limited:
@@ -254,7 +260,8 @@ class Guarded:
         return "timeout" if isinstance(error, _Late) else "error"
 
     def _log(self, error: Exception) -> None:
-        """Log the source location of an unexpected exception, but not its text, which may contain secrets."""
+        """Log the type and the source location of an unexpected exception. Its text is left out, because it may contain
+        secrets."""
         trace = error.__traceback__
         while trace is not None and trace.tb_next is not None:
             trace = trace.tb_next
@@ -265,11 +272,11 @@ class Guarded:
 
 
 class Unavailable(StrEnum):
-    """The reasons why no provider can be asked for a domain's second factor."""
+    """The reasons why a domain has no provider that can be asked."""
 
     NONE = "none"
     UNREADABLE = "unreadable"
-    """A provider is configured, but its configuration cannot be read. This counts as an outage of the provider."""
+    """The domain has a provider, but its configuration cannot be read. This is treated like an unreachable provider."""
 
 
 NO_PROVIDER: Final = Unavailable.NONE
@@ -277,8 +284,11 @@ NO_PROVIDER: Final = Unavailable.NONE
 
 @dataclass(frozen=True, slots=True)
 class Attached:
-    """A domain's provider, ready for calls. stamp: a value that differs after every change of the configuration; a
-    challenge with another stamp is no longer valid. timeout_s: the time limit of a user's answer in seconds."""
+    """A domain's provider, ready for calls.
+
+    stamp: a value that changes with every change of the configuration. A challenge with an older stamp is invalid.
+    timeout_s: the time that a user may take to answer, in seconds.
+    """
 
     name: str
     stamp: str
@@ -290,8 +300,8 @@ class Providers(Protocol):
     """The providers of all domains."""
 
     def of(self, domain_id: int) -> Attached | Unavailable:
-        """Return a domain's provider without waiting, or the reason why there is none. A change of the configuration
-        applies to the next call."""
+        """Return a domain's provider, or the reason why there is none. A change of the configuration applies to the
+        next call."""
 
 
 async def _within(deadline_s: float, ask: Callable[[], Awaitable[ResultT]]) -> ResultT:

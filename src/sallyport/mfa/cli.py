@@ -19,7 +19,7 @@ SECRETS: Final = {
     "webhook": "secret",
     "radius": "secret",
 }
-"""The secret field of each provider that has one."""
+"""The name of the secret field, for each built-in provider that has one."""
 PLAIN: Final[dict[str, tuple[str, ...]]] = {
     "totp": (),
     "duo": ("ikey", "host"),
@@ -29,7 +29,7 @@ PLAIN: Final[dict[str, tuple[str, ...]]] = {
     "radius": ("host", "port"),
     "wallet": ("issuerDid", "schemaId"),
 }
-"""The other fields of the built-in providers."""
+"""The names of the fields that are not secret, for each built-in provider."""
 OPTIONS: Final = {
     "ikey": "--ikey",
     "host": "--host",
@@ -44,28 +44,29 @@ OPTIONS: Final = {
 
 @click.group(cls=Group, first=("set", "check"))
 def provider() -> None:
-    """The MFA provider of a domain: set, check, show, remove."""
+    """The MFA provider of a domain: set, check, show or remove it."""
 
 
 @provider.command("set")
 @click.argument("domain", metavar="DOMAIN")
 @click.argument("kind", metavar="PROVIDER")
 @click.option("--ikey", help="duo: the integration key.")
-@click.option("--host", help="duo: the API host; radius: name or address of the server.")
+@click.option("--host", help="duo: the API host. radius: the name or address of the server.")
 @click.option("--okta-domain", "domain_", metavar="HOST", help="okta: Okta domain, such as example.okta.com.")
 @click.option("--url", help="privacyidea, webhook: URL of the server, https://...")
-@click.option("--realm", help="privacyidea: the realm of the users, if not its default.")
-@click.option("--port", type=int, help="radius: UDP port of the server. Without it: 1812.")
-@click.option("--issuer-did", "issuer_did", metavar="DID", help="wallet: the issuer of the credential.")
-@click.option("--schema-id", "schema_id", type=int, metavar="N", help="wallet: the schema of the credential.")
+@click.option("--realm", help="privacyidea: the realm of the users. Default: the server's own default.")
+@click.option("--port", type=int, help="radius: UDP port of the server. Default: 1812.")
+@click.option("--issuer-did", "issuer_did", metavar="DID", help="wallet: the DID of the issuer of the credential.")
+@click.option("--schema-id", "schema_id", type=int, metavar="N", help="wallet: the id of the credential's schema.")
 @click.option(
     "--secret",
     metavar="-|FILE",
-    help="skey, API token, admin token or shared secret: the first line of standard input (-) or of a file.",
+    help="File with the secret (skey, API token, admin token or shared secret) in its first line; - reads standard "
+    "input.",
 )
 @click.option("--field", "fields", multiple=True, metavar="NAME=VALUE", help="A field of an installed provider.")
 @click.option("--secret-field", metavar="NAME", help="Name of the secret field of an installed provider.")
-@click.option("--timeout-seconds", type=int, metavar="N", help="Time limit of a user's answer, in seconds.")
+@click.option("--timeout-seconds", type=int, metavar="N", help="Time that a user may take to answer, in seconds.")
 @click.pass_obj
 def set_(
     line: CommandLine,
@@ -85,10 +86,11 @@ def set_(
     secret_field: str | None,
     timeout_seconds: int | None,
 ) -> None:
-    """Set the MFA provider of a domain, from the next login on.
+    """Set the MFA provider of a domain. It applies from the next login on.
 
     PROVIDER is totp, duo (--ikey --host --secret), okta (--okta-domain --secret), privacyidea (--url --realm --secret),
-    webhook (--url --secret), radius (--host --port --secret), wallet (--issuer-did --schema-id), or an installed one.
+    webhook (--url --secret), radius (--host --port --secret), wallet (--issuer-did --schema-id), or the name of an
+    installed provider.
     """
     kind = kind.casefold()
     given: Row = {
@@ -110,7 +112,7 @@ def set_(
     secret_name = SECRETS.get(kind, secret_field)
     if secret is not None:
         if secret_name is None:
-            hint = "has no secret" if kind in PLAIN else "needs --secret-field NAME beside --secret"
+            hint = "has no secret" if kind in PLAIN else "needs --secret-field NAME, the name of its secret field"
             raise click.UsageError(f"{kind} {hint}{nearest(kind, PLAIN)}")
         given[secret_name] = _secret(line, secret_name, secret)
     elif kind in SECRETS and kind != "privacyidea":
@@ -141,7 +143,7 @@ def show(line: CommandLine, *, domain: str, as_json: bool) -> None:
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 @click.pass_context
 def check(ctx: click.Context, *, domain: str, as_json: bool) -> None:
-    """Ask the MFA provider of a domain whether it answers and accepts the keys. No prompt is sent.
+    """Test whether the MFA provider of a domain answers and accepts its keys. No prompt is sent.
 
     If the provider does not work, the command prints the cause and ends with exit status 1.
     """
@@ -159,19 +161,20 @@ def check(ctx: click.Context, *, domain: str, as_json: bool) -> None:
 @click.option("--yes", is_flag=True, help="Do not ask for confirmation.")
 @click.pass_obj
 def remove(line: CommandLine, *, domain: str, yes: bool) -> None:
-    """Remove the MFA provider of a domain. If the domain enforces, its fallback action then decides each login."""
+    """Remove the MFA provider of a domain. In enforce mode, the domain's fallback action then decides each login."""
     for each in domains(line, domain):
         if each["enforcementMode"] == "enforce" and not yes:
-            outcome = f"the domain enforces: without a provider each login that needs one is {each['fallbackAction']}"
+            outcome = f"the domain enforces: without a provider, its fallback action ({each['fallbackAction']}) decides"
             if not sys.stdin.isatty():
                 raise click.UsageError(f"{outcome}; --yes removes the provider")
             click.confirm(f"{outcome}. Remove the provider?", abort=True, err=True)
     line.run("/ad/DeleteMFAProvider", domain=domain)
-    line.note(f"{domain} has no MFA provider any more")
+    line.note(f"the MFA provider of {domain} is removed")
 
 
 def _fields(kind: str, given: tuple[str, ...]) -> Row:
-    """Return the fields of NAME=VALUE options; a secret is refused, since all users see a command line."""
+    """Parse options of the form NAME=VALUE. A secret is refused, because all users of the machine can see a command
+    line."""
     fields: Row = {}
     for each in given:
         name, equals, value = each.partition("=")

@@ -1,4 +1,4 @@
-"""The tests that every provider must pass, built-in or installed.
+"""Tests that every provider must pass, built-in or from an installed package.
 
     from sallyport.mfa.contract import Behaviour, ProviderContract
 
@@ -8,10 +8,12 @@
             async with running_acme() as bench:
                 yield bench
 
-A `Bench` provides the provider and a small substitute for the provider's service: a server on loopback that implements
-its protocol, checks each request, and shows the behaviour that the test sets. The docstrings below call this server
-"the other end". The tests are async functions for trio; pytest-trio runs them with `trio_mode = true`. This module does
-not import pytest.
+A `Bench` has the provider and a fake of the provider's server. The fake listens on loopback, speaks the provider's
+protocol, checks each request, and shows the behaviour that the test sets. The docstrings below call it "the fake
+server".
+
+The tests are async functions for trio. pytest-trio runs them with `trio_mode = true`. This module does not import
+pytest.
 """
 
 from __future__ import annotations
@@ -38,35 +40,35 @@ _ODD_CODES: Final = (
 
 
 class Behaviour(StrEnum):
-    """The behaviour of the other end."""
+    """The behaviour of the fake server."""
 
     APPROVE = "the user approves; the right code is right"
-    WAIT = "the user has not answered yet; the right code is right"
+    WAIT = "the user has not answered so far; the right code is right"
     DENY = "the user denies; every code is wrong"
     UNKNOWN_USER = "nobody is known"
-    # Each of the following is a failure, which a provider must report in every call that uses the other end.
-    SILENT = "it takes requests and never answers"
-    BROKEN_OFF = "it dies in the middle of an answer"
-    NO_PROTOCOL = "it answers octets that are not its protocol"
-    RUBBISH = "its answers have no content that can be read"
-    EMPTY = "its answers can be read and hold nothing that is expected"
-    HUGE = "its answers have no end"
-    REDIRECT = "it sends to another place, which would approve"
-    FAIL = "it says that it failed (HTTP 500)"
-    BUSY = "it asks to be left alone for 7 s (HTTP 429)"
+    # Each of the following is a failure, which a provider must report in every call that uses the fake server.
+    SILENT = "the server takes requests and never answers"
+    BROKEN_OFF = "the server ends the connection in the middle of an answer"
+    NO_PROTOCOL = "the server answers octets that are not its protocol"
+    RUBBISH = "the answers have content that cannot be parsed"
+    EMPTY = "the answers can be parsed, but lack everything that is expected"
+    HUGE = "the answers never end"
+    REDIRECT = "the server redirects to another host, which would approve"
+    FAIL = "the server reports an error (HTTP 500)"
+    BUSY = "the server asks for a pause of 7 s (HTTP 429)"
 
 
 HTTP_FAILURES: Final = frozenset(Behaviour) - {
     Behaviour.APPROVE, Behaviour.WAIT, Behaviour.DENY, Behaviour.UNKNOWN_USER,
 }  # fmt: skip
-"""All failures that a provider over HTTP can encounter."""
+"""All failures that a provider over HTTP can meet."""
 
 
 class Bench(Protocol):
-    """A provider and the other end of its connections.
+    """A provider and its fake server.
 
-    fields: the configuration in the form of the API. secrets: texts that must never be shown. failures: the failures in
-    `Behaviour` that are possible with its transport. user: the name of an enrolled user.
+    fields: the provider's configuration, in the form of the API. secrets: texts that must never be shown. failures:
+    those failures in `Behaviour` that can happen on the provider's transport. user: the name of an enrolled user.
     """
 
     provider: type[ConfiguredProvider]
@@ -78,22 +80,22 @@ class Bench(Protocol):
 
     @property
     def right_code(self) -> str:
-        """The code that the other end accepts; empty if it takes no codes."""
+        """The code that the fake server accepts; empty if the provider takes no codes."""
 
     @property
     def prompts(self) -> int:
-        """Number of prompts that were sent."""
+        """Number of prompts that the fake server has sent."""
 
     @property
     def requests(self) -> int:
-        """Number of requests that the other end has received."""
+        """Number of requests that the fake server has received."""
 
     def behave(self, behaviour: Behaviour) -> None:
-        """Set the behaviour of the other end. The initial behaviour is APPROVE."""
+        """Set the behaviour of the fake server. It begins with APPROVE."""
 
 
 class ProviderContract:
-    """The tests. A subclass must define a fixture `bench`."""
+    """The tests of a provider. A subclass must define the fixture `bench`."""
 
     async def test_declares_what_it_is(self, bench: Bench) -> None:
         """A provider has a name and fields, and declares whether it takes codes."""
@@ -103,7 +105,7 @@ class ProviderContract:
         assert provider.asks_for_codes == bool(bench.right_code)
 
     async def test_fields_hide_their_secrets(self, bench: Bench) -> None:
-        """No repr, dump or JSON of the fields shows a secret, and every secret is in a SecretStr field."""
+        """No repr, dump or JSON of the fields shows a secret. Every secret is in a SecretStr field."""
         fields = bench.provider.fields.model_validate(bench.fields)
         shown = f"{fields!r} {fields} {fields.model_dump()} {fields.model_dump_json()}"
         assert _without(bench, shown)
@@ -111,7 +113,7 @@ class ProviderContract:
         assert sorted(hidden) == sorted(bench.secrets)
 
     async def test_refused_fields_are_not_repeated(self, bench: Bench) -> None:
-        """A missing or malformed field is refused. The error names the field, and does not contain the value."""
+        """A missing or malformed field is refused. The error names the field, but does not contain the value."""
         for name in bench.fields:
             for wrong in (None, "", "\x00\n", ["mallory-was-here"], {"mallory-was-here": _FIELD_SAMPLE}):
                 try:
@@ -124,14 +126,14 @@ class ProviderContract:
                     raise AssertionError(f"{name} takes {wrong!r}")
 
     async def test_begins_silently(self, bench: Bench) -> None:
-        """If a provider is created and then closed twice, it sends no request, and its repr shows no secret."""
+        """A provider that is created and closed twice sends no request. Its repr shows no secret."""
         async with _made(bench) as provider:
             assert _without(bench, repr(provider))
             await provider.aclose()
         assert bench.requests == 0
 
     async def test_enrolment_sends_no_prompt(self, bench: Bench) -> None:
-        """A request for an enrolment is answered without a prompt; the answer may be UNKNOWN."""
+        """A request for a user's enrolment sends no prompt. The answer may be UNKNOWN."""
         async with _made(bench) as provider:
             assert await provider.enrolled(bench.user) in {Enrolment.ENROLLED, Enrolment.UNKNOWN}
             bench.behave(Behaviour.UNKNOWN_USER)
@@ -148,7 +150,7 @@ class ProviderContract:
         assert bench.prompts == 0
 
     async def test_approval(self, bench: Bench) -> None:
-        """If the user approves or types the right code, the answer is APPROVED, after at most one prompt."""
+        """If the user approves or types the right code, the answer is APPROVED after at most one prompt."""
         question = _question(bench)
         async with _made(bench) as provider:
             answer = await _finish(bench, provider, question, await provider.start(question))
@@ -164,8 +166,8 @@ class ProviderContract:
         assert answer.outcome in {Outcome.DENIED, Outcome.WRONG_CODE}
 
     async def test_one_challenge_is_one_prompt(self, bench: Bench) -> None:
-        """A repeated challenge sends no second prompt, even if it is repeated simultaneously. Another challenge sends
-        its own prompt."""
+        """A repeated challenge sends no second prompt, even if the repetition comes at the same time. Another challenge
+        sends its own prompt."""
         bench.behave(Behaviour.WAIT)
         question = _question(bench)
         async with _made(bench) as provider:
@@ -181,8 +183,8 @@ class ProviderContract:
             assert bench.prompts == 2 * once
 
     async def test_another_process_continues_a_challenge(self, bench: Bench) -> None:
-        """A new instance of the provider can continue if it has only the handle. The handle fits into the store and
-        contains no secret."""
+        """A new instance of the provider can continue a challenge if it knows only the handle. The handle fits into the
+        store and contains no secret."""
         bench.behave(Behaviour.WAIT)
         question = _question(bench)
         async with _made(bench) as provider:
@@ -194,7 +196,7 @@ class ProviderContract:
             assert (await _finish(bench, provider, question, answer)).outcome is Outcome.APPROVED
 
     async def test_answer_of_a_waiting_challenge(self, bench: Bench) -> None:
-        """Until the user answers, poll returns WAITING or waits. Afterwards each poll returns the same answer."""
+        """Until the user answers, `poll` returns WAITING or waits. After that, each poll returns the same answer."""
         bench.behave(Behaviour.WAIT)
         async with _made(bench) as provider:
             answer = await provider.start(_question(bench))
@@ -209,7 +211,7 @@ class ProviderContract:
         assert bench.prompts == 1
 
     async def test_cancelling_is_harmless(self, bench: Bench) -> None:
-        """A login may be cancelled twice. No prompt is sent, and the next login works."""
+        """A login may be cancelled twice. Cancelling sends no prompt, and the next login works."""
         bench.behave(Behaviour.WAIT)
         async with _made(bench) as provider:
             answer = await provider.start(_question(bench))
@@ -225,14 +227,14 @@ class ProviderContract:
 
     async def test_code_appended_to_the_password(self, bench: Bench) -> None:
         """A code can be checked without a previous `start`, and no prompt is sent. A provider that takes no codes
-        approves no code."""
+        approves none."""
         async with _made(bench) as provider:
             answer = await provider.verify(_question(bench), Code(bench.right_code or "000000"), "")
         assert (answer.outcome is Outcome.APPROVED) == bool(bench.right_code)
         assert bench.prompts == 0
 
     async def test_odd_codes_are_wrong_codes(self, bench: Bench) -> None:
-        """An unusual code never causes a ProviderError, because fallbackAction could then admit the user."""
+        """An unusual text as a code never causes a ProviderError, because fallbackAction could then admit the user."""
         async with _made(bench) as provider:
             for text in _ODD_CODES:
                 answer = await provider.verify(_question(bench), Code(text), "")
@@ -242,8 +244,8 @@ class ProviderContract:
             assert answer.outcome in {Outcome.WRONG_CODE, Outcome.DENIED, Outcome.NOT_ENROLLED}
 
     async def test_failures_are_failures(self, bench: Bench) -> None:
-        """For each failure of the other end, a call that uses the other end raises a ProviderError without secrets, or
-        returns no definite answer. When the other end works again, the provider works too."""
+        """For each failure of the fake server, a call to the server raises a ProviderError without secrets, or returns
+        no definite answer. When the server works again, the provider works too."""
         for failure in sorted(bench.failures - {Behaviour.SILENT}):
             bench.behave(Behaviour.WAIT)
             question = _question(bench, challenge_id=f"{sorted(Behaviour).index(failure):032x}")
@@ -257,7 +259,7 @@ class ProviderContract:
                 assert (await _finish(bench, provider, question, waiting)).outcome is Outcome.APPROVED, failure
 
     async def test_silence_ends_with_the_deadline(self, bench: Bench) -> None:
-        """A call that gets no answer ends as soon as it is cancelled, and the next call works."""
+        """A call to a silent server ends as soon as it is cancelled, and the next call works."""
         if Behaviour.SILENT not in bench.failures:
             return
         bench.behave(Behaviour.WAIT)
@@ -274,7 +276,7 @@ class ProviderContract:
 
 @asynccontextmanager
 async def _made(bench: Bench) -> AsyncIterator[Provider]:
-    """Yield a new provider, and close it at the end. The block must end within PATIENCE_S."""
+    """Yield a new provider, and close it at the end. Fails if the block takes longer than PATIENCE_S."""
     with trio.fail_after(PATIENCE_S):
         provider = bench.provider(bench.provider.fields.model_validate(bench.fields), bench.host)
         try:
@@ -297,7 +299,7 @@ def _question(bench: Bench, *, user: str = "", challenge_id: str = "0" * 31 + "1
 
 
 async def _finish(bench: Bench, provider: Provider, question: Question, answer: Answer) -> Answer:
-    """Make the calls that the login path makes after an answer, and return the final answer."""
+    """Continue a login after the provider's first answer, as the login path does. Return the final answer."""
     if answer.outcome is Outcome.WAITING:
         return await _poll(provider, answer)
     if answer.outcome is Outcome.CODE:
@@ -313,7 +315,8 @@ async def _poll(provider: Provider, answer: Answer) -> Answer:
 
 
 def _calls(bench: Bench, provider: Provider, waiting: Answer) -> list[Callable[[], Awaitable[object]]]:
-    """Return a call of each method. `start` gets a new challenge, because a repeated one would send no request."""
+    """Return one call for each method of the provider. `start` gets a new challenge, because a repeated one sends no
+    request."""
     new = _question(bench, challenge_id="d" * 32)
     return [
         lambda: provider.enrolled(bench.user),
@@ -325,7 +328,7 @@ def _calls(bench: Bench, provider: Provider, waiting: Answer) -> list[Callable[[
 
 
 async def _fails(bench: Bench, ask: Callable[[], Awaitable[object]], failure: Behaviour) -> None:
-    """Check that a call that uses the other end raises ProviderError or returns no definite answer."""
+    """Check that a call that uses the fake server raises ProviderError or returns no definite answer."""
     asked = bench.requests
     try:
         with trio.fail_after(PATIENCE_S / 2):
@@ -341,7 +344,8 @@ async def _fails(bench: Bench, ask: Callable[[], Awaitable[object]], failure: Be
 
 
 async def _cancel_when_asked(bench: Bench, ask: Callable[[], Awaitable[object]]) -> None:
-    """Cancel a call as soon as the other end has received its request. A call that sends no request may return."""
+    """Cancel a call as soon as the fake server has received its request. A call that sends no request may return
+    instead."""
     asked, returned = bench.requests, trio.Event()
 
     async def run() -> None:
@@ -370,7 +374,7 @@ def _without(bench: Bench, text: str) -> bool:
 
 
 class _Kept(logging.Handler):
-    """A log handler that collects all lines that are logged through the standard library."""
+    """A log handler that collects the lines logged through the standard library."""
 
     def __init__(self) -> None:
         super().__init__(logging.DEBUG)
@@ -382,7 +386,7 @@ class _Kept(logging.Handler):
 
 @contextmanager
 def _quiet(bench: Bench) -> Iterator[None]:
-    """Check that the block logs no secret and no user name, even at level DEBUG."""
+    """Check that nothing in the block logs a secret or a user name, even at level DEBUG."""
     root, kept = logging.getLogger(), _Kept()
     level = root.level
     root.addHandler(kept)

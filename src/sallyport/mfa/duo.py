@@ -1,8 +1,8 @@
-"""The provider for Duo sends a push to the phone or checks a passcode, over Duo's Auth API v2.
+"""The provider for Duo. It sends a push to the phone or checks a passcode, over Duo's Auth API v2.
 
-preauth sends no prompt. Its answer shows whether the user is enrolled, may log in without a prompt (bypass), or is
-locked out. auth with async=1 starts a push and returns a txid; auth_status is a long poll for its answer. Requests are
-signed with signature version 2 and HMAC-SHA512.
+The request `preauth` sends no prompt. Its answer tells whether the user is enrolled, may log in without a prompt
+(bypass), or is locked out. The request `auth` with async=1 starts a push and returns a txid. The request `auth_status`
+waits for the user's answer (long poll). Requests are signed with Duo's signature version 2 and HMAC-SHA512.
 """
 
 from __future__ import annotations
@@ -41,25 +41,27 @@ _ENDED_BEFORE: Final = {
 _STATUSES: Final = {"allow": Outcome.APPROVED, "deny": Outcome.DENIED, "waiting": Outcome.WAITING}
 _LONGEST_CODE: Final = 32
 _SKEW_S: Final = 60
-"""Maximum difference of the clocks in seconds. Duo accepts signatures of the last five minutes."""
+"""Maximum difference to Duo's clock, in seconds. Duo itself accepts signatures of the last five minutes."""
 # https://duo.com/docs/authapi#api-details, "Response Format"
 _REFUSALS: Final = {
-    40101: "Duo finds no signature",
-    40102: "Duo does not know the ikey: check ikey and host, which belong together",
+    40101: "Duo refuses the request, because it finds no signature",
+    40102: "Duo does not know the ikey: check that ikey and host belong to the same application",
     40103: "Duo refuses the signature: check skey, host and the clock",
     40104: "Duo refuses the signature: check the clock of this machine",
     40105: "Duo refuses the signature: check the clock of this machine",
-    40301: "Duo refuses the application: it has to be an Auth API application",
+    40301: "Duo refuses the application: create an application of the type Auth API",
 }
 
 
 class _Malformed(ProviderError):
-    """Duo has refused the parameters (HTTP 400)."""
+    """Raised if Duo refuses the parameters of a request (HTTP 400)."""
 
 
 class DuoFields(Fields):
-    """The keys and the API host that Duo's admin panel shows for an Auth API application. Tests use plain HTTP to a
-    loopback host with a port."""
+    """The keys and the API host, as Duo's admin panel shows them for an Auth API application.
+
+    For tests, a loopback host with a port is accepted; it is reached by plain HTTP.
+    """
 
     ikey: Key = Field(description="Integration key.")
     skey: SecretKey = Field(description="Secret key.")
@@ -67,16 +69,16 @@ class DuoFields(Fields):
 
 
 def canonical_parameters(parameters: Mapping[str, str]) -> str:
-    """Return the parameters in the form that is signed and sent: percent-encoded (RFC 3986), sorted by the encoded
-    name."""
+    """Return the parameters in the form in which they are signed and sent: percent-encoded (RFC 3986), and sorted by
+    encoded name."""
     return "&".join(
         f"{name}={value}" for name, value in sorted((quote(k, "~"), quote(v, "~")) for k, v in parameters.items())
     )
 
 
 def sign(skey: bytes, date: str, method: str, host: str, path: str, parameters: Mapping[str, str]) -> str:
-    """Return signature version 2 in hex. It is the HMAC-SHA512 over date, method, host, path and parameters, each in
-    one line."""
+    """Return the signature of a request in hex (Duo's version 2). It is the HMAC-SHA512 over five lines: date, method,
+    host, path and parameters."""
     lines = (date, method.upper(), host.lower(), path, canonical_parameters(parameters))
     return hmac.digest(skey, "\n".join(lines).encode(), "sha512").hex()
 
@@ -98,43 +100,45 @@ class Duo:
         self._once = Once()
 
     async def enrolled(self, user: str) -> Enrolment:
-        """Return the enrolment that preauth shows. It sends no prompt."""
+        """Return whether the user is enrolled, by `preauth`."""
         result = text_at(await self._preauth({"username": user}), "result")
         if result not in _ENROLMENTS:
-            raise ProviderError("Duo's preauth gives an unknown answer")
+            raise ProviderError("Duo's answer to preauth is unknown")
         return _ENROLMENTS[result]
 
     async def check(self) -> str:
-        """Compare the clocks by `ping`, which is not signed. Then send `check`, for which Duo verifies the
+        """Check the keys and the clock. `ping` needs no signature and returns Duo's time. For `check`, Duo verifies the
         signature."""
         answer = await exchange(self._client, "GET", "/auth/v2/ping", headers={"Accept": "application/json"})
         now, theirs = self._host.clock() // SECOND, member(json_object(answer), "response", "time")
         if answer.status_code != 200 or not isinstance(theirs, int):
             raise ProviderError(f"the server is not Duo's Auth API (HTTP {answer.status_code}): check host")
         if abs(now - theirs) > _SKEW_S:
-            raise ProviderError(f"the clock of this machine is {abs(now - theirs)} s off Duo's: set it, best by NTP")
+            raise ProviderError(
+                f"the clock of this machine differs from Duo's by {abs(now - theirs)} s: set it, best by NTP"
+            )
         await self._call("GET", "/auth/v2/check", {})
         return "Duo accepts the keys, and the clocks agree"
 
     async def start(self, question: Question) -> Answer:
-        """Send a push, or ask for a passcode if the user has no device that accepts a push."""
+        """Send a push. If no device of the user accepts a push, ask for a passcode."""
         return await self._once.start(question.challenge_id, lambda: self._begin(question))
 
     async def poll(self, handle: str) -> Answer:
-        """Wait for the user's answer with Duo's long poll."""
+        """Wait for the user's answer, by Duo's long poll."""
         began = trio.current_time()
         with trio.move_on_after(_LONG_POLL_S):
             answer = await self._call("GET", "/auth/v2/auth_status", {"txid": handle}, timeout_s=2 * _LONG_POLL_S)
             outcome = _STATUSES.get(text_at(answer, "result"))
             if outcome is None:
-                raise ProviderError("Duo's auth_status gives an unknown answer")
+                raise ProviderError("Duo's answer to auth_status is unknown")
             if outcome is not Outcome.WAITING:
                 return Answer(outcome)
         waited = trio.current_time() - began > _AGAIN_S
         return Answer(Outcome.WAITING, handle=handle, again_s=0 if waited else _AGAIN_S)
 
     async def verify(self, question: Question, code: Code, handle: str) -> Answer:
-        """Check a passcode with factor=passcode."""
+        """Check a passcode."""
         if code.text is None:
             return Answer(Outcome.DENIED, text=_PLAIN_TEXT)
         typed = code.text.strip()
@@ -149,7 +153,7 @@ class Duo:
         if result == "allow":
             return Answer(Outcome.APPROVED)
         if result != "deny":
-            raise ProviderError("Duo's auth gives an unknown answer")
+            raise ProviderError("Duo's answer to auth is unknown")
         return Answer(Outcome.DENIED if text_at(answer, "status") == "locked_out" else Outcome.WRONG_CODE)
 
     async def cancel(self, handle: str) -> None:
@@ -165,7 +169,7 @@ class Duo:
         if result in _ENDED_BEFORE:
             return Answer(_ENDED_BEFORE[result])
         if result != "auth":
-            raise ProviderError("Duo's preauth gives an unknown answer")
+            raise ProviderError("Duo's answer to preauth is unknown")
         if not _takes_push(found):
             return Answer(Outcome.CODE, text=_CODE_TEXT)
         asked = {
@@ -185,7 +189,7 @@ class Duo:
         }
         txid = text_at(await self._call("POST", "/auth/v2/auth", asked | _source(question)), "txid")
         if not txid or len(txid) > 1000:
-            raise ProviderError("Duo's auth answered without a txid")
+            raise ProviderError("Duo's answer to auth has no usable txid")
         return Answer(Outcome.WAITING, handle=txid, again_s=0)
 
     async def _preauth(self, parameters: Mapping[str, str]) -> Mapping[str, object]:
@@ -197,7 +201,8 @@ class Duo:
     async def _call(
         self, method: str, path: str, parameters: Mapping[str, str], *, timeout_s: float | None = None
     ) -> Mapping[str, object]:
-        """Send a signed request, and return the `response` in the answer. ProviderError: the `stat` is not OK."""
+        """Send a signed request, and return the member `response` of the answer. Raises ProviderError unless the member
+        `stat` is OK."""
         date = formatdate(self._host.clock() / SECOND, usegmt=False)
         signature = sign(self._skey, date, method, self._signed_host, path, parameters)
         credentials = b64encode(f"{self._ikey}:{signature}".encode()).decode()
@@ -226,14 +231,14 @@ def _source(question: Question) -> dict[str, str]:
 
 
 def _shown(text: str) -> str:
-    """Return a text for display on the phone, with at most 100 printable characters. This is necessary because the
-    client chooses the station's text."""
+    """Return a text for the display of the phone, with at most 100 printable characters. The client may have chosen the
+    text freely, for example the station's name."""
     return "".join(character for character in text if character.isprintable())[:100] or "-"
 
 
 def _takes_push(preauth: Mapping[str, object]) -> bool:
-    """Return whether one of the devices accepts a push. If there is no list of devices, the result is True, because Duo
-    then selects a device itself (`auto`)."""
+    """Return whether one of the user's devices accepts a push. Without a list of devices the result is True, because
+    Duo then chooses a device itself (`auto`)."""
     devices = member(preauth, "devices")
     if not isinstance(devices, list):
         return True

@@ -1,5 +1,5 @@
-"""The configuration of a provider, the parts of the service that a provider may use, and a cache that prevents
-duplicate prompts."""
+"""The configuration of a provider, the services that a provider may use, and a cache that prevents duplicate
+prompts."""
 
 from __future__ import annotations
 
@@ -24,28 +24,32 @@ KEPT_S: Final = 300.0  # longer than any login lasts
 
 
 class Fields(Model):
-    """The configuration of a provider, with the field names of the API. A secret is a SecretStr, and is never
-    returned."""
+    """The configuration of a provider, with the field names of the API. Secrets are of type SecretStr, so that no
+    answer contains them."""
 
     model_config = ConfigDict(extra="ignore", frozen=True, hide_input_in_errors=True)
 
 
 class Seeds(Protocol):
-    """The one-time-password seeds of the endpoint users."""
+    """The one-time-password seeds of endpoint users."""
 
     async def seed(self, domain_id: int, user: str) -> str | None:
-        """Return the user's confirmed seed in base32; None if there is none. Raises StoreError, SecretError."""
+        """Return the user's confirmed seed in base32, or None if the user has none. Raises StoreError, SecretError."""
 
     async def spend(self, domain_id: int, user: str, step: int) -> bool:
-        """Store the time step of an accepted code, so that the code cannot be used again. The time step is on disk when
-        this returns. Return False if this step or a later one was already used."""
+        """Store the time step of an accepted code, so that the code cannot be used again. Return False if this step or
+        a later one was already used.
+
+        When this returns, the time step is on disk.
+        """
 
 
 class WalletPrompts(Protocol):
-    """Presentation requests to wallets for logins. Each call may raise StoreError."""
+    """Requests to the wallets of users, in which a login asks for a credential. Each call may raise StoreError."""
 
     async def enrolled(self, domain_id: int, user: str, issuer_did: str, schema_id: int) -> bool:
-        """Return whether a user of the domain holds a valid credential of the issuer. schema_id: 0 for any schema."""
+        """Return whether a user of the domain holds a valid credential of the issuer. schema_id: the schema of the
+        credential, or 0 for any schema."""
 
     async def open(
         self,
@@ -58,21 +62,26 @@ class WalletPrompts(Protocol):
         purpose: str,
         expires_at: int,
     ) -> int | None:
-        """Open a request to the user's wallet for such a credential, and return the id of the request. Return None if
-        the user holds no such credential. For the same challenge_id the same id is returned. purpose: the text for the
-        user. expires_at: the expiry time in microseconds."""
+        """Open a request to the user's wallet for a credential, and return the id of the request. Return None if the
+        user holds no such credential. A repeated challenge_id returns the same id.
+
+        purpose: the text that the wallet shows to the user. expires_at: the expiry of the request, in microseconds.
+        """
 
     async def answer(self, request_id: int, *, within_s: float) -> bool | None:
-        """Wait for the answer. Return True if the request was accepted, False if it was declined, withdrawn or expired,
-        and None if it is still pending after `within_s` seconds."""
+        """Wait for the wallet's answer.
+
+        Return True if the user has accepted the request. Return False if it was declined, withdrawn or expired. Return
+        None if it is still pending after `within_s` seconds.
+        """
 
     async def withdraw(self, request_id: int) -> None:
-        """Close the request, because the login has ended."""
+        """Close a request whose login has ended."""
 
 
 @dataclass(frozen=True, slots=True)
 class Host:
-    """The parts of the service that a provider may use. domain: the name of the provider's domain."""
+    """The services that a provider may use. domain: the name of the provider's domain."""
 
     domain_id: int
     domain: str
@@ -83,28 +92,36 @@ class Host:
 
 
 class ConfiguredProvider(Provider, Protocol):
-    """A provider class that the service can create. An installed package can add one by an entry point in the group
-    `sallyport.mfa`. The class must pass the tests in `sallyport.mfa.contract`."""
+    """A provider class that the service can create.
+
+    An installed package can add a class by an entry point in the group `sallyport.mfa`. The class must pass the tests
+    in `sallyport.mfa.contract`.
+    """
 
     fields: ClassVar[type[Fields]]
 
     def __init__(self, fields: Fields, host: Host) -> None:
-        """Store the configuration, without connecting."""
+        """Store the configuration. A provider must not connect before its first call."""
 
 
 class Once:
-    """A cache of the first answers to the last challenges, so that a repeated challenge sends no second prompt. Only
-    answers with a prompt or a handle are cached, because repeating a refusal sends no prompt. An answer is deleted
-    after KEPT_S seconds, because its handle may be secret. After a restart, the handles are in the store."""
+    """A cache of recent challenges and their first answers, so that a repeated challenge sends no second prompt.
+
+    Only answers with a prompt or a handle are cached, because repeating a refusal sends no prompt. An answer is deleted
+    after KEPT_S seconds, because its handle may be secret. After a restart the cache is empty, but the store has the
+    handles.
+    """
 
     def __init__(self, remembered: int = _REMEMBERED) -> None:
         self._answers = ExpiringMap[str, Answer](remembered, KEPT_S)
         self._beginning: dict[str, trio.Event] = {}
 
     async def start(self, challenge_id: str, begin: Callable[[], Awaitable[Answer]]) -> Answer:
-        """Return the answer of `begin`, which runs once for each challenge_id. A simultaneous second call waits for the
-        first call; if that fails or is cancelled, the second call runs `begin` again. The exceptions of `begin`
-        propagate."""
+        """Run `begin` once for each challenge_id, and return its answer. Exceptions of `begin` propagate.
+
+        A second call at the same time waits for the first one. If the first call fails or is cancelled, the second call
+        runs `begin` again.
+        """
         while (running := self._beginning.get(challenge_id)) is not None:
             await running.wait()
         known = self._answers.get(challenge_id, now=trio.current_time())

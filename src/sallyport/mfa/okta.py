@@ -1,8 +1,8 @@
-"""The provider for Okta uses Okta's Factors API. It sends a push to Okta Verify. If the user does not have Okta Verify,
-it checks a code from an app (token:software:totp).
+"""The provider for Okta, over Okta's Factors API. It sends a push to Okta Verify. For a user without Okta Verify, it
+checks a code from an app (token:software:totp).
 
-The verify operation of a factor does both. Without a passCode it sends a push, and the answer contains a link for
-polling.
+Both use the operation `verify` of a factor. Without a passCode this operation sends a push, and its answer contains a
+link for polling.
 """
 
 from __future__ import annotations
@@ -40,15 +40,18 @@ _NOT_ALLOWED: Final = frozenset({"E0000006", "E0000022"})
 
 
 class OktaFields(Fields):
-    """The Okta organization. Tests use plain HTTP to a loopback host with a port."""
+    """The Okta organization. For tests, a loopback host with a port is accepted; it is reached by plain HTTP."""
 
-    domain: Authority = Field(description="Okta domain, such as example.okta.com.")
+    domain: Authority = Field(description="Domain in Okta, such as example.okta.com.")
     apiToken: SecretKey = Field(description="API token.")  # noqa: N815  the interface's spelling
 
 
 class _User(NamedTuple):
-    """A user of Okta. id: empty if there is no such user. shut_out: whether the user's status prevents all logins.
-    factors: the id of the active factor of each type."""
+    """A user of Okta.
+
+    id: the user's id in Okta, or empty if Okta does not know the user. shut_out: whether the user's status prevents
+    every login. factors: the id of the active factor of each type.
+    """
 
     id: str
     shut_out: bool
@@ -80,7 +83,7 @@ class Okta:
         return await self._once.start(question.challenge_id, lambda: self._begin(question))
 
     async def poll(self, handle: str) -> Answer:
-        """Return the state of the push."""
+        """Return whether the user has answered the push."""
         response = await self._ask("GET", _links(handle)["poll"])
         outcome = _result(json_object(response))
         return Answer(outcome, handle=handle if outcome is Outcome.WAITING else "", again_s=_AGAIN_S)
@@ -103,11 +106,11 @@ class Okta:
         _check(response)
         outcome = _result(document)
         if outcome is Outcome.WAITING:
-            raise ProviderError("Okta waits for a code that it has")
+            raise ProviderError("Okta waits for an approval, although it was sent a code")
         return Answer(outcome)
 
     async def cancel(self, handle: str) -> None:
-        """Cancel the push, if Okta's answer contained a link for this."""
+        """Cancel the push, if Okta has sent a link for this."""
         link = _links(handle).get("cancel")
         if link is not None:
             await self._send("DELETE", link)
@@ -129,7 +132,7 @@ class Okta:
         return Answer(Outcome.WAITING, handle=self._handle(document), again_s=_AGAIN_S)
 
     async def _user(self, login: str) -> _User:
-        if login in {"", ".", ".."}:  # such names would lead to other paths
+        if login in {"", ".", ".."}:  # as a part of the path, these names would lead to other resources
             return _User("", False, {})
         response = await self._send("GET", f"/api/v1/users/{quote(login, safe='')}")
         if response.status_code in {400, 404}:  # 400: Okta refuses the name, which any user can type
@@ -147,15 +150,15 @@ class Okta:
         return _User(user_id, text_at(document, "status") in _SHUT_OUT, factors)
 
     def _handle(self, document: object) -> str:
-        """Return the links for polling and cancelling as a handle. A link to another origin is refused now, before the
-        login waits for the prompt."""
+        """Return the links for polling and cancelling as a handle. Raises ProviderError if a link leads to another
+        origin. This is checked now, so that the login need not wait for a prompt that cannot be polled."""
         links = {}
         for name in ("poll", "cancel"):
             link = text_at(document, "_links", name, "href")
             if 0 < len(link) <= _LONGEST_LINK and self._is_own(link):
                 links[name] = link
         if "poll" not in links:
-            raise ProviderError("Okta answered without a usable link to poll")
+            raise ProviderError("Okta's answer has no usable link for polling")
         return json.dumps(links)
 
     def _is_own(self, link: str) -> bool:
@@ -185,14 +188,14 @@ def _check(response: httpx.Response) -> None:
 def _result(document: object) -> Outcome:
     outcome = _RESULTS.get(text_at(document, "factorResult"))
     if outcome is None:
-        raise ProviderError("Okta answers a factorResult that is not known here")
+        raise ProviderError("Okta's answer has an unknown factorResult")
     return outcome
 
 
 def _identifier(text: str) -> str:
-    """Return an identifier if it is safe as a part of a path. ProviderError: it is not safe."""
+    """Return the text if it can safely be a part of a path. Raises ProviderError otherwise."""
     if not (text.isascii() and text.replace("-", "").replace("_", "").isalnum() and len(text) <= 100):
-        raise ProviderError("Okta answered without a usable id")
+        raise ProviderError("Okta's answer has no usable id")
     return text
 
 

@@ -21,31 +21,34 @@ CHECKS_PER_MINUTE: Final = 5
 
 
 def operations(service: Providers, gate: Gate, clock: Clock) -> Operations:
-    """Declare the operations of MFA providers."""
     checks = PerMinute[int](CHECKS_PER_MINUTE, "checks", clock)
     providers = Operations("MFA providers", gate)
 
     @providers.post("/ad/GetMFAProvider", roles=READERS)
     async def get_mfa_provider(body: GetMfaProvider, caller: Caller) -> MfaProvider:
-        """Return the provider of a domain's second factor, with its fields except secrets. 404: the domain has none."""
+        """Return the MFA provider of a domain, with its fields but without secrets.
+
+        Status 404 means that the domain has no provider.
+        """
         name, timeout_s, fields = service.shown(body.domainId)
         return MfaProvider(provider=name, timeoutSeconds=timeout_s, **fields)
 
     @providers.post("/ad/SetMFAProvider", roles=ADMINS)
     async def set_mfa_provider(body: SetMfaProvider, caller: Caller) -> Done:
-        """Set the provider of a domain's second factor from the next login on. It replaces the previous one.
+        """Set the MFA provider of a domain, in place of the previous one. It applies from the next login on.
 
         totp {}, duo {ikey, skey, host}, okta {domain, apiToken}, privacyidea {url, realm?, adminToken?}, webhook {url,
-        secret}, radius {host, port?, secret}, wallet {issuerDid, schemaId?}, or an installed one.
+        secret}, radius {host, port?, secret}, wallet {issuerDid, schemaId?}, or an installed provider.
         """
         await service.set(body.domainId, body.provider, body.own_fields(), body.timeoutSeconds)
         return Done(message=f"{body.provider} is the MFA provider")
 
     @providers.post("/ad/CheckMFAProvider", roles=ADMINS)
     async def check_mfa_provider(body: CheckMfaProvider, caller: Caller) -> MfaProviderChecked:
-        """Ask the provider of a domain's second factor whether it answers and accepts the keys. No prompt is sent.
+        """Test whether the MFA provider of a domain answers and accepts its keys. No prompt is sent.
 
-        404: the domain has none. 429: the limit is five checks a minute for each domain.
+        Status 404 means that the domain has no provider. Each domain may make five checks a minute; further calls get
+        status 429.
         """
         if not caller.is_installation:
             checks.admit(body.domainId)
@@ -58,7 +61,10 @@ def operations(service: Providers, gate: Gate, clock: Clock) -> Operations:
 
     @providers.post("/ad/DeleteMFAProvider", roles=ADMINS)
     async def delete_mfa_provider(body: DeleteMfaProvider, caller: Caller) -> Done:
-        """Remove the provider of a domain's second factor, from the next login on. 404: the domain has none."""
+        """Remove the MFA provider of a domain. It is not asked from the next login on.
+
+        Status 404 means that the domain has no provider.
+        """
         await service.delete(body.domainId)
         return Done(message="MFA provider removed")
 

@@ -1,12 +1,14 @@
-"""The provider for privacyIDEA supports OTP tokens, codes by mail or SMS, and push. The provider uses /validate, which
-needs no authentication, and if it has an admin token, also /validate/triggerchallenge and /token.
+"""The provider for privacyIDEA. It supports OTP tokens, codes by mail or SMS, and push.
 
     start   triggerchallenge {user, realm}              push: WAITING; code: CODE; no token: NOT_ENROLLED
-    poll    polltransaction, then check {transaction}   the check spends the approval, so that it admits one login
+    poll    polltransaction, then check {transaction}   the check consumes the approval, so that it admits one login
     verify  check {user, realm, pass [, transaction]}   ACCEPT, REJECT, DECLINED, or CHALLENGE for another code
 
+/validate/polltransaction and /validate/check need no authentication. With an admin token, the provider also uses
+/validate/triggerchallenge and /token.
+
 Without an admin token, a check with an empty password starts the challenge. This triggers only tokens without a PIN;
-for other tokens privacyIDEA counts a failure. The enrolment of users cannot be determined then.
+for other tokens privacyIDEA counts a failure. The provider then cannot find out which users are enrolled.
 
 A handle is the id of the transaction. For a push, the user's name follows, because the final check needs both.
 """
@@ -65,19 +67,19 @@ _AdminToken = Annotated[SecretStr, Field(min_length=1, max_length=8000), AfterVa
 
 
 class PrivacyIdeaFields(Fields):
-    """The server and its optional admin token."""
+    """The privacyIDEA server, and an optional admin token."""
 
     url: ServerUrl = Field(description="URL of the server.")
     realm: Key = Field(default="", description="Realm of the users. Empty: the server's default realm.")
     adminToken: _AdminToken = Field(  # noqa: N815  the interface's spelling
         default=SecretStr(""),
-        description="Admin token with the rights triggerchallenge, tokenlist and cancelchallenge, which takes prompts "
-        "back.",
+        description="Admin token with the rights triggerchallenge, tokenlist and cancelchallenge. The last one lets "
+        "the service withdraw prompts.",
     )
 
 
 class _Reply(NamedTuple):
-    """An answer. error: privacyIDEA's error code; 0 if there is no error."""
+    """An answer of privacyIDEA. error: the error code, or 0 if there is no error."""
 
     document: Mapping[str, object]
     error: int = 0
@@ -100,7 +102,8 @@ class PrivacyIdea:
         self._spent = BoundedMap[str, None](_REMEMBERED)
 
     async def enrolled(self, user: str) -> Enrolment:
-        """Return whether the user has a usable token. This starts no challenge."""
+        """Return whether the user has a token that can be used. This starts no challenge. Without an admin token the
+        result is UNKNOWN."""
         if self._admin is None or not user:  # without a name the server would list the tokens of all users
             return Enrolment.UNKNOWN
         # The entry of a push token contains its keys, 10 KiB. So a page of 15 entries does not exceed the length limit
@@ -116,20 +119,23 @@ class PrivacyIdea:
         return Enrolment.ENROLLED if any(map(_is_usable, tokens)) else Enrolment.NOT_ENROLLED
 
     async def check(self) -> str:
-        """Request a transaction that does not exist, and if there is an admin token, a list of tokens."""
+        """Ask for a transaction that does not exist. With an admin token, also ask for a list of tokens."""
         _check(await self._ask("GET", "/validate/polltransaction/0"))
         if self._admin is None:
-            return "privacyIDEA answers; without an adminToken the enrolment of users stays unknown"
+            return "privacyIDEA answers; without an adminToken it cannot be asked about enrolments"
         await self.enrolled(CHECK_USER)
         return "privacyIDEA answers and accepts the adminToken"
 
     async def start(self, question: Question) -> Answer:
-        """Trigger the user's tokens."""
+        """Start a challenge with the user's tokens."""
         return await self._once.start(question.challenge_id, lambda: self._begin(question.user))
 
     async def poll(self, handle: str) -> Answer:
-        """Ask whether the user has answered on the phone, and spend an approval. The server also answers `pending` for
-        a transaction that it no longer knows. In that case the caller's deadline ends the wait."""
+        """Ask whether the user has answered on the phone. If the user has approved, consume the approval.
+
+        The server also answers `pending` for a transaction that it has forgotten. Then the caller's deadline ends the
+        wait.
+        """
         transaction, user = _parts(handle)
         if transaction in self._spent:
             return Answer(Outcome.APPROVED)
@@ -146,7 +152,7 @@ class PrivacyIdea:
         return await self._spend(transaction, user)
 
     async def verify(self, question: Question, code: Code, handle: str) -> Answer:
-        """Check the typed text: a code, or a PIN followed by a code."""
+        """Check a typed text: a code, or a PIN followed by a code."""
         if code.text is None:
             return Answer(Outcome.WRONG_CODE, text=_PLAIN_TEXT)
         typed = code.text.strip()
@@ -165,8 +171,11 @@ class PrivacyIdea:
         return replace(answer, handle=handle) if answer.outcome is Outcome.WRONG_CODE else answer
 
     async def cancel(self, handle: str) -> None:
-        """Cancel the challenge, so that a late approval has no effect. On an older server, or if the admin token lacks
-        the right cancelchallenge, the challenge only expires."""
+        """Cancel the challenge, so that a late approval has no effect.
+
+        This needs an admin token with the right cancelchallenge, and a new enough server. Otherwise the challenge just
+        expires.
+        """
         if self._admin is not None and handle:
             transaction, _ = _parts(handle)
             path = f"/token/challenges/transaction/{quote(transaction, safe='')}"
@@ -202,8 +211,8 @@ class PrivacyIdea:
         return answer
 
     async def _spend(self, transaction: str, user: str) -> Answer:
-        """Spend the approval. The server then deletes the approval. Therefore the result is cached here for a repeated
-        poll."""
+        """Consume the approval, which the server then deletes. A later poll of the same transaction gets the result
+        from a cache."""
         reply = await self._validate(user, "", transaction)
         if reply.error and reply.error not in _FORBIDDEN:
             _check(reply)
@@ -234,8 +243,7 @@ class PrivacyIdea:
 
 
 def _reply(status: int, document: Mapping[str, object]) -> _Reply:
-    """Return the answer as a reply with its error code. ProviderError: the answer is neither a result nor an error of
-    privacyIDEA."""
+    """Parse an answer. Raises ProviderError if it is neither a result nor an error of privacyIDEA."""
     succeeded = member(document, "result", "status")
     error = member(document, "result", "error", "code")
     if succeeded is True and status == 200:
@@ -252,7 +260,8 @@ def _check(reply: _Reply) -> None:
 
 
 def _verdict(reply: _Reply) -> str:
-    """Return the result of /validate/check: ACCEPT, REJECT, CHALLENGE or DECLINED."""
+    """Return the result of /validate/check: ACCEPT, REJECT, CHALLENGE or DECLINED. Raises ProviderError if the result
+    is none of these."""
     value = member(reply.document, "result", "value")
     said = member(reply.document, "result", "authentication")
     if said is None and isinstance(value, bool):  # older servers do not send it
@@ -264,7 +273,7 @@ def _verdict(reply: _Reply) -> str:
 
 
 def _judged(reply: _Reply) -> Answer:
-    """Convert the reply to a check of a typed text into an Answer."""
+    """Convert the result of checking a typed text into an Answer."""
     if reply.error == _NO_SUCH_USER:
         return Answer(Outcome.NOT_ENROLLED)
     if reply.error in _FORBIDDEN:
@@ -281,8 +290,10 @@ def _judged(reply: _Reply) -> Answer:
 
 
 def _challenge(reply: _Reply, user: str) -> Answer | None:
-    """Return the Answer that continues with a challenge. It is WAITING if there is a push, else CODE. Return None if
-    only a browser can answer the challenge, or if the user must enrol first."""
+    """Return the Answer that asks the user to answer a challenge: WAITING for a push, otherwise CODE.
+
+    Return None if only a browser can answer the challenge, or if the user must enrol first.
+    """
     detail = member(reply.document, "detail")
     listed = member(detail, "multi_challenge")
     challenges = listed if isinstance(listed, list) and listed else [detail]
@@ -307,8 +318,8 @@ def _mode(challenge: object) -> str:
 
 
 def _messages(challenges: list[object]) -> str:
-    """Return the messages for the user, without duplicates. If the user must select a number on the phone, they include
-    `Please press: 07`."""
+    """Return the texts for the user, without duplicates. If the user must choose a number on the phone, one of them is
+    like `Please press: 07`."""
     messages = dict.fromkeys(text_at(challenge, "message").strip() for challenge in challenges)
     text = " ".join(filter(None, messages))
     return "".join(letter if letter.isprintable() else " " for letter in text)[:_LONGEST_TEXT]
@@ -325,7 +336,7 @@ def _is_usable(token: object) -> bool:
 
 
 def _parts(handle: str) -> tuple[str, str]:
-    """Return the transaction and the user in a handle. Raises ProviderError."""
+    """Split a handle into the transaction and the user. Raises ProviderError if the handle is not from privacyIDEA."""
     transaction, _, user = handle.partition(" ")
     if not _TRANSACTION.fullmatch(transaction):
         raise ProviderError("the handle is not from privacyIDEA")

@@ -1,4 +1,4 @@
-"""The protocol between the login path and a provider of the second factor."""
+"""The protocol between the login path and an MFA provider."""
 
 from dataclasses import dataclass
 from enum import StrEnum
@@ -9,11 +9,11 @@ from sallyport.outgoing.errors import ProviderError as ProviderError  # noqa: PL
 from sallyport.radius.password import chap_holds
 
 CHECK_USER: Final = "sallyport-check"
-"""The user name that checks use. No provider should know a user with this name."""
+"""The user name that tests of a provider use. No provider should know this user."""
 
 
 class Outcome(StrEnum):
-    """The outcomes of a call."""
+    """The outcomes of a provider's call."""
 
     APPROVED = "approved"
     DENIED = "denied"  # the user has denied, or the provider refuses the user (locked, forbidden)
@@ -27,9 +27,10 @@ class Outcome(StrEnum):
 class Answer:
     """The answer of a provider to a call.
 
-    handle: a text that identifies the conversation in `poll` and `verify`, with at most 4,000 characters. It is stored,
-    so that another process can continue. text: a text for the user in a challenge; if it is empty, the service uses its
-    own text. again_s: the seconds until the next `poll` after WAITING; 0 if `poll` itself waits for the user.
+    handle: a text of at most 4,000 characters that identifies the challenge in `poll` and `verify`. It is stored, so
+    that another process can continue. text: a text that asks the user for an answer; if it is empty, the service uses
+    its own text. again_s: the time until the next `poll` after WAITING, in seconds, or 0 if `poll` itself waits for the
+    user.
     """
 
     outcome: Outcome
@@ -39,7 +40,7 @@ class Answer:
 
 
 class Enrolment(StrEnum):
-    """Whether a user has a second factor with a provider."""
+    """Whether a user has a second factor at a provider."""
 
     ENROLLED = "enrolled"
     NOT_ENROLLED = "not enrolled"
@@ -50,9 +51,9 @@ class Enrolment(StrEnum):
 class Question:
     """A login that needs a second factor.
 
-    challenge_id: an idempotency key of 32 hex digits. It is equal in every call for this login. user: the name of the
-    user without the realm. device: the name of the NAS. source: the address of the NAS. station: the
-    Calling-Station-Id. expires_at: the expiry time in microseconds, UTC.
+    challenge_id: an idempotency key of 32 hex digits, the same in all calls for one login. user: the name of the user,
+    without the realm. device: the name of the NAS. source: the address of the NAS. station: the Calling-Station-Id.
+    expires_at: the expiry of the login, in microseconds, UTC.
     """
 
     challenge_id: str
@@ -67,11 +68,11 @@ class Question:
 
 @dataclass(frozen=True, slots=True)
 class Code:
-    """A code that the user has typed: in clear (PAP), or as a CHAP response, which can only be compared with an
-    expected code.
+    """A code that the user has typed. With PAP the text of the code is known. With CHAP there is only a response, which
+    can be compared with an expected code.
 
-    text: the code in clear; None for a CHAP response; empty if no code was typed. response: 17 octets (RFC 2865 section
-    5.3). challenge: at least 5 octets.
+    text: the code; None for a CHAP response; empty if no code was typed. response: the CHAP response, 17 octets (RFC
+    2865 section 5.3). challenge: the CHAP challenge, at least 5 octets.
     """
 
     text: str | None
@@ -79,45 +80,49 @@ class Code:
     challenge: bytes = b""
 
     def matches(self, candidate: str) -> bool:
-        """Return whether the user has typed the candidate."""
+        """Return whether the user has typed this code. candidate: an expected code."""
         if self.text is not None:
             return compare_digest(self.text.strip().encode(), candidate.encode())
         return len(self.response) == 17 and chap_holds(self.response, candidate.encode(), self.challenge)
 
 
 class Provider(Protocol):
-    """The provider of one domain's second factor.
+    """The second factor of one domain.
 
     The caller sets a deadline for every call, and may cancel the call. A call raises ProviderError if the provider
     cannot be asked. Only `start` may prompt the user.
 
-    A class may also have `async def check(self) -> str`. It tests whether the provider is reachable and accepts the
-    keys, and returns the result in words; ProviderError contains the error and its remedy. Without this method, a check
-    requests the enrolment of CHECK_USER.
+    A class may also have a method `async def check(self) -> str`. It tests whether the provider is reachable and
+    accepts its keys, and returns the result in words. If the test fails, it raises ProviderError with the error and the
+    remedy. For a class without this method, the service calls `enrolled` with the user CHECK_USER.
     """
 
     name: ClassVar[str]
     asks_for_codes: ClassVar[bool]
-    """Whether `verify` accepts codes. If it does, the user may type a code after the password. A class that never
-    admits a user without a code may also have `only_codes: ClassVar[bool] = True`. A login that cannot contain a code,
-    such as MS-CHAP, is then refused without a call."""
+    """Whether `verify` accepts codes. If it does, users may type a code after the password.
+
+    A class that always needs a code may also have `only_codes: ClassVar[bool] = True`. A login that cannot contain a
+    code, such as MS-CHAP, is then refused without a call.
+    """
 
     async def enrolled(self, user: str) -> Enrolment:
-        """Return whether the user has a second factor at this provider, without sending a prompt."""
+        """Return whether the user has a second factor. This must not send a prompt."""
 
     async def start(self, question: Question) -> Answer:
-        """Start a challenge: send a push, or ask for a code. A call with a repeated challenge_id sends no new
-        prompt."""
+        """Send a push, or ask for a code. If a challenge_id is repeated, no second prompt is sent."""
 
     async def poll(self, handle: str) -> Answer:
-        """Return the state of a challenge after a WAITING answer: APPROVED, DENIED or WAITING."""
+        """Return the state of a challenge: APPROVED, DENIED or WAITING. handle: the handle of the WAITING answer."""
 
     async def verify(self, question: Question, code: Code, handle: str) -> Answer:
-        """Check a code. Return APPROVED, DENIED, WRONG_CODE, NOT_ENROLLED, or CODE if another code is needed. handle:
-        the handle in the previous CODE or WRONG_CODE answer; empty if the code was appended to the password."""
+        """Check a code. Return APPROVED, DENIED, WRONG_CODE, NOT_ENROLLED, or CODE if another code is needed.
+
+        handle: the handle of the previous CODE or WRONG_CODE answer; empty if the code followed the password.
+        """
 
     async def cancel(self, handle: str) -> None:
-        """Cancel the prompt of a login that has ended without an answer, if possible."""
+        """Cancel the prompt of a login that has ended without an answer. A provider that cannot do this does
+        nothing."""
 
     async def aclose(self) -> None:
         """Close connections."""

@@ -1,4 +1,4 @@
-"""The list of the built-in providers, and of the providers that installed packages declare by entry points.
+"""The providers: built-in ones, and those that installed packages declare by entry points.
 
 A package declares its class in its pyproject.toml:
 
@@ -38,10 +38,10 @@ _METHODS: Final = ("enrolled", "start", "poll", "verify", "cancel", "aclose")
 
 
 def available(found: Iterable[EntryPoint] | None = None) -> dict[str, type[ConfiguredProvider]]:
-    """Return all providers by name, built-in ones first. found: the entry points; if None, those of the installed
-    packages.
+    """Return all providers by name, built-in ones first.
 
-    A class that cannot be loaded, is no provider, or has a duplicate name is skipped with a warning in the log.
+    found: the entry points to load, or None for those of all installed packages. A class is skipped with a warning in
+    the log if it cannot be loaded, does not have the methods of a provider, or has a name that is in use.
     """
     known: dict[str, type[ConfiguredProvider]] = {provider.name: provider for provider in BUILT_IN}
     for point in entry_points(group=GROUP) if found is None else found:
@@ -49,7 +49,7 @@ def available(found: Iterable[EntryPoint] | None = None) -> dict[str, type[Confi
         if provider is None:
             continue
         if provider.name in known:
-            _leave_out(point, "its name is in use")
+            _leave_out(point, "a provider of this name exists already")
         else:
             known[provider.name] = provider
     return known
@@ -62,7 +62,7 @@ def _load(point: EntryPoint) -> type[ConfiguredProvider] | None:
         _leave_out(point, f"it cannot be loaded ({type(error).__name__})")
         return None
     if not _is_provider(loaded):
-        _leave_out(point, "it is no provider")
+        _leave_out(point, "it does not have the attributes and methods of a provider")
         return None
     return cast("type[ConfiguredProvider]", loaded)
 

@@ -1,9 +1,11 @@
-"""A RADIUS server that checks codes, such as RSA, multiOTP, a Duo proxy or privacyIDEA's FreeRADIUS.
+"""The provider for another RADIUS server that checks codes, such as RSA, multiOTP, a Duo proxy or privacyIDEA's
+FreeRADIUS.
 
-Each code is sent in an Access-Request with a Message-Authenticator. Each request has its own UDP socket, so that free
-identifiers never run out. After an Access-Challenge the user is asked again, and the State of the Access-Challenge is
-the handle. An answer without a Message-Authenticator is refused, because an attacker on the path can convert its
-Access-Reject into an Access-Accept (BlastRADIUS, CVE-2024-3596).
+Each code is sent in an Access-Request with a Message-Authenticator. After an Access-Challenge the user is asked again.
+The State of the Access-Challenge is the handle. Each request has its own UDP socket, so that identifiers never run out.
+
+An answer without a Message-Authenticator is refused. Otherwise an attacker on the path could change an Access-Reject
+into an Access-Accept (BlastRADIUS, CVE-2024-3596).
 """
 
 from __future__ import annotations
@@ -52,7 +54,7 @@ _OUTCOMES: Final = {
 
 
 class RadiusFields(Fields):
-    """The fields of the RADIUS server."""
+    """The configuration of the RADIUS server."""
 
     host: HostName = Field(description="Name or address of the server.")
     port: Annotated[int, Between(1, 65535)] = Field(default=1812, description="UDP port.")
@@ -67,7 +69,7 @@ class Radius:
     asks_for_codes: ClassVar[bool] = True
     only_codes: ClassVar[bool] = True
     tries_s: ClassVar[tuple[float, ...]] = (2.0, 3.0, 5.0)
-    """The seconds to wait for an answer after each transmission."""
+    """Times in seconds to wait for an answer, one after each transmission of the request."""
 
     def __init__(self, fields: Fields, host: Host) -> None:
         assert isinstance(fields, RadiusFields)  # noqa: S101  the caller made it with `fields`
@@ -77,7 +79,7 @@ class Radius:
         self._host = host
 
     async def enrolled(self, user: str) -> Enrolment:
-        """Return UNKNOWN, because RADIUS has no request for enrolments."""
+        """Return UNKNOWN, because RADIUS has no request that asks for an enrolment."""
         return Enrolment.UNKNOWN
 
     async def check(self) -> str:
@@ -88,16 +90,16 @@ class Radius:
         return "the RADIUS server answers with the same secret; it cannot be asked about enrolments"
 
     async def start(self, question: Question) -> Answer:
-        """Ask for the code. Nothing is sent to the server before the user has typed it."""
+        """Ask the user for a code. The server gets a request only when the user has typed the code."""
         return Answer(Outcome.CODE)
 
     async def poll(self, handle: str) -> Answer:
-        """Raise ProviderError, because no answer is ever WAITING."""
-        raise ProviderError("codes are typed, not waited for")
+        """Raise ProviderError. `poll` is never needed, because no answer of this provider is WAITING."""
+        raise ProviderError("this provider has no push to wait for, only typed codes")
 
     async def verify(self, question: Question, code: Code, handle: str) -> Answer:
-        """Check a code by an Access-Request. A cancelled call closes the socket, but the server may have spent the code
-        already."""
+        """Send the code in an Access-Request. If the call is cancelled, the server may already have consumed the
+        code."""
         return await self._answer(question.user, code, handle)
 
     async def _answer(self, user: str, code: Code, handle: str) -> Answer:
@@ -126,15 +128,16 @@ class Radius:
         """Do nothing, because each request closes its socket."""
 
     def _proof(self, code: Code, authenticator: bytes) -> bytes:
-        """Return the code as User-Password, or the received CHAP response with its challenge, as attributes.
-        ValueError: the code is too long."""
+        """Return the encoded attributes that carry the code: User-Password, or the received CHAP response with its
+        challenge. Raises ValueError if the code is too long."""
         if code.text is None:
             return push_attribute(CHAP_PASSWORD, code.response) + push_attribute(CHAP_CHALLENGE, code.challenge)
         hidden = hide_password(code.text.encode(errors="surrogateescape"), self._secret, authenticator)
         return push_attribute(USER_PASSWORD, hidden)
 
     async def _exchange(self, request: bytes) -> tuple[int, dict[int, bytes]]:
-        """Return the server's authentic answer. ProviderError: no answer arrives in time."""
+        """Send the request, and return the server's verified answer. Raises ProviderError if no answer arrives in
+        time."""
         egress = self._host.http.egress
         address = (await egress.resolve(self._server, self._port, socket.SOCK_DGRAM))[0]
         unproven = ""
@@ -160,6 +163,7 @@ class Radius:
 def _signed(answer: tuple[int, dict[int, bytes]]) -> tuple[int, dict[int, bytes]]:
     if MESSAGE_AUTHENTICATOR not in answer[1]:
         raise ProviderError(
-            "the RADIUS server answers without Message-Authenticator, which anyone on the path can forge"
+            "the RADIUS server answers without Message-Authenticator, so anyone on the path could have forged the "
+            "answer"
         )
     return answer

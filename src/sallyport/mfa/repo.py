@@ -1,4 +1,5 @@
-"""SQL for MFA providers. All fields of a provider are sealed together, bound to `mfa_providers/DOMAIN/PROVIDER`."""
+"""SQL for MFA providers. All fields of a provider are encrypted as one value, with `mfa_providers/DOMAIN/PROVIDER` as
+associated data."""
 
 from dataclasses import dataclass
 
@@ -8,8 +9,11 @@ from sallyport.store.model import Tx
 
 @dataclass(frozen=True, slots=True)
 class ProviderRow:
-    """A domain's stored provider. fields: the fields as sealed JSON. timeout_s: the time limit in seconds. changed_at:
-    the time of the last change in microseconds."""
+    """A domain's stored provider.
+
+    fields: the fields as encrypted JSON. timeout_s: the time that a user may take to answer, in seconds. changed_at:
+    the time of the last change, in microseconds.
+    """
 
     domain_id: int
     provider: str
@@ -19,7 +23,7 @@ class ProviderRow:
 
     @property
     def identity(self) -> str:
-        """The identity to which the vault binds the sealed fields."""
+        """The associated data with which the fields are encrypted."""
         return identity(self.domain_id, self.provider)
 
 
@@ -27,23 +31,23 @@ _COLUMNS = ", ".join(ProviderRow.__dataclass_fields__)
 
 
 def identity(domain_id: int, provider: str) -> str:
-    """Return the identity to which a provider's sealed fields are bound."""
+    """Return the associated data with which a provider's fields are encrypted."""
     return f"mfa_providers/{domain_id}/{provider}"
 
 
 def load(tx: Tx) -> dict[int, ProviderRow]:
-    """Return the providers of all domains, by the domain's id."""
+    """Return the providers of all domains, by domain id."""
     rows = tx.all(ProviderRow, f"select {_COLUMNS} from mfa_providers where {PRESENT} order by domain_id")
     return {row.domain_id: row for row in rows}
 
 
 def find(tx: Tx, domain_id: int) -> ProviderRow | None:
-    """Return a domain's provider, or None."""
+    """Return a domain's provider, or None if it has none."""
     return tx.one(ProviderRow, f"select {_COLUMNS} from mfa_providers where domain_id = :id", id=domain_id)
 
 
 def save(tx: Tx, row: ProviderRow) -> None:
-    """Store a domain's provider; it replaces the previous one."""
+    """Store a domain's provider, in place of the previous one."""
     tx.execute(
         "insert into mfa_providers (domain_id, provider, fields, timeout_s, changed_at) "
         "values (:domain_id, :provider, :fields, :timeout_s, :changed_at) on conflict (domain_id) do update set "

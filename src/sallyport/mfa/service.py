@@ -1,5 +1,4 @@
-"""The service for the MFA providers of the domains. Admins set, show, check and remove the providers, and the login
-path calls them."""
+"""Manage the MFA providers of the domains. Admins set, show, check and remove a provider. The login path calls it."""
 
 import json
 from collections.abc import Callable, Mapping
@@ -35,8 +34,8 @@ log = structlog.get_logger()
 
 @dataclass(frozen=True, slots=True)
 class Checked:
-    """The result of checking a provider. provider: the name of the provider. problem: the error and its remedy; empty
-    if there is no error. found: the result in words."""
+    """The result of testing a provider. provider: the name of the provider. problem: the error and its remedy, or
+    empty. found: the result in words."""
 
     provider: str
     problem: str
@@ -44,10 +43,10 @@ class Checked:
 
 
 class Providers:
-    """The MFA providers of all domains. The task `run` must run, because it closes replaced providers.
+    """The MFA providers of all domains. `run` must be running, because it closes replaced providers.
 
-    kinds: the provider classes by name. host: a function that returns the parts of the service that the provider of a
-    domain may use.
+    kinds: the provider classes by name. host: a function that returns the services that the provider of a domain may
+    use.
     """
 
     def __init__(
@@ -72,8 +71,8 @@ class Providers:
     # --- for the login path -----------------------------------------------------------------------------------
 
     def of(self, domain_id: int) -> Attached | Unavailable:
-        """Return a domain's provider without waiting, or the reason why there is none. A change of the configuration
-        applies to the next call."""
+        """Return a domain's provider, or the reason why there is none. A change of the configuration applies to the
+        next call."""
         row = self._rows.value.get(domain_id)
         ready = self._ready.get(domain_id)
         if row is None and ready is None:
@@ -116,14 +115,14 @@ class Providers:
         return kind, kind.fields.model_validate(as_given(kind.fields, json.loads(clear), nothing=(None, "")))
 
     def _retire(self, provider: Guarded) -> None:
-        """Close a replaced provider later, when no login can use it any more."""
+        """Have a replaced provider closed later, when no login can use it any more."""
         try:
             self._send.send_nowait(provider)
         except trio.WouldBlock:
             log.warning("mfa_provider_not_closed")
 
     async def run(self) -> None:
-        """Close replaced providers, until cancelled; then close all others."""
+        """Close replaced providers until cancelled. Then close all other providers."""
         try:
             async with trio.open_nursery() as nursery:
                 async for provider in self._receive:
@@ -137,8 +136,11 @@ class Providers:
     # --- for admins -------------------------------------------------------------------------------------------
 
     async def set(self, domain_id: int, name: str, values: Mapping[str, object], timeout_s: int) -> None:
-        """Set a domain's provider, from the next login on. Invalid: the message names the fields. NotFound: the domain
-        was removed."""
+        """Set a domain's provider. It applies from the next login on. Raises Invalid with the wrong fields. Raises
+        NotFound if the domain was removed.
+
+        values: the fields of the provider. timeout_s: the time that a user may take to answer, in seconds.
+        """
         kind = self._kinds.get(name)
         if kind is None:
             raise Invalid("invalid provider", (FieldError("provider", f"one of {', '.join(sorted(self._kinds))}"),))
@@ -158,8 +160,10 @@ class Providers:
         log.info("mfa_provider_set", domain=domain_id, provider=name, timeout_s=timeout_s)
 
     def shown(self, domain_id: int) -> tuple[str, int, dict[str, object]]:
-        """Return a domain's provider, its time limit in seconds, and its fields without secrets. Raises NotFound.
-        Conflict: the configuration cannot be read."""
+        """Return the name of a domain's provider, its timeout in seconds, and its fields without secrets.
+
+        Raises NotFound if the domain has no provider. Raises Conflict if its configuration cannot be read.
+        """
         row = self._rows.value.get(domain_id)
         if row is None:
             raise NotFound(_NO_PROVIDER)
@@ -174,7 +178,7 @@ class Providers:
         return row.provider, row.timeout_s, shown(fields)
 
     async def delete(self, domain_id: int) -> None:
-        """Remove a domain's provider. Raises NotFound."""
+        """Remove a domain's provider. Raises NotFound if the domain has no provider."""
         at = self._clock()
 
         def work(tx: Tx) -> None:
@@ -188,8 +192,8 @@ class Providers:
         log.info("mfa_provider_removed", domain=domain_id)
 
     def _audited(self, row: ProviderRow | None) -> dict[str, JSON]:
-        """Return a configuration for the audit trail, without secrets. If its sealed fields cannot be opened, return
-        only the other fields."""
+        """Return a configuration for the audit trail, with its secrets hidden. If the fields cannot be decrypted, they
+        are left out."""
         if row is None:
             return {}
         audited: dict[str, JSON] = {"provider": row.provider, "timeoutSeconds": row.timeout_s}
@@ -201,7 +205,7 @@ class Providers:
         return audited | fields.model_dump(mode="json", exclude=secrets) | dict.fromkeys(secrets, audit.HIDDEN)
 
     async def check(self, domain_id: int) -> Checked:
-        """Check a domain's provider. NotFound: the domain has none. Raises StoreError."""
+        """Test a domain's provider. Raises NotFound if the domain has no provider. Raises StoreError."""
         attached = self.of(domain_id)
         if attached is Unavailable.NONE:
             raise NotFound(_NO_PROVIDER)
@@ -216,8 +220,8 @@ class Providers:
         return Checked(attached.name, "", found)
 
     def egress_advice(self, domain_id: int) -> list[str]:
-        """Return advice on how to allow hosts to which the domain's tenant was recently denied connections. Only admins
-        of the installation may see it."""
+        """Return advice for admins of the installation, on how to allow the hosts that the egress rules have denied to
+        this domain's tenant recently."""
         return self._host(domain_id).http.egress.advice()
 
     def has(self, domain_id: int) -> bool:
@@ -225,7 +229,8 @@ class Providers:
         return domain_id in self._rows.value
 
     def check_key(self, tx: Tx) -> None:
-        """Check that the sealed fields of a store that will replace this one can be opened. Raises SecretError."""
+        """Check that this installation's master key can decrypt the providers in another store, before a restore.
+        Raises SecretError."""
         for row in repo.load(tx).values():
             self._vault.open(row.fields, row.identity)
 
@@ -236,7 +241,7 @@ def _record(tx: Tx, action: str, row: ProviderRow, at: int, changes: dict[str, J
 
 
 async def _close_later(provider: Guarded) -> None:
-    """Close a provider after the longest timeout, or when the service stops."""
+    """Close a provider after the longest timeout of a login, or when the service stops."""
     try:
         await trio.sleep(LONGEST_TIMEOUT_S)
     finally:

@@ -1,8 +1,8 @@
-"""The provider for TOTP codes (RFC 6238) of authenticator apps. It checks a code with the seed of the endpoint user.
-The provider makes no connections.
+"""The provider for TOTP codes of authenticator apps (RFC 6238). It checks a code with the seed of the endpoint user,
+and makes no connections.
 
-X is 30 seconds and T0 is 0. A code is accepted in its own time step and in the steps before and after it, but only
-once. The used step is on disk before the login continues, so that an observed code cannot be used again.
+X is 30 seconds and T0 is 0. A code is accepted in its own time step, and in the step before and after it, but only
+once. The used step is on disk before the login continues. So an observed code cannot be used again.
 """
 
 from __future__ import annotations
@@ -29,12 +29,13 @@ SLACK: Final = (0, -1, 1)  # the present step comes first, because most codes be
 
 
 def hotp(seed: bytes, counter: int, *, digits: int = DIGITS, digest: Callable[..., _Hash] = hashlib.sha1) -> str:
-    """Return the HOTP code for a counter (RFC 4226 section 5.3). digest: hashlib's sha1, sha256 or sha512."""
+    """Return the HOTP code for a counter (RFC 4226 section 5.3). digest: the hash function, sha1, sha256 or sha512 of
+    hashlib."""
     return HOTP(b32encode(seed).decode(), digits=digits, digest=digest).at(counter)
 
 
 def step_at(now_us: int) -> int:
-    """Return the time step for a time in microseconds (RFC 6238 section 4.2)."""
+    """Return the time step of a time (RFC 6238 section 4.2). now_us: the time in microseconds."""
     return now_us // (STEP_S * SECOND)
 
 
@@ -51,18 +52,17 @@ def seed_octets(seed: str) -> bytes:
 
 
 def matching_steps(seed: bytes, code: Code, now_us: int) -> list[int]:
-    """Return the accepted time steps that have this code. Normally there is at most one; more than one is a rare
-    coincidence."""
+    """Return those accepted time steps whose code was typed. More than one is a rare coincidence."""
     present = step_at(now_us)
     return [present + slack for slack in SLACK if code.matches(hotp(seed, present + slack))]
 
 
 class TotpFields(Fields):
-    """The configuration. It is empty, because each user has a seed."""
+    """The configuration of the provider. It has no fields, because the seeds belong to the users."""
 
 
 class Totp:
-    """The provider for endpoint users with a seed."""
+    """The provider for endpoint users with an authenticator app."""
 
     name: ClassVar[str] = "totp"
     fields: ClassVar[type[Fields]] = TotpFields
@@ -77,20 +77,21 @@ class Totp:
         return Enrolment.NOT_ENROLLED if await self._seed(user) is None else Enrolment.ENROLLED
 
     async def check(self) -> str:
-        """Return a text that says that no server can be checked."""
-        return "codes are checked here; no server is asked"
+        """Return a text that tells that there is no server to test."""
+        return "codes are checked by this service; no server is asked"
 
     async def start(self, question: Question) -> Answer:
-        """Ask for the code."""
+        """Ask the user for a code."""
         enrolled = await self._seed(question.user) is not None
         return Answer(Outcome.CODE if enrolled else Outcome.NOT_ENROLLED)
 
     async def poll(self, handle: str) -> Answer:
-        """Raise ProviderError, because no answer is ever WAITING."""
-        raise ProviderError("codes are typed, not waited for")
+        """Raise ProviderError. `poll` is never needed, because no answer of this provider is WAITING."""
+        raise ProviderError("this provider has no push to wait for, only typed codes")
 
     async def verify(self, question: Question, code: Code, handle: str) -> Answer:
-        """Check the code and spend it. StoreError: the time step cannot be stored."""
+        """Check a code, and store its time step, so that it cannot be used again. Raises StoreError if the step cannot
+        be stored."""
         seed = await self._seed(question.user)
         if seed is None:
             return Answer(Outcome.NOT_ENROLLED)

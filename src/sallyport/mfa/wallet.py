@@ -1,10 +1,12 @@
-"""The provider for the user's wallet. A login opens a presentation request, and a presentation of a matching credential
-approves the login.
+"""The provider for the user's wallet. A login opens a presentation request. The login is approved if the wallet
+presents a matching credential.
 
-The provider makes no connections. The wallet polls for the request and submits its presentation over the API, which
-wakes the waiting login in memory. A user is enrolled if the user holds a valid credential of the configured issuer and,
-if set, of the configured schema. A valid credential is not revoked, ignored or expired. A request belongs to one login
-(`challenge_id`), so that each approval admits one login. The request is withdrawn at the end of the login.
+The provider makes no connections. The wallet polls for the request, and submits its presentation over the API. The
+presentation wakes the login, which waits in memory. A request belongs to one login (`challenge_id`), so each approval
+admits one login. The request is withdrawn when the login ends.
+
+A user is enrolled if the user holds a valid credential of the configured issuer and, if configured, of the configured
+schema. A credential is valid if it is not revoked, ignored or expired.
 """
 
 from __future__ import annotations
@@ -19,7 +21,7 @@ from sallyport.mfa.host import Fields, Host
 from sallyport.mfa.provider import Answer, Code, Enrolment, Outcome, ProviderError, Question
 
 PATIENCE_S: Final = 25.0
-"""The seconds for which a poll waits for the wallet. This is less than the deadline of the login path."""
+"""Time in seconds for which a poll waits for the wallet. It is less than the deadline of the login path."""
 _DID: Final = re.compile(r"did:[a-z0-9]+:[A-Za-z0-9._:%-]+")
 _TEXT: Final = "Approve in your wallet, then press Enter"
 
@@ -34,10 +36,10 @@ class WalletFields(Fields):
     """The fields of the credential that a user must present."""
 
     issuerDid: Annotated[str, Field(max_length=2048), AfterValidator(_did)] = Field(  # noqa: N815
-        description="DID of the issuer whose credential is asked for."
+        description="DID of the issuer of the required credential."
     )
     schemaId: Annotated[int, Between(1, 2**63 - 1)] | None = Field(  # noqa: N815
-        default=None, description="Id of the credential's schema. Absent: any schema."
+        default=None, description="Id of the schema of the required credential. Absent: any schema."
     )
 
 

@@ -1,4 +1,4 @@
-"""The provider for the customer's own second factor, which is called over HTTPS (webhook).
+"""The provider for a customer's own second factor, which is called over HTTPS (webhook).
 
     POST url {type: "challenge", challenge_id, user, domain, device, source, expires_at}
         200 {status: approved | denied | unknown_user}, or 202 {poll_url}
@@ -10,12 +10,12 @@
         401 or 403 for a wrong signature; otherwise any status but 404
 
 Every request has the headers X-Sallyport-Id, X-Sallyport-Timestamp (seconds since 1970) and X-Sallyport-Signature. The
-signature is the HMAC-SHA256 in hex of timestamp + "." + body under the secret; a GET signs an empty body. challenge_id
-is an idempotency key, expires_at is ISO 8601 in UTC.
+signature is the HMAC-SHA256 over timestamp + "." + body with the secret, in hex. The body of a GET is empty.
+challenge_id is an idempotency key. expires_at is ISO 8601 in UTC.
 
-A hook must answer every request within 10 seconds. If the user needs longer, the hook answers with a poll_url. A
-Retry-After in an answer with `waiting` or poll_url sets the time until the next poll; without it this is 1 second. If
-very many logins wait, polls are less frequent.
+A hook must answer every request within 10 seconds. If the user needs longer, the hook answers with a poll_url. The hook
+may set the time until the next poll by a Retry-After, in its answer with poll_url or `waiting`. The default is 1
+second. If very many logins wait, the service polls less often.
 """
 
 from __future__ import annotations
@@ -42,10 +42,10 @@ _ENROLMENTS: Final = {"enrolled": Enrolment.ENROLLED, "unknown_user": Enrolment.
 
 
 class WebhookFields(Fields):
-    """The URL of the hook and its signing key."""
+    """The URL of the customer's server, and the key that signs requests to it."""
 
-    url: ServerUrl = Field(description="URL of the hook.")
-    secret: SharedKey = Field(description="Key of the signatures.")
+    url: ServerUrl = Field(description="URL of the customer's server.")
+    secret: SharedKey = Field(description="Key with which the service signs its requests.")
 
 
 def signature(secret: bytes, timestamp: str, body: bytes) -> str:
@@ -54,7 +54,7 @@ def signature(secret: bytes, timestamp: str, body: bytes) -> str:
 
 
 class Webhook:
-    """The provider for a customer's hook."""
+    """The provider for a customer's server."""
 
     name: ClassVar[str] = "webhook"
     fields: ClassVar[type[Fields]] = WebhookFields
@@ -68,22 +68,25 @@ class Webhook:
         self._client = host.http(str(httpx.URL(fields.url).copy_with(raw_path=b"/")))
 
     async def enrolled(self, user: str) -> Enrolment:
-        """Ask whether the user is enrolled; the hook must not send a prompt for this. If the hook does not support this
-        request, the result is UNKNOWN."""
+        """Ask whether the user is enrolled, without a prompt. Return UNKNOWN if the hook does not support this
+        request."""
         response = await self._post({"type": "enrolment", "user": user}, secrets.token_hex(16))
         if response.status_code != 200:
             return Enrolment.UNKNOWN
         return _ENROLMENTS.get(_status(response), Enrolment.UNKNOWN)
 
     async def check(self) -> str:
-        """Send a ping, which the hook need not support, and then a request for an enrolment."""
+        """Send a ping, and then ask for an enrolment. The hook need not support these requests, but it must refuse a
+        wrong signature."""
         status = (await self._post({"type": "ping"}, secrets.token_hex(16))).status_code
         if status in {401, 403}:
-            raise ProviderError(f"the hook refuses the signature (HTTP {status}): check secret, and both clocks")
+            raise ProviderError(
+                f"the hook refuses the signature (HTTP {status}): check secret, and the clocks of both machines"
+            )
         if status == 404:
             raise ProviderError("the hook is not at this path (HTTP 404): check url")
         if await self.enrolled(CHECK_USER) is Enrolment.UNKNOWN:
-            return "the hook answers, but not about enrolments, which stay unknown"
+            return "the hook answers, but it cannot be asked about enrolments"
         return "the hook answers"
 
     async def start(self, question: Question) -> Answer:
@@ -103,7 +106,7 @@ class Webhook:
         return Answer(_outcome(_STARTED, _status(response)))
 
     async def poll(self, handle: str) -> Answer:
-        """Request the poll_url from the hook's answer."""
+        """Send a GET request to the poll_url that the hook has returned."""
         response = await exchange(
             self._client, "GET", self._own(handle), headers=self._signed(b"", secrets.token_hex(16))
         )
@@ -115,7 +118,7 @@ class Webhook:
         return Answer(Outcome.DENIED, text="codes are not used here")
 
     async def cancel(self, handle: str) -> None:
-        """Do nothing, because the hook got the end of the login in expires_at."""
+        """Do nothing. The hook knows the end of the login from expires_at."""
 
     async def aclose(self) -> None:
         """Close connections."""
@@ -136,19 +139,22 @@ class Webhook:
         }
 
     def _own(self, poll_url: str) -> str:
-        """Return a poll_url as a handle. ProviderError: the poll_url is not a URL, or its origin is not that of the
-        hook. `exchange` also checks the origin, but only after the login has waited for the prompt."""
+        """Check a poll_url, and return it as a handle. Raises ProviderError if it is not a URL, or if its origin
+        differs from the hook's.
+
+        `exchange` checks the origin too, but only after the login has waited for the prompt.
+        """
         try:
             if len(poll_url) > _MAX_URL:  # parsing a very long URL takes 60 ms
                 raise ValueError("too long")
             url = self._client.base_url.join(poll_url)
         except (httpx.InvalidURL, ValueError):
-            raise ProviderError("the poll_url is no URL") from None
+            raise ProviderError("the poll_url is not a URL") from None
         base = self._client.base_url
         if not poll_url or url.userinfo:
             raise ProviderError("answered 202 without a usable poll_url")
         if (url.scheme, url.host, url.port) != (base.scheme, base.host, base.port):
-            raise ProviderError("the poll_url is at another origin than the url")
+            raise ProviderError("the poll_url is at another origin than the hook's url")
         return str(url)
 
 

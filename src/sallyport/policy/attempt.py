@@ -1,4 +1,4 @@
-"""Protocols for logins and decisions, so that policies need not import `login`."""
+"""Protocols for logins and decisions. With them, the policies need not import the package `login`."""
 
 from collections.abc import Callable
 from typing import Protocol
@@ -13,8 +13,11 @@ from sallyport.store.model import Tx
 
 
 class Attempt(Protocol):
-    """A login attempt, implemented by `login.Login`. keep: a write for the transaction of the login's event. This write
-    returns False if another node answers the login."""
+    """A login attempt; `login.Login` implements this protocol.
+
+    keep: a function that writes to the store in the transaction of the login's event. It returns False if another node
+    answers the login.
+    """
 
     keep: Callable[[Tx], bool | None] | None
 
@@ -45,7 +48,8 @@ class Attempt(Protocol):
 
 
 class Outcome(Protocol):
-    """The decision on an attempt. failure: the wrong credential, if any. admits: whether the reply is Access-Accept."""
+    """The decision on an attempt. failure: the kind of wrong credential, or None. admits: whether the reply is
+    Access-Accept."""
 
     @property
     def failure(self) -> Failure | None: ...

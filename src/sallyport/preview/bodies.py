@@ -29,25 +29,29 @@ def _address(value: str) -> str:
 class PreviewEnforcement(InDomain):
     """Body of PreviewEnforcement."""
 
-    days: Days = Field(default=DEFAULT_DAYS, description="Number of past days whose logins are decided again.")
+    days: Days = Field(
+        default=DEFAULT_DAYS, description="Number of past days. The logins of these days are decided again."
+    )
 
 
 class CheckEnrolments(InDomain):
     """Body of CheckEnrolments."""
 
-    days: Days = Field(default=DEFAULT_DAYS, description="Number of past days whose users are checked.")
-    again: Flag = Field(default=False, description="Ask about all users, including those whose enrolment is known.")
+    days: Days = Field(
+        default=DEFAULT_DAYS, description="Number of past days. Users with logins on these days are checked."
+    )
+    again: Flag = Field(default=False, description="Ask about all users, also about those whose enrolment is known.")
 
 
 class TestLoginRules(InDomain):
-    """Body of TestLoginRules. The fact in an absent field is not known to the rules."""
+    """Body of TestLoginRules. If a field is absent, login rules treat this fact of the login as unknown."""
 
     user: Name = Field(description="User name, with or without a realm of the domain; at most 128 octets.")
     client: AddressOrText = Field(
         default="", description="RADIUS client that sends the login: its name or one of its addresses."
     )
     nas: Annotated[Text, AfterValidator(_address)] = Field(
-        default="", description="Address of the NAS (NAS-IP-Address), if it is not the sender's."
+        default="", description="Address of the NAS (NAS-IP-Address), if the NAS is not the sender itself."
     )
     nasIdentifier: Text = Field(default="", description="Name that the NAS sends (NAS-Identifier).")
     station: Text = Field(default="", description="Calling-Station-Id, such as a MAC address.")
@@ -65,18 +69,19 @@ class TestLoginRules(InDomain):
 
 
 class ReadRule(Model):
-    """A login rule that was read, up to the one that decides."""
+    """A login rule that was read before the decision, or that decides."""
 
     position: int = Field(description="Position in the order in which the domain's rules are read, from 1.")
     ruleId: int = Field(description="Id of the rule.")
     name: str = Field(description="Name of the rule.")
     action: Action = Field(description="Action of the rule.")
     result: Result = Field(
-        description="`differs`: a scope does not match. `may match`: a fact is missing; an allow rule is then "
-        "skipped. `matches`: the rule matches, but a stricter rule before it may match and decides."
+        description="`decides`: the rule decides. `matches`: it matches, but a stricter rule before it decides. `may "
+        "match`: a fact is missing; an allow rule is then skipped. `differs`: a scope does not match. "
+        "`disabled`: it is not read."
     )
-    scope: str = Field(description="The first scope that does not match or cannot be evaluated; empty for none.")
-    has: str = Field(description="Value of the login for that scope; `not known` if it is missing.")
+    scope: str = Field(description="The first scope that does not match or lacks its fact; empty if all match.")
+    has: str = Field(description="Value of this scope in the login; `not known` if the fact is missing.")
 
 
 class LoginRulesTested(Done):
@@ -85,8 +90,8 @@ class LoginRulesTested(Done):
     domainName: str = Field(description="Name of the domain.")
     user: str = Field(description="User name without a realm.")
     rules: list[ReadRule] = Field(description="Rules in the order in which they are read, up to the one that decides.")
-    ruleId: int | None = Field(description="Id of the rule that decides; null: no rule matches.")
-    action: Action = Field(description="Action of that rule; without one, mfa_required.")
+    ruleId: int | None = Field(description="Id of the rule that decides; null if no rule matches.")
+    action: Action = Field(description="Action of the rule that decides; mfa_required if no rule matches.")
     bypass: bool = Field(
         description="Whether the station is admitted by its MAC address, without a password and a user."
     )
@@ -97,11 +102,15 @@ class LoginRulesTested(Done):
     )
     secondFactor: str = Field(description="MFA provider of the domain; empty if there is none.")
     secondFactorReason: str = Field(
-        description="Result of asking the user for the second factor; empty if the user is not asked."
+        description="Result of asking the user for a second factor; empty if the user would not be asked."
     )
     enforcementMode: Literal["monitor", "enforce"] = Field(description="Mode of the domain.")
     fallbackAction: Literal["deny", "allow"] = Field(description="Fallback action of the domain.")
     decision: Verdict = Field(description="Decision for a correct password.")
-    appliedDecision: Verdict = Field(description="Decision that would be sent; differs in monitor mode.")
-    reason: str = Field(description="Reason of the decision, in words; empty for a plain accept.")
+    appliedDecision: Verdict = Field(
+        description="Decision that would be sent. It differs from `decision` only in monitor mode."
+    )
+    reason: str = Field(
+        description="Reason of the decision, in words; empty if the login is accepted in the ordinary way."
+    )
     warnings: list[str] = Field(description="Warnings about facts that are missing or inconsistent.")

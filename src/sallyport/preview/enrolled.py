@@ -1,4 +1,4 @@
-"""This module finds the enrolments of many users, for previews. No prompt is sent."""
+"""Find out for previews which users are enrolled for a second factor, without prompting them."""
 
 from collections import deque
 from collections.abc import Awaitable, Callable, Sequence
@@ -20,19 +20,19 @@ ASK_S: Final = 5.0
 AT_ONCE: Final = 2  # the provider's other connections are left for live logins
 MOST_ASKED: Final = 50
 SURVEY_S: Final = 10.0
-"""Time limit of one survey request in seconds. The next request continues the survey."""
+"""Time limit of one survey request, in seconds. The next request continues the survey."""
 REST_S: Final = 60.0
-"""Minimum time in seconds between two previews of a domain that ask the provider, because logins need the provider's
-rate limit."""
+"""Minimum time between two previews of a domain that ask the provider, in seconds. Logins need the provider's rate
+limit themselves."""
 MOST_SINGLE: Final = 10
 OWN: Final = frozenset({"totp"})
-"""Providers that use only the service's own store. Their look-ups are limited only by time."""
+"""Providers that use only this service's own store. Their look-ups are limited in time, but not in number."""
 LookUp = Callable[[Attached, int, UserKey, str], Awaitable[object]]
 """A function that looks up the enrolment of a user, and caches it."""
 
 
 class SecondFactors:
-    """The second factors of all domains, for previews."""
+    """The second factors of all domains, as previews need them."""
 
     def __init__(self, providers: Providers, enrolments: Enrolments) -> None:
         self._providers = providers
@@ -41,16 +41,16 @@ class SecondFactors:
         self._singles: dict[int, deque[float]] = {}
 
     def of(self, domain: Domain) -> Standing:
-        """Return the state of a domain's second factor."""
+        """Return whether a domain can ask for a second factor now."""
         return standing(self._providers.of(domain.id))
 
     def known(self, domain: Domain, second: Standing, key: str) -> Reason | None:
-        """Return the cached enrolment of a user, or None. key: the case-folded name."""
+        """Return the cached enrolment of a user, or None if it is unknown. key: the case-folded name."""
         return None if second.attached is None else self._enrolments.known(second.attached, (domain.id, key))
 
     def is_open(self, domain: Domain, second: Standing, key: str) -> bool:
-        """Return whether a survey must ask about a user, because the provider has not answered about this user yet.
-        key: the case-folded name."""
+        """Return whether a survey must still ask about a user, because the provider has not answered. key: the
+        case-folded name."""
         return self.known(domain, second, key) in (None, Reason.UNREACHABLE, Reason.RATE_LIMITED)
 
     def forget(self, domain: Domain) -> None:
@@ -58,8 +58,10 @@ class SecondFactors:
         self._enrolments.forget(domain.id, None)
 
     async def survey(self, domain: Domain, second: Standing, names: Sequence[tuple[str, str]]) -> int:
-        """Ask about users in the given order, within the provider's rate limit, for at most SURVEY_S seconds. Return
-        the number of answers. names: the names in the form that `ask` expects."""
+        """Ask the provider about users in the given order, for at most SURVEY_S seconds. Return the number of answers.
+
+        names: pairs of a case-folded name and the name that a client has sent. The provider's rate limit is kept.
+        """
         answered = 0
 
         async def look_up(attached: Attached, tenant_id: int, user: UserKey, name: str) -> None:
@@ -71,7 +73,7 @@ class SecondFactors:
         return answered
 
     def question_limit(self, domain: Domain, second: Standing) -> int:
-        """Return the number of users that the provider may be asked about now."""
+        """Return how many users the provider may be asked about now."""
         if second.attached is None or second.away is not Reason.NONE:
             return 0
         if second.attached.name in OWN:
@@ -79,8 +81,8 @@ class SecondFactors:
         return 0 if trio.current_time() - self._asked_at.get(domain.id, -REST_S) < REST_S else MOST_ASKED
 
     async def of_user(self, domain: Domain, second: Standing, key: str, name: str) -> Reason:
-        """Return the enrolment of one user, or ENROLMENT_UNKNOWN if it is not known in time. The provider is asked
-        about at most MOST_SINGLE users of a domain in a minute."""
+        """Return the enrolment of one user. Return ENROLMENT_UNKNOWN if the provider does not answer in time, or if it
+        was asked about MOST_SINGLE users of the domain within the last minute."""
         known = self.known(domain, second, key)
         if known is not None or second.attached is None or second.away is not Reason.NONE:
             return known or Reason.ENROLMENT_UNKNOWN
@@ -94,8 +96,10 @@ class SecondFactors:
         return Reason.ENROLMENT_UNKNOWN
 
     async def ask(self, domain: Domain, second: Standing, names: Sequence[tuple[str, str]]) -> None:
-        """Ask about users in the given order, for at most ASK_S seconds. names: pairs of the case-folded name and the
-        name that the client sent."""
+        """Ask the provider about users in the given order, for at most ASK_S seconds. The answers are cached.
+
+        names: pairs of a case-folded name and the name that a client has sent.
+        """
         if second.attached is not None and names:
             self._asked_at[domain.id] = trio.current_time()
         await self._look_up(domain, second, names, self._enrolments.find_out, ASK_S)
@@ -103,8 +107,8 @@ class SecondFactors:
     async def _look_up(
         self, domain: Domain, second: Standing, names: Sequence[tuple[str, str]], look_up: LookUp, seconds: float
     ) -> None:
-        """Look up users, AT_ONCE at a time, for at most `seconds`. It ends early if the store fails or the provider's
-        circuit opens; the remaining users are then unknown."""
+        """Look up users, AT_ONCE at a time, for at most `seconds`. If the store fails or the provider's circuit opens,
+        the other users are left out."""
         left = iter(names)
 
         async def work(attached: Attached) -> None:

@@ -14,33 +14,34 @@ from sallyport.web.scope import OPERATORS, READERS, Caller, Gate
 def operations(
     service: ImpactPreview, tests: RuleTest, translation: Translation, gate: Gate, clock: Clock
 ) -> list[Operations]:
-    """Declare the operations of previews."""
     previews, rules = Operations("Domains", gate), Operations("Login rules", gate)
 
     @previews.post("/ad/PreviewEnforcement", roles=READERS)
     async def preview_enforcement(body: PreviewEnforcement, caller: Caller) -> Impact:
-        """Preview the impact of enforce mode on a domain: the users and devices of its recent logins, with their
-        outcomes.
+        """Preview the impact of enforce mode on a domain: the users and devices of its recent logins, and the outcomes.
 
-        The logins of the last `days` that passed their first factor are decided again by the present rules, provider
-        and fallback action. `unknown` means that the outcome depends on an enrolment that is not known. At most 1,000
-        users and 1,000 devices are listed, those with the worst outcomes first; `counts` includes all.
+        The logins of the last `days` are decided again by the current rules, provider and fallback action. Only logins
+        that have passed their first factor are used. The outcome `unknown` depends on an enrolment that is not known.
+        At most 1,000 users and 1,000 devices are listed, the worst outcomes first. `counts` includes all of them.
         """
         return await service.impact(body.domainId, days=body.days)
 
     @previews.post("/ad/CheckEnrolments", roles=OPERATORS)
     async def check_enrolments(body: CheckEnrolments, caller: Caller) -> Survey:
-        """Ask the MFA provider which users of recent logins are enrolled, for at most 10 seconds and within its rate
-        limit. Repeat the request until `left` is 0. PreviewEnforcement and requireClean use the results for an hour. No
-        prompt is sent.
+        """Ask the MFA provider which users of recent logins are enrolled. No prompt is sent.
+
+        A request takes at most 10 seconds, and keeps the provider's rate limit. Repeat it until `left` is 0.
+        PreviewEnforcement and requireClean use the results for an hour.
         """
         return await service.survey(body.domainId, days=body.days, again=body.again)
 
     @rules.post("/ad/TestLoginRules", roles=READERS)
     async def test_login_rules(body: TestLoginRules, caller: Caller) -> LoginRulesTested:
-        """Return the login rule that decides a login, and the reason why each rule before it does not. The steps of a
-        live login are run for a correct password, with the known groups and product. Nothing is written, and no prompt
-        is sent. The MFA provider is asked about the enrolment of at most 10 users a minute.
+        """Return the login rule that decides a hypothetical login, and why each rule before it does not decide.
+
+        The steps of a real login are run as for a correct password, with the user's known groups and the device's known
+        product. Nothing is stored, and no prompt is sent. The MFA provider is asked about the enrolments of at most 10
+        users a minute.
         """
         types = translation.service_types([body.serviceType]) if body.serviceType else []
         media = translation.media([body.medium]) if body.medium else []

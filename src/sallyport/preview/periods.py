@@ -1,8 +1,8 @@
-"""The spans of time in which the times of day in a domain's rules do not change their result.
+"""Divide time into spans in which the time conditions of a domain's rules do not change.
 
-The rules cannot distinguish the times of two logins if the same times of day apply at both. Therefore the time of a
-preview is divided where a time of day starts or ends. All spans in which the same times of day apply form one period.
-The matcher of the live path decides whether a time of day applies.
+Two logins at different times get the same decision if the same time conditions hold. So the time of a preview is
+divided wherever the result of a condition changes. All spans in which the same conditions hold form one period. The
+code that matches rules for live logins decides whether a condition holds.
 """
 
 import zoneinfo
@@ -18,15 +18,15 @@ from sallyport.policy.rules.match import DomainRules, Facts
 from sallyport.policy.rules.rule import Action, Definition, Kind, Rule, Window, minutes
 
 MOST_COMPARED: Final = 16
-"""Maximum number of different times of day for which spans are compared. If there are more, each span is its own
-period."""
+"""Maximum number of different time conditions for which spans are compared. With more conditions, each span is a period
+of its own."""
 _DAY_S: Final = 86_400
 
 
 @dataclass(frozen=True, slots=True)
 class Span:
-    """A span of time from `since` to `until` (exclusive), in microseconds. at: a time that represents the period of the
-    span."""
+    """A span of time. since, until: its begin and its end (exclusive), in microseconds. period: the number of its
+    period. at: a time that represents the whole period, in microseconds."""
 
     period: int
     since: int
@@ -35,7 +35,7 @@ class Span:
 
 
 def spans_of(rules: Iterable[Rule], since: int, until: int) -> list[Span]:
-    """Divide a range of time into spans in chronological order. The result is one span if no rule has a time of day."""
+    """Divide a range of time into spans, in order of time. If no rule has a time condition, the result is one span."""
     enabled = (rule.definition for rule in rules if rule.definition.enabled)
     windows = list({kept.time: None for kept in enabled if kept.time is not None})
     edges = [since, *(at for at in _cuts(windows, since, until) if since < at < until), until]
@@ -50,8 +50,8 @@ def spans_of(rules: Iterable[Rule], since: int, until: int) -> list[Span]:
 
 
 def _cuts(windows: Sequence[Window], since: int, until: int) -> list[int]:
-    """Return the times at which a time of day may start or end, in ascending order. The result may have more times than
-    necessary."""
+    """Return the times at which the result of a time condition may change, in ascending order. Some of them may be
+    superfluous."""
     by_zone: dict[str, set[int]] = {}
     for window in windows:
         by_zone.setdefault(window.timezone, {0}).update((minutes(window.start), minutes(window.until)))
@@ -60,14 +60,14 @@ def _cuts(windows: Sequence[Window], since: int, until: int) -> list[int]:
         try:
             zone = zoneinfo.ZoneInfo(name)
         except (ValueError, OSError, zoneinfo.ZoneInfoNotFoundError):
-            continue  # its rules can never be evaluated
+            continue  # rules with an unknown time zone can never be evaluated
         found.update(_cuts_of(zone, edges, since // SECOND, until // SECOND))
     return sorted(at * SECOND for at in found)
 
 
 def _cuts_of(zone: zoneinfo.ZoneInfo, edges: Iterable[int], since_s: int, until_s: int) -> Iterator[int]:
-    """Yield the times in seconds at which a zone's clocks show an edge, for both occurrences around a clock change, and
-    the clock changes themselves."""
+    """Yield the times, in seconds, at which the clocks of a zone show one of the given minutes of a day. Also yield the
+    changes of the clocks, because conditions may change there."""
     first = datetime.fromtimestamp(since_s, UTC).replace(tzinfo=None, hour=0, minute=0, second=0) - timedelta(days=1)
     for day in range((until_s - since_s) // _DAY_S + 4):
         midnight = first + timedelta(days=day)
@@ -86,7 +86,7 @@ def _offset(zone: zoneinfo.ZoneInfo, at_s: int) -> timedelta | None:
 
 
 def _clock(window: Window) -> DomainRules:
-    """Return rules that have only one rule. The only condition of this rule is the time of day."""
+    """Return the rules of an imaginary domain, with one rule whose only condition is this window."""
     kept = Definition(name="", action=Action.BLOCK, time=window)
     return DomainRules([Rule(0, 0, "", Action.BLOCK, b"", kept)])
 

@@ -1,4 +1,4 @@
-"""SQL for the impact preview: the store counts recorded logins in groups whose logins the rules cannot distinguish."""
+"""SQL for the impact preview. The store counts recorded logins in groups that login rules cannot distinguish."""
 
 from collections.abc import Container, Sequence
 from dataclasses import dataclass
@@ -17,17 +17,19 @@ PASSED = (
     Reason.TOO_MANY_CODES, Reason.NO_PROVIDER, Reason.UNREACHABLE, Reason.CIRCUIT_OPEN, Reason.UNREADABLE,
     Reason.STOPPED, Reason.RATE_LIMITED,
 )  # fmt: skip
-"""The reasons of logins that passed their first factor."""
+"""The reasons in events of logins that have passed their first factor."""
 _REASONS = ", ".join(f":r{number}" for number in range(len(PASSED)))
 
 
 @dataclass(frozen=True, slots=True)
 class Group:
-    """Recorded logins that rules and enrolment cannot distinguish. period: the number of the period of the logins.
-    exists: whether the domain has an endpoint user with this name now. machine: whether the certificate shows that the
-    user is a computer; the name does not show this. method: the authentication method. If the method makes no
-    difference, the logins may have several methods, and this is one of them. logins: the number of logins. last_at: the
-    time of the last login in microseconds."""
+    """Recorded logins that neither login rules nor the enrolment can distinguish.
+
+    period: the number of their period. exists: whether the domain now has an endpoint user of this name. machine:
+    whether the certificate shows a computer although the name does not. method: the authentication method, or one of
+    several if the method does not matter. logins: the number of logins. last_at: the time of the last login, in
+    microseconds.
+    """
 
     user_name: str
     device_id: int
@@ -46,7 +48,8 @@ class Group:
 
 @dataclass(frozen=True, slots=True)
 class KnownDevice:
-    """The present state of a device in the inventory. support: whether it supports challenges: yes, no or unknown."""
+    """The current state of a device in the inventory. support: whether the device can show challenges: yes, no or
+    unknown."""
 
     id: int
     device_name: str
@@ -59,10 +62,12 @@ class KnownDevice:
 
 @dataclass(frozen=True, slots=True)
 class Scopes:
-    """The facts by which logins are grouped in addition to user, device and period, because the rules or the provider
-    depend on them. directory: whether rules compare names, groups or OUs of the user. kinds: whether rules distinguish
-    users and computers. methods: whether the provider always requires a code. Some authentication methods cannot
-    contain a code."""
+    """The facts that distinguish logins, in addition to user, device and period.
+
+    stations, service_types: whether a rule compares these attributes. directory: whether a rule compares the user's
+    names, groups or OUs. kinds: whether a rule distinguishes users and computers. methods: whether the provider always
+    needs a code, which some authentication methods cannot carry.
+    """
 
     stations: bool
     service_types: bool
@@ -72,13 +77,15 @@ class Scopes:
 
 
 def extent(tx: Tx, domain_id: int) -> tuple[int, int]:
-    """Return the number of a domain's events and the time of the first event; (0, 0) if there are no events."""
+    """Return the number of a domain's events, and the time of the first one. Return (0, 0) if the domain has no
+    events."""
     first = tx.value(int, "select min(at) from events where domain_id = :d", d=domain_id)
     return (0, 0) if first is None else (counters.total(tx, domain_id, COUNTER), first)
 
 
 def groups(tx: Tx, domain_id: int, spans: Sequence[Span], scopes: Scopes) -> list[Group]:
-    """Return a domain's logins in these spans, in groups. Only logins that passed their first factor are counted."""
+    """Return the logins of a domain in these spans, in groups. Only logins that have passed their first factor are
+    included."""
     values = ", ".join(f"({span.period}, {span.since}, {span.until})" for span in spans)
     station = "station" if scopes.stations else "''"
     service_type = "service_type" if scopes.service_types else "null"
@@ -104,10 +111,10 @@ def groups(tx: Tx, domain_id: int, spans: Sequence[Span], scopes: Scopes) -> lis
 
 
 def devices(tx: Tx, domain_id: int, of: Sequence[Group], known: Container[int]) -> dict[int, KnownDevice | None]:
-    """Return the devices of the groups by the device ids in events, except known devices. A device that no longer
-    exists is None.
+    """Return the devices of the groups by device id, except those in `known`. The value is None if the device no longer
+    exists.
 
-    A device that was deleted and has registered again has a new id, so it is found by its addresses and its name.
+    A device that was deleted and has registered again has a new id. It is found by its addresses and its name.
     """
     found: dict[int, KnownDevice | None] = {}
     for group in of:

@@ -1,8 +1,8 @@
-"""The test of login rules finds the rule that would decide a login, and the reason.
+"""Test the login rules with a hypothetical login: which rule would decide it, and why.
 
-The service creates a request for the login, and runs the steps of the pipeline that prompt no user: identity, bypass,
-lock-out, the part of the first factor that needs no password, login rules, and the forecast of the second factor.
-Nothing is written, and the inventory does not count the request.
+A request is created from the given facts. It runs the steps of the pipeline that prompt no user: identity, bypass,
+lock-out, those parts of the first factor that need no password, login rules, and the forecast of the second factor.
+Nothing is stored, and the inventory does not count the request.
 """
 
 import copy
@@ -49,8 +49,8 @@ from sallyport.store.model import Store
 from sallyport.vendors import MEDIA, UNKNOWN
 
 MAX_NAME: Final = 128
-"""Maximum length of a user's name in octets. The length is limited because the name is also sent as the password, as a
-station does."""
+"""Maximum length of a user name, in octets. The name is also sent as the password, as a station with MAC authentication
+bypass does, and a password may not be longer."""
 MAX_VALUE: Final = 253
 SHOWN: Final = 10
 
@@ -60,8 +60,11 @@ Result = Literal["decides", "matches", "may match", "differs", "disabled"]
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """The facts of a login. If a fact is empty, it is not known. user: the name with or without a realm. client: the
-    name or address of the RADIUS client. nas: the address of the NAS. at: the time of the login in microseconds."""
+    """The facts of a hypothetical login. An empty fact is unknown.
+
+    user: the name, with or without a realm. client: the name or address of the RADIUS client. nas: the address of the
+    NAS. at: the time of the login, in microseconds.
+    """
 
     user: str
     at: int
@@ -77,9 +80,11 @@ class Question:
 
 @dataclass(frozen=True, slots=True)
 class ReadRule:
-    """The result of one rule. There are results for the rules up to the one that decides. result: `decides`, `matches`
-    (but a stricter rule before it decides), `may match`, `differs` or `disabled`. scope: the condition that does not
-    match or cannot be evaluated. has: the login's value for that scope."""
+    """The result of one rule.
+
+    result: `decides`; `matches`, but a stricter rule before it decides; `may match`; `differs`; or `disabled`. scope:
+    the first condition that does not match or lacks its fact. has: the value of the login for this scope.
+    """
 
     rule: Rule
     result: Result
@@ -89,9 +94,12 @@ class ReadRule:
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """The result of a test. rules: the rules up to the one that decides. rule: the rule that decides; None if no rule
-    matches. first, second: the result of each factor; NONE if the factor is passed. provider: the name of the MFA
-    provider; empty if there is none."""
+    """The result of a test.
+
+    rules: the rules that were read, up to the one that decides. rule: the rule that decides, or None if no rule
+    matches. first, second: the result of each factor; NONE if it is passed. provider: the name of the MFA provider, or
+    empty.
+    """
 
     domain: Domain
     user: str
@@ -108,7 +116,7 @@ class Answer:
 
 
 class RuleTest:
-    """Tests of login rules. clients: a function that returns the present table of RADIUS clients."""
+    """Tests of login rules with hypothetical logins. clients: a function that returns the current RADIUS clients."""
 
     def __init__(
         self, store: Store, pipeline: Pipeline, second: SecondFactors, clients: Callable[[], ClientTable]
@@ -119,7 +127,8 @@ class RuleTest:
         self._clients = clients
 
     async def run(self, domain_id: int, asked: Question) -> Answer:
-        """Decide a login. NotFound: no such RADIUS client. Raises Invalid, StoreError, SecretError."""
+        """Decide a hypothetical login. Raises NotFound if the RADIUS client does not exist. Raises Invalid, StoreError,
+        SecretError."""
         pipeline, warnings = self._pipeline, list[str]()
         domain = pipeline.domains.value.present(domain_id)
         row, login = await self._login(domain, asked, warnings)
@@ -160,8 +169,8 @@ class RuleTest:
     # --- the login --------------------------------------------------------------------------------------------
 
     async def _login(self, domain: Domain, asked: Question, warnings: list[str]) -> tuple[DeviceRow | None, Login]:
-        """Return the device's row in the inventory, or None if it has no row, and the login. The login gets a new
-        device object that is not in the inventory."""
+        """Return a login with the given facts. Also return the row of its device in the inventory, or None if there is
+        none."""
         name = asked.user.encode()
         if not 1 <= len(name) <= MAX_NAME:
             raise invalid_field("user", f"text of 1 to {MAX_NAME} octets")
@@ -178,12 +187,15 @@ class RuleTest:
         if row is not None:
             device.device_type, device.nas_device_type = client.product or row.device_type, row.nas_device_type
         if device.device_type == UNKNOWN and self._compares(domain, "products"):
-            warnings.append("the product of the sender is not known: rules by product may match")
+            warnings.append("the product of the sender is unknown, so a rule that compares products may match or not")
         return row, login
 
     async def _client(self, domain: Domain, wanted: str, warnings: list[str]) -> tuple[Client, str, int]:
-        """Return a copy of the RADIUS client that serves only this domain, the source address (empty: not known), and
-        the id of the domain of the client's devices."""
+        """Return a copy of the RADIUS client that serves only this domain.
+
+        Also return the source address, or an empty text if it is unknown, and the id of the domain of the client's
+        devices.
+        """
         if not wanted:
             return client_of(domain), "", domain.id
         table = self._clients()
@@ -196,10 +208,10 @@ class RuleTest:
             except ValueError:
                 found = None
         if found is None or found.tenant_id != domain.tenant_id:
-            raise NotFound("RADIUS client not found: name one of the tenant's by its name or address")
+            raise NotFound("RADIUS client not found: give the name or the address of a client of this tenant")
         home = default_domain(found, self._pipeline.domains.value)
         if not found.all_domains and domain.id not in found.domain_ids:
-            warnings.append("the RADIUS client does not serve this domain: its logins belong to others")
+            warnings.append("the RADIUS client does not serve this domain; its logins belong to other domains")
         elif home is not None and home.id != domain.id:
             warnings.append(f"a name without a realm from this RADIUS client belongs to the domain {home.name}")
         client = copy.copy(found)
@@ -207,8 +219,8 @@ class RuleTest:
         return client, source, domain.id if home is None else home.id
 
     async def _row(self, home_id: int, source: str, asked: Question) -> DeviceRow | None:
-        """Return the device in the inventory that has the given addresses, or None if there is none. If there are
-        several, return the most recently seen device."""
+        """Return the row of the device with these addresses in the inventory, or None if there is none. If several
+        devices match, return the one that was seen last."""
         column, value = ("client_ip", asked.nas) if asked.nas else ("ip_address", source)
         query = DeviceQuery(home_id, column=column, value=value, limit=100)
         found, _ = await self._store.search(lambda tx: inventory.page(tx, query))
@@ -220,7 +232,8 @@ class RuleTest:
     # --- its steps --------------------------------------------------------------------------------------------
 
     async def _first(self, login: Login, domain: Domain, asked: Question, warnings: list[str]) -> Reason:
-        """Return the result of the first factor for a correct password, and set the login's groups and units."""
+        """Return the result of the first factor for a correct password, and set the user's groups and units in the
+        login."""
         if asked.groups or asked.ous:
             groups, ous = await trio.to_thread.run_sync(lambda: (folded(asked.groups), folded(asked.ous)))
             login.found = Found(groups=groups, ous=ous)
@@ -233,14 +246,16 @@ class RuleTest:
         if domain.first_factor is FirstFactor.NONE:
             if asked.client:
                 return check_vouched(login)
-            warnings.append("only logins of a RADIUS client that may vouch for passwords are accepted: name the client")
+            warnings.append("this domain accepts only RADIUS clients that may vouch for passwords: give the client")
             return PASSED
         if not self._pipeline.first.stamp(domain):
             return Reason.FIRST_FACTOR_UNAVAILABLE
         unread = domain.first_factor is FirstFactor.LDAP and login.imported in (None, NOBODY)
         if unread and not (asked.groups or asked.ous):
             login.imported = UNCLEAR
-            warnings.append("the directory gives groups and units at each login, and none are given here")
+            warnings.append(
+                "the directory returns groups and units at each login, but this test has none: give groups and units"
+            )
         return PASSED
 
     def _compares(self, domain: Domain, scope: str) -> bool:
@@ -248,7 +263,7 @@ class RuleTest:
         return any(scope in rule.definition.scopes for rule in rules if rule.definition.enabled)
 
     def _rules(self, domain: Domain, facts: Facts) -> tuple[list[ReadRule], Rule | None]:
-        """Return the results of the rules up to the one that decides, and that rule."""
+        """Return the results of the rules up to the one that decides, and the rule that decides."""
         every = sorted(self._pipeline.rules.all_of(domain.id), key=lambda rule: rule.place)
         rules = self._pipeline.rules.of(domain.id)
         if rules is None:
@@ -274,7 +289,7 @@ class RuleTest:
         return read, decides
 
     async def _forecast(self, domain: Domain, login: Login, row: DeviceRow | None) -> Reason:
-        """Return the result that the request for the second factor would have."""
+        """Predict the result of asking the user for a second factor."""
         second = self._second.of(domain)
         enrolment = await self._second.of_user(domain, second, fold(login.principal), login.principal)
         second = self._second.of(domain)  # the look-up may have shown that the provider is unreachable
@@ -283,14 +298,14 @@ class RuleTest:
 
 
 def _named(clients: Sequence[Client], name: str) -> Client | None:
-    """Return the client with a name (case-insensitive), or None if there is none. It is called in a thread, because
-    folding many long names takes time."""
+    """Return the client with this name, in any case, or None if there is none. Call it in a thread, because
+    case-folding many long names takes time."""
     key = fold(name)
     return next((each for each in clients if fold(each.name) == key), None)
 
 
 def _attributes(asked: Question, medium: str) -> bytes:
-    """Return the given facts as attributes of a request, in octets. Raises Invalid."""
+    """Return the given facts as encoded attributes of a request. Raises Invalid."""
     nas = ip_address(asked.nas) if asked.nas else None
     port_type = next((number for number, name in MEDIA.items() if name == medium), None)
     body = b""
@@ -308,7 +323,7 @@ def _attributes(asked: Question, medium: str) -> bytes:
 
 
 def _has(facts: Facts, scope: str) -> str:
-    """Return the login's value for a scope, in words."""
+    """Return the value of a login for a scope, as a text for an admin."""
     values = {
         "users": (facts.user,),
         "kinds": (facts.kind.value,),

@@ -1,5 +1,5 @@
-"""The service that decides recorded logins again. It finds the users and devices that enforce mode would challenge or
-deny, and the reasons."""
+"""Decide recorded logins again. The result lists the users and devices that enforce mode would challenge or deny, and
+the reasons."""
 
 from collections.abc import Callable, Iterator, Sequence
 from typing import Final
@@ -41,8 +41,8 @@ NO_CHALLENGES: Final = "the device has never answered a challenge"
 
 
 class _User:
-    """The logins of a user. variants: the different combinations of the rules' action, whether the device gives up, and
-    the method."""
+    """The logins of a user. variants: the different combinations of the rule's action, whether the device gives up
+    before the user answers, and the authentication method."""
 
     __slots__ = ("exists", "last_at", "logins", "name", "variants")
 
@@ -55,9 +55,12 @@ class _User:
 
 
 class _Traffic:
-    """The recorded logins. users: the users by case-folded name. devices: the devices by the device ids in events.
-    actions: the combinations of action and method, by the present device ids. seen: the devices by their present ids.
-    members: the directory data by user name, if rules compare it."""
+    """The recorded logins.
+
+    users: by case-folded name. devices: by the device ids in events. actions: the combinations of action and method for
+    each device, by the current device id. seen: the devices by their current id. members: the users' directory data by
+    name, if rules compare them.
+    """
 
     def __init__(self) -> None:
         self.users: dict[str, _User] = {}
@@ -69,8 +72,11 @@ class _Traffic:
 
 
 class Preview:
-    """Previews of the impact of enforce mode. find_client: a function that returns the RADIUS client of a source
-    address. It raises ValueError if the text is not an address."""
+    """Previews of the impact of enforce mode.
+
+    find_client: a function that returns the RADIUS client of a source address. It raises ValueError if the text is no
+    address.
+    """
 
     def __init__(
         self,
@@ -95,13 +101,14 @@ class Preview:
         self._limit = trio.CapacityLimiter(AT_ONCE)  # each may have a million users in memory
 
     async def impact(self, domain_id: int, *, days: int = DEFAULT_DAYS, fallback: str | None = None) -> Impact:
-        """Return the impact of enforce mode on the logins of the last days. fallback: an action that replaces the
-        domain's fallback action.
-
-        A user that is no longer in the local directory is listed as `reject`, `unknown user`, which would be the result
-        of the user's next login. The user does not count as denied, because enforce mode is not the cause. A device
-        that is no longer in the inventory is not listed, because its next registration is not known. StoreError: the
+        """Return the impact that enforce mode would have had on the logins of the last days. Raises StoreError if the
         preview would take too long.
+
+        A user that no longer exists in the domain is listed as `reject`, `unknown user`, because this is the result of
+        the next login. The user does not count as denied, because enforce mode is not the cause. A device that is no
+        longer in the inventory is left out, because nothing is known about its next registration.
+
+        fallback: the fallback action to use instead of the domain's.
         """
         async with self._limit:
             domain, version = self._domains.table.present(domain_id), self._configuration.version
@@ -125,10 +132,10 @@ class Preview:
             )
 
     async def survey(self, domain_id: int, *, days: int = DEFAULT_DAYS, again: bool = False) -> Survey:
-        """Ask the provider for unknown enrolments of users of recent logins, for some seconds.
+        """Ask the provider about users of recent logins, for some seconds. Raises StoreError if the survey would take
+        too long.
 
-        The next call continues the survey. again: whether to also ask for known enrolments. StoreError: the survey
-        would take too long.
+        The next call continues the survey. again: whether to ask also about users whose enrolment is known.
         """
         domain = self._domains.table.present(domain_id)
         if again:
@@ -151,7 +158,7 @@ class Preview:
     # --- recorded logins --------------------------------------------------------------------------------------
 
     async def _recorded(self, domain: Domain, second: Standing, since: int, until: int) -> _Traffic:
-        """Return all logins in a range of time, by user and by device, with the action of the rules."""
+        """Return the logins in a range of time, by user and by device, with the action of the login rules."""
         rules, traffic, time_slice = self._rules.of(domain.id), _Traffic(), TimeSlice()
         enabled = [rule for rule in self._rules.all_of(domain.id) if rule.definition.enabled]
         is_local = domain.first_factor is FirstFactor.LOCAL  # a local user has one name
@@ -201,7 +208,7 @@ class Preview:
         return found
 
     def _facts(self, domain: Domain, group: Group, device: KnownDevice | None, member: Membership, at: int) -> Facts:
-        """Return the facts that the pipeline of live logins would pass to the rules for this login."""
+        """Return the facts that a live login like this one would have for the login rules."""
         return Facts(
             user=group.user_name,
             kind=Kind.MACHINE if group.machine else kind_of(group.user_name),
@@ -220,7 +227,8 @@ class Preview:
         )
 
     def _client_name(self, domain: Domain, source: str) -> str:
-        """Return the name of the RADIUS client to which the source address belongs now; empty if there is none."""
+        """Return the name of the RADIUS client that now has this source address. Return an empty text if there is
+        none."""
         try:
             client = self._find_client(source)
         except ValueError:
@@ -230,7 +238,7 @@ class Preview:
     # --- their outcomes --------------------------------------------------------------------------------------
 
     async def _ask(self, domain: Domain, second: Standing, traffic: _Traffic) -> None:
-        """Ask about users whose enrolment is not known. The users with the most logins come first."""
+        """Ask the provider about users whose enrolment is unknown, those with the most logins first."""
         number, time_slice = self._second.question_limit(domain, second), TimeSlice()
         if not number:
             return
@@ -242,8 +250,8 @@ class Preview:
         await self._second.ask(domain, second, unknown.kept())
 
     async def _users(self, terms: "_Terms", traffic: _Traffic) -> tuple[Worst[UserImpact], int]:
-        """Return the worst users, and the number of users that enforce mode would deny. It removes the users from
-        `traffic`."""
+        """Return the users with the worst outcomes, and the number of users that enforce mode would deny. The users are
+        removed from `traffic`, to free memory."""
         worst, denied, time_slice = Worst[UserImpact](), 0, TimeSlice()
         while traffic.users:
             key, user = traffic.users.popitem()
@@ -276,7 +284,7 @@ def _needs_factor(user: _User) -> bool:
 
 
 class _Terms:
-    """The inputs of a decision in addition to the login itself."""
+    """The conditions under which recorded logins are decided again."""
 
     def __init__(self, domain: Domain, fallback: Fallback, second: Standing) -> None:
         self.domain = domain
@@ -284,14 +292,16 @@ class _Terms:
         self.second = second
 
     def decide(self, first: Reason, action: Action, second: Reason) -> tuple[Effect, str]:
-        """Return the outcome in enforce mode, and its reason."""
+        """Return the outcome that enforce mode would have, and its reason."""
         decision = decide(first, action, second, Mode.ENFORCE, self.fallback)
         return effect_of(decision), decision.reason.value
 
 
 async def _devices(terms: _Terms, traffic: _Traffic) -> tuple[Worst[DeviceImpact], int]:
-    """Return the worst devices, and the number of devices whose logins enforce mode would deny. All users count as
-    enrolled here, because missing enrolments are shown in the list of users."""
+    """Return the devices with the worst outcomes, and the number of devices whose logins enforce mode would deny.
+
+    All users count as enrolled here, because missing enrolments are shown with the users.
+    """
     worst, denied, time_slice = Worst[DeviceImpact](), 0, TimeSlice()
     for device_id, actions in traffic.actions.items():
         seen = traffic.seen[device_id]
@@ -314,7 +324,7 @@ async def _devices(terms: _Terms, traffic: _Traffic) -> tuple[Worst[DeviceImpact
 
 
 def effect_of(decision: Decision) -> Effect:
-    """Return the outcome of a decision; UNKNOWN if it depends on an enrolment that is not known."""
+    """Return the outcome of a decision. It is UNKNOWN if it depends on an unknown enrolment."""
     if decision.reason is Reason.ENROLMENT_UNKNOWN and decision.applied is Verdict.CHALLENGE:
         return Effect.UNKNOWN
     return Effect(decision.applied.value)
@@ -344,8 +354,11 @@ def _note(
 
 
 def parts_of(spans: Sequence[Span], longest: int) -> Iterator[list[Span]]:
-    """Yield the spans in order, divided into parts. Each part is one search of the store. Long spans are divided.
-    longest: the maximum total time of a part, in microseconds."""
+    """Divide spans into parts of limited length, and yield the parts in order of time. Each part is one search of the
+    store.
+
+    longest: the maximum total time of a part, in microseconds. A longer span is divided.
+    """
     pieces = (
         Span(span.period, begin, min(begin + longest, span.until), span.at)
         for span in spans

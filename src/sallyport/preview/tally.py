@@ -1,4 +1,4 @@
-"""Counts of outcomes, and the items with the worst outcomes."""
+"""Count outcomes, and keep the items with the worst outcomes."""
 
 import time
 from heapq import heappush, heappushpop
@@ -17,7 +17,7 @@ ItemT = TypeVar("ItemT")
 
 
 class Worst(Generic[ItemT]):
-    """The counts by outcome, and the `limit` items with the worst outcomes."""
+    """The number of items with each outcome, and the `limit` items with the worst outcomes."""
 
     def __init__(self, limit: int = NAMED) -> None:
         self._limit = limit
@@ -26,8 +26,7 @@ class Worst(Generic[ItemT]):
         self._pushed = 0
 
     def add(self, effect: Effect, weight: int, item: ItemT) -> None:
-        """Add an item. Items with worse outcomes are kept. weight: among equal outcomes, items with greater weight are
-        kept, then earlier items."""
+        """Add an item. weight: among items with the same outcome, those with the greatest weight are kept."""
         self._numbers[effect] += 1
         self._pushed += 1
         entry = (SEVERITY[effect], weight, -self._pushed, item)
@@ -37,16 +36,17 @@ class Worst(Generic[ItemT]):
             heappushpop(self._heap, entry)
 
     def kept(self) -> list[ItemT]:
-        """Return the kept items, the worst first."""
+        """Return the kept items, worst outcomes first."""
         return [entry[3] for entry in sorted(self._heap, key=lambda entry: entry[:3], reverse=True)]
 
     def tally(self) -> Tally:
-        """Return the count of each outcome."""
+        """Return the number of items with each outcome."""
         return Tally(**{effect.value: number for effect, number in self._numbers.items()})
 
 
 class TimeSlice:
-    """A checkpoint for a long computation: it yields to the event loop whenever SLICE_S have passed."""
+    """A checkpoint for long computations. Await it often; it yields to the event loop when SLICE_S have passed since
+    the last time."""
 
     def __init__(self) -> None:
         self._until = time.perf_counter() + SLICE_S

@@ -160,11 +160,11 @@ def test_a_vlan_and_its_attributes_are_refused_together(name: str) -> None:
     """A VLAN and its attributes are refused together, because the attributes would occur twice."""
     value = "20" if name.endswith("id") else "6"
     assert replies((name, value))
-    assert "the field vlan sets" in refusal((name, value), vlan="20")
+    assert "is already set by the field vlan" in refusal((name, value), vlan="20")
 
 
 def test_the_total_length_of_reply_attributes_is_limited() -> None:
     """The limit is 2048 octets, which leaves room in the packet for other attributes."""
     fitting = [("Class", "x" * 253)] * (MAX_REPLY_OCTETS // 255)
     assert len(replies(*fitting)) <= MAX_REPLY_OCTETS
-    assert "entry 9: up to 2048 octets in all" in refusal(*fitting, ("Class", "x" * 253))
+    assert "entry 9: at most 2048 octets in all" in refusal(*fitting, ("Class", "x" * 253))

@@ -1,19 +1,23 @@
-"""EAP that terminates in this service. `radius.eap` has the conversations; this package answers their questions.
+"""EAP conversations that this service carries on itself, instead of forwarding them to another RADIUS server.
 
-    login      a conversation and the state of its login
-    rounds     applies the steps of the pipeline at the end of a conversation
-    service    for one Access-Request: finds and continues its conversation, and returns the login's result
-    preferred  the method by which each station logged in last
-    verifiers  answer the questions of a conversation from the passwords in memory, or by asking the directory
+    login      an EAP conversation and the state of its login
+    rounds     continues conversations, and decides the login at the end of one
+    service    finds the conversation of an Access-Request, continues it, and returns the result of the login
+    preferred  remembers the EAP method of each station's last login
+    verifiers  check credentials against the passwords in memory, or by asking the directory
 
-In a domain with the first factor `local` or `ldap`, EAP terminates here; `radius` forwards it unchanged. A method that
-the first factor cannot check is not offered. A round that decides nothing is answered without an event.
+The state machines of the EAP methods are in `radius.eap`. They ask this package questions, such as whether a password
+is correct.
 
-A wrong password is decided at once: its event and its lock-out are on disk before the client learns the result inside
-EAP. Therefore a client that never completes a conversation cannot guess passwords unrecorded. The further rounds until
-EAP-Failure are not recorded. A correct password is decided when EAP has succeeded: then the rules apply, and the client
-waits for EAP-Success until the second factor is answered.
+The service carries on EAP itself if the first factor of the domain is `local` or `ldap`. With the first factor
+`radius`, EAP is forwarded unchanged. A client is offered only the methods that the first factor can check. An answer
+that decides nothing creates no event.
 
-The outer identity determines the domain. The user's name comes from the tunnel or the certificate; if it has a realm,
-this must belong to the same domain.
+A login with a wrong password is decided at once. Its event and its lock-out are on disk before the client learns the
+result inside EAP. Otherwise a client could guess passwords unrecorded by never completing a conversation. The further
+rounds until EAP-Failure are not recorded. A login with a correct password is decided when EAP has succeeded. Then the
+login rules apply, and EAP-Success is sent after the second factor is answered.
+
+The outer identity determines the domain. The user's name comes from the tunnel or the certificate. If this name has a
+realm, the realm must belong to the same domain.
 """

@@ -1,4 +1,4 @@
-"""A login by EAP and its result."""
+"""The state of a login by EAP, and its result."""
 
 from __future__ import annotations
 
@@ -19,16 +19,20 @@ from sallyport.radius.eap.model import Check
 from sallyport.radius.packet import as_text
 
 LOG_INTERVAL_S: Final = 1.0
-"""Minimum time between two log lines in seconds, so that thousands of abandoned conversations do not flood the log."""
+"""The minimum time between two log entries, in seconds. Without it, thousands of abandoned conversations would flood
+the log."""
 
 log = structlog.get_logger()
 
 
 @dataclass(frozen=True, slots=True)
 class InnerSecondFactor:
-    """The result of a second factor inside EAP. reason: the result; None if the user was not asked for a second factor.
-    refusal: the decision, if the login is refused. session: the challenge that asks for a code, with the text `prompt`;
-    None if there is none."""
+    """The result of asking for the second factor inside an EAP conversation.
+
+    reason: the result, or None if the login needs no second factor. refusal: the decision if the login is refused.
+    session: the challenge in which the user must enter a code, or None. prompt: the text that asks the user for the
+    code.
+    """
 
     reason: Reason | None = None
     refusal: Decision | None = None
@@ -40,9 +44,9 @@ class InnerSecondFactor:
 class EapResult:
     """The result of a login by EAP.
 
-    first: the result of the first factor. second: the result of the second factor, if it was asked for inside EAP, else
-    None. refusal: the decision, if the second factor refused the login. by_address: whether the login is that of a
-    station that is admitted by its MAC address. stamp: see `verifiers.Finding`.
+    first: the result of the first factor. second: the result of the second factor if the user was asked inside EAP,
+    else None. refusal: the decision if the second factor has refused the login. by_address: whether a station was
+    admitted by its MAC address. stamp: the value of `verifiers.Finding.stamp`.
     """
 
     first: Reason
@@ -54,13 +58,13 @@ class EapResult:
 
 @dataclass(slots=True, eq=False, repr=False)
 class EapLogin:
-    """A conversation and the state of its login.
+    """An EAP conversation and the state of its login.
 
-    scope: the domain and first factor of its users. client: the name of the RADIUS client. user: the inner name without
-    its realm; empty if it is not known yet. refused: the result of a refused login. decided: whether the refusal was
-    returned; the further rounds until EAP-Failure are not recorded. named_by: see `Login`. found, code, stamp: from the
-    first factor, see `verifiers.Finding`. session: the challenge that the user answers next. second: the result of the
-    second factor.
+    scope: an identifier of the domain and its first factor. client: the name of the RADIUS client. user: the inner name
+    without its realm, or empty if it is unknown so far. named_by: the field of the certificate that contains the name.
+    found, code, stamp: the values of the first factor's `verifiers.Finding`. session: the challenge that the user
+    answers next. second: the result of the second factor. refused: the result if the login is refused. decided: whether
+    the caller has received this refusal. After it, further rounds follow until EAP-Failure, and they are not recorded.
     """
 
     conversation: Conversation
@@ -80,7 +84,8 @@ class EapLogin:
 
 @dataclass(frozen=True, slots=True)
 class OpenQuestion:
-    """A question whose answer needs a look-up. state: the State of the conversation."""
+    """A question about credentials that must be looked up, for example in the store or a directory. state: the value of
+    the State attribute that identifies the conversation."""
 
     eap: EapLogin
     state: bytes
@@ -88,7 +93,8 @@ class OpenQuestion:
 
 
 class Unfinished:
-    """The log of abandoned conversations. now: returns seconds of a monotonic clock."""
+    """The log of the conversations that clients abandon, limited to one entry per interval. now: a function that
+    returns the seconds of a monotonic clock."""
 
     def __init__(self, now: Callable[[], float]) -> None:
         self._now = now
@@ -96,7 +102,7 @@ class Unfinished:
         self._suppressed = 0
 
     def note(self, eap: EapLogin) -> None:
-        """Log a conversation whose client has stopped answering, unless the login was refused before."""
+        """Log a conversation whose client has stopped answering. Refused logins are left out."""
         conversation = eap.conversation
         if not conversation.waits_for_client or eap.refused is not None:
             return

@@ -1,10 +1,11 @@
-"""The methods by which stations logged in last.
+"""The EAP method of each station's last login.
 
-A station is offered its last method first. This saves the round in which it asks for another method (RFC 3748 section
-5.3.1), which is one of four rounds if a session is resumed.
+A station is offered its last method first. Otherwise it has to ask for another method (RFC 3748 section 5.3.1), which
+takes a round. With a resumed TLS session this saves one of four rounds.
 
-Only methods in TLS are stored. Otherwise an attacker that knows a station's address could log in as another user by a
-weaker method. The station would then be offered that method first, and would use it for its own user's password.
+Only methods that use TLS are remembered. Otherwise an attacker could log in as another user with a victim's station
+address and a weaker method. The service would then offer the weaker method first to the victim's station, and that
+station would use it with its own user's password.
 """
 
 from collections.abc import Mapping
@@ -21,8 +22,11 @@ _ORDERS: Final[Mapping[int, tuple[int, ...]]] = {
 
 
 class PreferredMethods:
-    """The methods of stations that use another method than the first in `ORDER`. most: the maximum number of stations;
-    each tenant has a share. The station with the oldest login is removed first."""
+    """The EAP methods of stations that do not use the first method in `ORDER`.
+
+    most: the maximum number of stations, of which each tenant has a share. If it is exceeded, the station with the
+    oldest login is removed.
+    """
 
     def __init__(self, most: int = MOST) -> None:
         self._kinds = BoundedMap[tuple[str, bytes], int](most)
@@ -31,13 +35,13 @@ class PreferredMethods:
         return len(self._kinds)
 
     def order(self, scope: str, station: bytes) -> tuple[int, ...]:
-        """Return the order in which methods are offered to a station. scope: the scope of the user names. station: the
-        Calling-Station-Id; empty if unknown."""
+        """Return the EAP Types to offer to a station, best first. scope: the scope of the user names. station: the
+        Calling-Station-Id, or empty if the request has none."""
         kind = self._kinds.get((scope, station))
         return ORDER if kind is None else _ORDERS[kind]
 
     def note(self, scope: str, station: bytes, kind: int, tenant_id: int) -> None:
-        """Store the method by which a station has logged in. kind: the EAP Type of the method."""
+        """Store the method of a station's successful login. kind: the EAP Type of the method."""
         key = scope, station
         if station and kind in _ORDERS:
             self._kinds.put(key, kind, tenant_id)

@@ -1,4 +1,4 @@
-"""Run the rounds of EAP, and decide at the end of a conversation by the steps of the pipeline."""
+"""Continue EAP conversations, and decide the login at the end of each with the steps of the pipeline."""
 
 from __future__ import annotations
 
@@ -27,19 +27,24 @@ if TYPE_CHECKING:
 
 
 class Rounds:
-    """The logins whose EAP terminates in this service. steps: the pipeline."""
+    """The logins whose EAP this service carries on itself. steps: the pipeline, with rules, lock-outs and second
+    factors."""
 
     def __init__(self, steps: Pipeline) -> None:
         self._steps = steps
         self._eap = Eap(steps, self._ask_inside)
 
     def converse(self, login: Login) -> Decision | None:
-        """Continue with a round of EAP that `begin` did not decide. Return None if the round must wait; then call
-        `check`. Raises PacketError."""
+        """Continue the EAP conversation of a login, and return the decision. Raises PacketError if the request does not
+        answer the last challenge.
+
+        Return None if this service does not carry on the login's EAP itself, or if the caller must await
+        `login.continuation`.
+        """
         domain = login.domain
         if domain is None or self._steps.names_challenge(login) is not None or not self.serves(login, domain):
             return None
-        # the first round has decided the login
+        # the first round of a conversation decides whether a station is admitted by its address
         station = None if STATE in login.request.first else self.station(login, domain)
         result = self._eap.receive(login, domain, station)
         if isinstance(result, OpenQuestion):
@@ -56,8 +61,7 @@ class Rounds:
         return self._come_to(login, domain, result, user)
 
     def station(self, login: Login, domain: Domain) -> Station | None:
-        """Return the station of a login by EAP if it may be admitted by its MAC address. For other logins return
-        None."""
+        """Return a verifier of the station's MAC address, or None if the domain does not admit it by address."""
         bypass = self._steps.bypass
         key = bypass.admits_by_eap(login, domain.id) if login.method == Method.EAP else ""
         if not key:
@@ -66,18 +70,16 @@ class Rounds:
         return Station(written, partial(bypass.has, domain.id, key))
 
     def serves(self, login: Login, domain: Domain) -> bool:
-        """Return whether a login uses EAP that terminates in this service."""
+        """Return whether this service itself carries on the EAP conversation of a login."""
         return login.method == Method.EAP and (
             self._eap.serves(domain) or bool(self._steps.bypass.admits_by_eap(login, domain.id))
         )
 
     async def _answer(self, login: Login, domain: Domain, question: OpenQuestion) -> Decision | None:
-        """Look up the answer to a question, and continue the conversation."""
         result = await self._eap.answer(login, domain, question)
         return ROUND if result is None else await self._conclude(login, domain, result)
 
     async def _conclude(self, login: Login, domain: Domain, result: EapResult) -> Decision | None:
-        """Decide at the end of a conversation, after looking up the user."""
         await self._steps.recall(login, domain)
         if result.second is not None and result.refusal is None:
             fresh = self._steps.fresh(domain)
@@ -91,8 +93,8 @@ class Rounds:
         return self._come_to(login, domain, result, user)
 
     def _come_to(self, login: Login, domain: Domain, result: EapResult, user: User | None) -> Decision | None:
-        """Decide at the end of a conversation. user: the present state of the user, which may have changed during the
-        conversation."""
+        """Decide at the end of a conversation. user: the endpoint user as stored now, because an admin may have changed
+        it during the conversation."""
         fresh = self._steps.fresh(domain)
         if result.by_address:
             return self._steps.admit_station(login, fresh)
@@ -107,9 +109,11 @@ class Rounds:
     async def _ask_inside(
         self, login: Login, domain: Domain, session: Session | None, code: Code
     ) -> InnerSecondFactor | None:
-        """Ask for the second factor inside EAP, if the login needs one. The login has passed its first factor. session:
-        the challenge that the code answers, if any. Return None if a newer request of the same login has replaced this
-        one, here or at another node."""
+        """Ask for the second factor inside EAP, if the login needs one. The login has passed its first factor.
+
+        session: the challenge that `code` answers, or None at the first call. Return None if a newer request of the
+        same login has replaced this request, at this node or another.
+        """
         fresh = self._steps.fresh(domain)
         await self._steps.recall(login, fresh)
         if session is not None:

@@ -1,5 +1,4 @@
-"""The service for Access-Requests with EAP. It continues the conversation of a login, and returns the result of the
-login."""
+"""Continue the EAP conversation of an Access-Request, and return the result of its login."""
 
 from __future__ import annotations
 
@@ -54,11 +53,11 @@ if TYPE_CHECKING:
 
 SERVED: Final = frozenset({FirstFactor.LOCAL, FirstFactor.LDAP})
 MOST_OFFERS: Final = 1024
-"""Maximum number of cached offers. There is one for each domain and Framed-MTU."""
+"""Maximum number of cached lists of offered methods. Each combination of domain and Framed-MTU takes one entry."""
 LARGEST: Final = 1300
-"""Maximum length of an EAP packet in octets for a NAS that sends Framed-MTU. Together with the headers of RADIUS, UDP
-and IP, these are less than 1400 octets, which most tunnels can carry. A chain of two certificates with 2048-bit keys
-then takes two packets."""
+"""Maximum length in octets of an EAP packet to a NAS that sends Framed-MTU. With the headers of RADIUS, UDP and IP, the
+datagram stays below 1400 octets, and most tunnels can carry it. A chain of two certificates with 2048-bit keys then
+takes two packets."""
 _UNTRUSTED: Final = ("unknown ca", "bad certificate", "certificate unknown", "certificate expired")
 _REASONS: Final[Mapping[Failure | None, Reason]] = {
     Failure.CERTIFICATE: Reason.CERTIFICATE_REFUSED,
@@ -68,8 +67,10 @@ log = structlog.get_logger()
 
 
 class Eap:
-    """EAP for all domains. steps: the pipeline. ask: asks for the second factor, see `Rounds._ask_inside`. now: returns
-    seconds of a monotonic clock.
+    """The EAP conversations of all domains.
+
+    steps: the pipeline. ask: the function that asks for a second factor, see `Rounds._ask_inside`. now: a function that
+    returns the seconds of a monotonic clock.
     """
 
     def __init__(
@@ -89,17 +90,19 @@ class Eap:
         self._offers = BoundedMap[Terms, Offers](MOST_OFFERS)
 
     def serves(self, domain: Domain) -> bool:
-        """Return whether a domain's EAP terminates in this service."""
+        """Return whether this service itself carries on the EAP conversations of a domain's logins."""
         return domain.first_factor in SERVED
 
     def receive(self, login: Login, domain: Domain, station: Station | None = None) -> EapResult | OpenQuestion | None:
-        """Continue the conversation of a request, or begin one, without waiting. station: the station for a new
-        conversation, if it may be admitted by its MAC address.
+        """Continue or begin the EAP conversation of a request, without waiting.
 
-        Returns an EapResult if this round decides the login. If the login is refused, `login.found` may still contain a
-        challenge, because EAP ends with further rounds. Returns None if this round decides nothing: `login.found`
-        contains a challenge, or the attributes of an earlier refusal. Returns an OpenQuestion if `answer` must be
-        called. Raises PacketError if the request does not answer the last challenge.
+        Return an EapResult if this round decides the login. After a refusal, `login.found` may still contain a
+        challenge, because EAP ends with further rounds. Return None if this round decides nothing. `login.found` then
+        contains a challenge, or the attributes of an Access-Reject if the login was refused in an earlier round. Return
+        an OpenQuestion if the caller must await `answer`. Raises PacketError if the request does not answer the last
+        challenge.
+
+        station: the verifier of the MAC address, if the domain may admit the station by its address.
         """
         eap, state = self._conversation(login, domain, station)
         if isinstance(eap, Reason):
@@ -120,8 +123,8 @@ class Eap:
         )
 
     async def answer(self, login: Login, domain: Domain, question: OpenQuestion) -> EapResult | None:
-        """Look up the answer to a question, and continue the conversation. Return an EapResult or None, see `receive`.
-        Raises StoreError, SecretError."""
+        """Look up the answer to a question, and continue the conversation. Return an EapResult if the login is decided,
+        otherwise None, as in `receive`. Raises StoreError, SecretError."""
         eap = question.eap
         outcome: Outcome = question.check
         with self._answering(login, question.state):
@@ -132,7 +135,7 @@ class Eap:
 
     @contextmanager
     def _answering(self, login: Login, state: bytes) -> Iterator[None]:
-        """Remove the conversation if the block fails, because the question will get no answer."""
+        """Remove the conversation if the block raises, because the client will get no answer."""
         try:
             yield
         except BaseException:
@@ -156,7 +159,7 @@ class Eap:
         return eap, self._logins.add(login.client.tenant_id, login.client.id, eap, now=now)
 
     def _offered(self, terms: Terms) -> Offers:
-        """Return the methods to offer. They are cached for each combination of their conditions."""
+        """Return the EAP methods to offer under these terms, from a cache if possible."""
         found = self._offers.get(terms)
         if found is None:
             found = offers(terms)
@@ -179,8 +182,8 @@ class Eap:
         )
 
     def _tls(self) -> TlsServer | None:
-        """Return the TLS server with the present certificate. If this certificate cannot be used, the previous server
-        remains in use."""
+        """Return the TLS server with the current certificate. If this certificate cannot be used, return the previous
+        server."""
         credentials = self._steps.credentials()
         if credentials is not self._loaded:
             self._loaded = credentials
@@ -192,7 +195,7 @@ class Eap:
         return self._server
 
     def _verdict_at_once(self, login: Login, eap: EapLogin, check: Check, domain: Domain) -> Verdict | None:
-        """Return the verdict on a question, or None if the look-up must wait."""
+        """Return the verdict on the credentials, or None if it needs a look-up."""
         question = check.question
         if isinstance(question, Password) and (question.step or question.prompts):
             return None
@@ -219,7 +222,8 @@ class Eap:
         return verdict
 
     def _name(self, login: Login, domain: Domain, eap: EapLogin, question: Question) -> str:
-        """Return the user's name in a question without its realm; empty if the realm is not one of the domain's."""
+        """Return the user's name in a question without its realm. Return an empty text if the realm does not belong to
+        the domain."""
         login.method = f"eap-{eap.conversation.method}"
         eap.named_by = question.by if isinstance(question, Certificate) else None
         name = principal(login, domain, self._steps.domains.value, question.user, eap.named_by)
@@ -230,7 +234,8 @@ class Eap:
     def _refused(
         self, login: Login, domain: Domain, verifier: Verifier, name: str, question: Question
     ) -> Finding | None:
-        """Return the refusal of a login without a check of the credentials, or None if they must be checked."""
+        """Return a refusal that needs no check of the credentials: a foreign certificate, an unknown realm or a
+        lock-out."""
         if isinstance(question, Certificate):
             owner = self._steps.certificate_tenant(question.fingerprint)
             if owner not in {None, domain.tenant_id}:
@@ -257,10 +262,10 @@ class Eap:
         return Verdict(True, hash_hash=finding.hash_hash, hashed=finding.hashed, stamp=eap.stamp)
 
     async def _second_factor(self, login: Login, domain: Domain, eap: EapLogin, code: Code) -> Verdict:
-        """Ask for the second factor inside EAP, and return the verdict for the EAP method."""
+        """Ask for the second factor inside EAP, and return the verdict that the EAP method sends to the client."""
         second = await self._ask(login, domain, eap.session, code)
         if second is None:
-            raise PacketError("a newer request of the same login", "duplicate")
+            raise PacketError("a newer request of the same login has replaced this one", "duplicate")
         if second.refusal is not None:
             eap.refused = EapResult(Reason.NONE, refusal=second.refusal)
             return Verdict(False, reason=second.refusal.reason.value)
@@ -274,7 +279,7 @@ class Eap:
         login.user, login.named_by = eap.user or login.user, eap.named_by
         login.outside = not eap.user
         if isinstance(outcome, Waiting | Check):
-            raise PacketError("an EAP response whose question is still open", "duplicate")
+            raise PacketError("the server is still checking the last EAP response of this login", "duplicate")
         if isinstance(outcome, Send):
             challenge = push_eap_message(outcome.octets) + push_attribute(STATE, state)
             login.found = Found(challenge=challenge)
@@ -319,8 +324,8 @@ def _server(credentials: Credentials) -> TlsServer:
 
 
 def _scope(domain: Domain) -> str:
-    """Return the scope of user names in a conversation or a resumed session. With another first factor, the same name
-    may belong to another person."""
+    """Return a key that keeps domains and first factors apart. After a change of the first factor, the same user name
+    may belong to another person. So conversations and resumed sessions are valid only in their scope."""
     return f"{domain.id}/{domain.factor}"
 
 
@@ -333,15 +338,16 @@ def _realms(domain: Domain) -> frozenset[str]:
 
 
 def _fragment_size(login: Login) -> int:
-    """Return the maximum length of an EAP packet by Framed-MTU (RFC 3579 section 2.4), at most `LARGEST` octets."""
+    """Return the maximum length of an EAP packet in octets. It follows Framed-MTU (RFC 3579 section 2.4), up to
+    `LARGEST`."""
     octets = login.request.first.get(FRAMED_MTU)
     mtu = int.from_bytes(octets) if octets and len(octets) == 4 else FRAGMENT_SIZE
     return max(SMALLEST, min(mtu, LARGEST))
 
 
 def _accept(login: Login, done: Done) -> bytes:
-    """Return the attributes of an Access-Accept. They are EAP-Success, the keys, and the user's name. The name is left
-    out if a proxy forwarded the login, because the user has disclosed only the outer identity to the proxy."""
+    """Return the attributes of an Access-Accept: EAP-Success, the keys, and the user's name. The name is left out if a
+    proxy has forwarded the login, because the user has disclosed only the outer identity to the proxy."""
     attributes = push_eap_message(done.octets)
     if done.msk:
         half = len(done.msk) // 2

@@ -1,5 +1,5 @@
-"""Verifiers, which answer the questions of a conversation: for `local` by the passwords in memory, for `ldap` by the
-directory and winbind."""
+"""Verifiers check the credentials in an EAP conversation. `Local` uses the passwords in memory. `Directory` asks the
+directory, and winbind for MS-CHAP."""
 
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ from sallyport.radius.password import chap_holds
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """The answer to a question.
+    """The answer to a question about credentials.
 
-    reason: the result; NONE if the credentials are correct. found: the findings about the user. code: the code appended
-    to the password; None if there is none. hash_hash, hashed: values for the answer to a correct MS-CHAPv2 response,
-    see `radius.eap.model.Verdict`. stamp: a value that changes with each change of the user's password, or for a
-    directory with each change of its configuration; empty for a station.
+    reason: the result; NONE if the credentials are correct. found: the user's groups and reply attributes. code: the
+    code that followed the password, or None. hash_hash, hashed: values for the answer to a correct MS-CHAPv2 response,
+    see `radius.eap.model.Verdict`. stamp: a value that changes with the user's password or, for a directory, with its
+    configuration; empty for a station.
     """
 
     reason: Reason
@@ -41,23 +41,27 @@ class Finding:
 
 
 class Verifier(Protocol):
-    """The verifier of one domain's users."""
+    """A check of the credentials that one domain's users send by EAP."""
 
     @property
     def checkable(self) -> frozenset[type[Question]]:
-        """Return the kinds of credentials that the verifier can check. Each verifier also answers `Certificate` and
+        """The kinds of credentials that the verifier can check. Every verifier must also answer `Certificate` and
         `Resumed`."""
 
     def at_once(self, user: str, question: Question) -> Finding | None:
-        """Return the answer to a question; None if `verify` must be called. user: the name without its realm."""
+        """Check the credentials without waiting. Return None if the caller must await `verify`. user: the name without
+        its realm."""
 
     async def verify(self, user: str, question: Question) -> Finding:
-        """Return the answer to a question. user: the name without its realm. Raises StoreError, SecretError."""
+        """Check the credentials. user: the name without its realm. Raises StoreError, SecretError."""
 
 
 class Local:
-    """The verifier of endpoint users. cached: returns a user from memory. load: returns a user from memory or from the
-    store. takes_codes: whether a code may follow a user's password."""
+    """The verifier of endpoint users.
+
+    cached: a function that returns a user from memory. load: a function that returns a user from memory or the store.
+    takes_codes: a function that returns whether a user may append a code to the password.
+    """
 
     checkable: Final = frozenset({Password, Chap, MsChap})
 
@@ -72,12 +76,10 @@ class Local:
         self._takes_codes = takes_codes
 
     def at_once(self, user: str, question: Question) -> Finding | None:
-        """See `Verifier`."""
         person = self._cached(user)
         return None if person is Missing.MISSING else self._examined(person, question)
 
     async def verify(self, user: str, question: Question) -> Finding:
-        """See `Verifier`."""
         return self._examined(await self._load(user), question)
 
     def _examined(self, person: User | None, question: Question) -> Finding:
@@ -102,8 +104,10 @@ class Local:
 
 
 class Station:
-    """The verifier of a station that is admitted by its MAC address, which is also its password. passwords: the address
-    in all notations. listed: whether the station is on the domain's list."""
+    """The verifier of a station that a domain admits by its MAC address. The address is user name and password.
+
+    passwords: the address in all notations. listed: a function that returns whether the domain's list has the station.
+    """
 
     checkable: Final = frozenset({Chap})
 
@@ -112,11 +116,9 @@ class Station:
         self._listed = listed
 
     async def verify(self, user: str, question: Question) -> Finding:
-        """See `Verifier`."""
         return self.at_once(user, question)
 
     def at_once(self, user: str, question: Question) -> Finding:
-        """See `Verifier`."""
         if not isinstance(question, Chap):
             return Finding(Reason.METHOD_UNFIT)
         if not self._listed():
@@ -131,11 +133,11 @@ class Binds(Protocol):
 
     @property
     def checks_mschap(self) -> bool:
-        """Return whether MS-CHAP can be checked by winbind."""
+        """Whether winbind is configured, so that MS-CHAP can be checked."""
 
     @property
     def code_digits(self) -> int:
-        """Return the number of digits of a code that is appended to a password."""
+        """The number of digits of a code that users append to the password."""
 
     async def bind(self, user: str, password: str, tell: Tell) -> tuple[Reason, Found]:
         """Check a user's password."""
@@ -143,17 +145,20 @@ class Binds(Protocol):
     async def ask_winbind(
         self, user: str, attempt: MsChap1 | MsChap2, name: bytes, tell: Tell
     ) -> tuple[bytes | Reason, Found]:
-        """Check an MS-CHAP response. Return the hash of the password's NT hash, or the reason for a refusal, and the
-        findings."""
+        """Check an MS-CHAP response. Return the hash of the password's NT hash, or the reason for a refusal. The second
+        value has the user's groups."""
 
     async def look_up(self, user: str, tell: Tell) -> tuple[Reason, Found]:
-        """Check whether a user may log in."""
+        """Check whether a user exists and may log in, without a password."""
 
 
 class Directory:
-    """The verifier of a directory's users. has_codes: whether a user is known to have codes, which may follow the
-    password. stamp: the stamp of the directory's configuration. It is needed because in another directory the same name
-    may belong to another person. realms: the domain's name and realms, case-folded."""
+    """The verifier of a directory's users.
+
+    has_codes: a function that returns whether a user has codes to append to the password. stamp: a value that changes
+    with the directory's configuration, because the same name in another directory may belong to another person. realms:
+    the domain's name and realms, case-folded.
+    """
 
     def __init__(
         self, directory: Binds, has_codes: Callable[[str], Awaitable[bool]], stamp: str, realms: Collection[str]
@@ -165,14 +170,13 @@ class Directory:
 
     @property
     def checkable(self) -> frozenset[type[Question]]:
-        """See `Verifier`."""
         return frozenset({Password, MsChap} if self._directory.checks_mschap else {Password})
 
     def at_once(self, user: str, question: Question) -> None:
         """Return None, because each question must wait for the directory."""
 
     async def verify(self, user: str, question: Question) -> Finding:
-        """See `Verifier`. Each question takes at most one bind, see `Ldap.check`."""
+        """Check the credentials with at most one bind, see `Ldap.check`."""
         return replace(await self._examined(user, question), stamp=self._stamp)
 
     async def _examined(self, user: str, question: Question) -> Finding:
@@ -190,8 +194,8 @@ class Directory:
         return Finding(reason, found)
 
     def _may_be_computer(self, user: str, question: Question) -> bool:
-        """Return whether a certificate's DNS name may be the host name of a computer in the domain. Certificates of
-        Windows computers contain the host name, while the directory has the account under another name."""
+        """Return whether a certificate's DNS name belongs to the domain and may be a computer's host name. Certificates
+        of Windows computers contain the host name, but the directory has the account under another name."""
         by_host = isinstance(question, Certificate) and question.by is NamedBy.DNS
         return by_host and fold(host_realm(user)) in self._realms
 

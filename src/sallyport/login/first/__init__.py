@@ -1,12 +1,12 @@
-"""The first factor. It checks the password or other credentials of a login.
+"""The first factor checks the password or other credentials of a login.
 
-    local   `password`: checks an endpoint user's password in memory
-    none    `password`: the forwarding server has checked the password
-    ldap    `ldap/`: asks a directory; for MS-CHAP `winbind/` asks a domain controller
+    local   `password`: checks the password of an endpoint user in memory
+    none    `password`: trusts that the forwarding server has checked the password
+    ldap    `ldap/`: asks a directory; for MS-CHAP, `winbind/` asks a domain controller
     radius  `upstream/`: asks another RADIUS server
 
-The last two are `Checker`s (`checker`). `service` runs the checker of each domain by the domain's stored configuration.
-A checker returns a Reason, and stores its findings in the login: groups, and attributes of the answer. `settings` and
-`fields` validate and store the configuration that an admin sets, and create the checker from it. `trial` tests a first
+`ldap` and `radius` implement the protocol `checker.Checker`. A checker returns a Reason, and stores the user's groups
+and the attributes of the answer in the login. `service` keeps one checker for each domain, created from the stored
+configuration. `settings` and `fields` validate and store the configuration that an admin sets. `trial` tests a first
 factor for an admin.
 """

@@ -17,14 +17,14 @@ class GetFirstFactor(InDomain):
 
 
 class SetFirstFactor(InDomain):
-    """Body of SetFirstFactor. A configuration that is absent remains unchanged."""
+    """Body of SetFirstFactor. If `ldap` or `radius` is absent, its stored configuration remains unchanged."""
 
     firstFactor: AnyFirstFactor
     ldap: Members | None = Field(default=None, description="Configuration of the directory, for `ldap`.")
     radius: Members | None = Field(default=None, description="Configuration of the RADIUS servers, for `radius`.")
 
     def given(self) -> dict[str, Values]:
-        """Return the configurations in the body, by kind."""
+        """Return the configurations that the body contains, by kind: `ldap`, `radius`."""
         return {name: values for name, values in (("ldap", self.ldap), ("radius", self.radius)) if values is not None}
 
 
@@ -33,9 +33,13 @@ class DomainFirstFactor(Success):
 
     domainId: int = Field(description="Id of the domain.")
     firstFactor: FirstFactor = Field(description="First factor of the domain's logins.")
-    ldap: Values | None = Field(default=None, description="Configuration as it was set, without secrets; null if none.")
+    ldap: Values | None = Field(
+        default=None,
+        description="Configuration of the directory as an admin set it, without secrets; null if none was set.",
+    )
     radius: Values | None = Field(
-        default=None, description="Configuration as it was set, without secrets; null if none."
+        default=None,
+        description="Configuration of the RADIUS servers as an admin set it, without secrets; null if none was set.",
     )
 
 
@@ -43,7 +47,7 @@ class CheckFirstFactor(InDomain):
     """Body of CheckFirstFactor: a name and a password as a user types them at a device."""
 
     userName: Annotated[PlainText, Field(min_length=1, max_length=253)] = Field(
-        description="User-Name, with a realm if the domain cannot be found without it."
+        description="User-Name as a user types it at a device, with or without a realm."
     )
     password: Octets = Field(description="Password of the user.")
     mschap: Flag = Field(default=False, description="Send the password by MS-CHAPv2 instead of PAP.")
@@ -52,6 +56,6 @@ class CheckFirstFactor(InDomain):
 class FirstFactorChecked(Success):
     """Answer of CheckFirstFactor."""
 
-    message: str = Field(description="Last step: the result in words.")
-    reason: str = Field(description="Why the login would be refused; empty if the password is right.")
+    message: str = Field(description="Result of the last step, as a sentence.")
+    reason: str = Field(description="Reason why the login would be refused; empty if the password is correct.")
     steps: list[str] = Field(description="Steps of the check, in order.")

@@ -1,4 +1,4 @@
-"""The protocol of first factors that ask another server, and the parts of the service that they may use."""
+"""The protocol of first factors that ask another server, and the services that they may use."""
 
 from __future__ import annotations
 
@@ -15,19 +15,20 @@ if TYPE_CHECKING:
 
 
 Tell: TypeAlias = Callable[[str], None]
-"""A function that reports a step of a check to an admin. It gets the text of the step."""
+"""A function that reports one step of a check to an admin. Its argument is the text of the step."""
 
 
 CODE_LENGTHS: Final = (6, 8)
-"""The possible numbers of digits of a code that is appended to the password."""
+"""The allowed lengths of a code that users append to the password, in digits."""
 
 
 @dataclass(frozen=True, slots=True)
 class Host:
-    """The parts of the service that a first factor may use.
+    """The services that a first factor may use.
 
-    domain: the name of the domain. hidden: the encrypted attributes in answers, by (vendor, type), see `radius.salted`.
-    ntlm_auth: the processes that ask winbind; None if the domain's organization may not use it.
+    domain: the name of the domain. hidden: the kind of encryption of the encrypted answer attributes, by (vendor,
+    type), see `radius.salted`. ntlm_auth: the pool of processes that ask winbind, or None if the domain's organization
+    may not use it.
     """
 
     domain_id: int
@@ -40,30 +41,36 @@ class Host:
 
 
 class Checker(Protocol):
-    """One domain's first factor."""
+    """The first factor of one domain, which asks another server."""
 
     name: ClassVar[str]
 
     async def check(self, login: Login, takes_code: Callable[[], bool], tell: Tell) -> Reason:
-        """Check the credentials, and set `login.found`. Returns Reason.NONE if they are correct.
+        """Check the credentials, and set `login.found`. Return Reason.NONE if they are correct.
 
-        takes_code: returns whether a code may follow a PAP password; the check then sets `login.code`. tell: called
-        with each step, without secrets, for an admin's trial. A failure of the other server is returned as a reason,
-        not raised. The call may be cancelled. Raises PacketError if the password field is malformed.
+        If the other server fails, the failure is returned as a reason. The call may be cancelled. Raises PacketError if
+        the password field is malformed.
+
+        takes_code: a function that returns whether a code may follow a PAP password; `check` then sets `login.code`.
+        tell: a function that is called with each step, in words without secrets, for an admin's trial.
         """
 
     async def run(self) -> None:
-        """Run the background work, such as probes and pools, until cancelled. `check` may be called before `run`."""
+        """Run background tasks, such as probes and connection pools, until cancelled. `check` may be called before
+        `run`."""
 
 
 @runtime_checkable
 class AtOnce(Checker, Protocol):
-    """A checker that can check a login without a task."""
+    """A checker that can also check a login through a callback, without a task of its own."""
 
     def begin(self, login: Login, takes_code: Callable[[], bool], done: Callable[[Reason], None]) -> bool:
-        """Start a check. `done` is called later with its result. Return False if the check was not started; then `done`
-        is never called, and the caller must use `check`. Raises PacketError, see `check`."""
+        """Start a check, and return True; `done` is called later with the result.
+
+        Return False if the check cannot be started. Then `done` is never called, and the caller must await `check`.
+        Raises PacketError if the password field is malformed.
+        """
 
 
 def silent(_step: str) -> None:
-    """Ignore a step."""
+    """Ignore a step. Pass this function as `tell` if no admin follows the check."""

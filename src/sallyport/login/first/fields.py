@@ -28,7 +28,8 @@ from sallyport.web.scope import Flag
 DEFAULT_FILTER: Final = "(|(sAMAccountName={user})(uid={user})(userPrincipalName={user}))"
 RADSEC_PORT: Final = 2083
 RADSEC_SECRET: Final = "radsec"  # noqa: S105  no secret: the RFC prints it
-"""The fixed shared secret of RADIUS over TLS, in which certificates identify the peers (RFC 6614 section 2.3)."""
+"""The shared secret that RADIUS over TLS prescribes. It protects nothing, because certificates identify the peers (RFC
+6614 section 2.3)."""
 
 
 def _digits(value: int) -> int:
@@ -38,7 +39,7 @@ def _digits(value: int) -> int:
 
 
 CodeDigits = Annotated[int, AfterValidator(_digits), Field(json_schema_extra={"enum": list(CODE_LENGTHS)})]
-CODE_DIGITS: Final = "Digits of a code that is appended to the password."
+CODE_DIGITS: Final = "Number of digits of a code that users append to the password."
 _TRUSTED: Final = "caCertificate (--ca-certificate FILE)"
 
 
@@ -49,15 +50,15 @@ class _Strict(Model):
 
 
 class Fields(_Strict):
-    """The configuration of one kind of first factor, with the field names of the API. A secret is a SecretStr, and is
-    never returned."""
+    """The configuration of one kind of first factor, with the field names of the API. Secrets are of type SecretStr, so
+    that no answer contains them."""
 
     @abstractmethod
     def checker(self, host: Host) -> Checker:
-        """Return a new checker. It is not connected yet."""
+        """Return a new checker with this configuration. It has no connection yet."""
 
     def refused(self, host: Host) -> FieldError | None:
-        """Return the error in a field that the domain cannot use, or None if it can use all fields."""
+        """Return the error in a field that this domain cannot use, or None if it can use all fields."""
         return None
 
 
@@ -72,24 +73,29 @@ def _filter(value: str) -> str:
     if depth != 1 or value[-1:] != ")" or not value.isprintable():
         raise unfit("an LDAP filter in parentheses")
     if not held or value.count(USER) != sum(pattern.count(USER) for _, pattern in held):
-        raise unfit("an LDAP filter with {user} as, or in, the value of an attribute: (uid={user})")
+        raise unfit("an LDAP filter that compares an attribute with {user}, such as (uid={user})")
     if any(pattern.count(USER) > 1 for _, pattern in held):
-        raise unfit("an LDAP filter with one {user} in each assertion")
+        raise unfit("an LDAP filter with {user} at most once in each comparison")
     if any("*" in pattern or "\\" in pattern for _, pattern in held):
-        raise unfit("an LDAP filter without * and \\ beside {user}: a name must find one entry")
+        raise unfit("an LDAP filter without * and \\ next to {user}, because a name must find one entry")
     return value
 
 
 class LdapFields(Fields):
-    """The fields of a directory. The canonical name of an entry is the value of the first attribute with {user} in
-    `userFilter` that the entry has."""
+    """The configuration of a directory.
+
+    An entry's canonical name comes from the attributes that `userFilter` compares with {user}. The first of these
+    attributes that the entry has is used.
+    """
 
     servers: Annotated[tuple[LdapUrl, ...], Field(min_length=1, max_length=8)] = Field(
         description="URLs of the directory's servers, in the order in which they are asked."
     )
-    baseDN: Name = Field(description="Distinguished name below which users are searched.")  # noqa: N815
+    baseDN: Name = Field(description="Distinguished name of the subtree in which users are searched.")  # noqa: N815
     bindDN: Line | None = Field(  # noqa: N815
-        default=None, description="Service account that searches for users. Without it the search is anonymous."
+        default=None,
+        description="Distinguished name of the service account that searches for users. Without it, the"
+        " search is anonymous.",
     )
     bindPassword: SharedKey | None = Field(default=None, description="Password of bindDN; never returned.")  # noqa: N815
     userFilter: Annotated[str, Field(max_length=2048), AfterValidator(_filter)] = Field(  # noqa: N815
@@ -104,21 +110,24 @@ class LdapFields(Fields):
     )
     winbind: Flag = Field(default=False, description="Check MS-CHAP through the winbind of the host.")
     winbindDomain: Annotated[str, Field(max_length=255, pattern="^[A-Za-z0-9._-]*$")] = Field(  # noqa: N815
-        default="", description="Name of the domain in Active Directory; empty for the one that the host has joined."
+        default="", description="Name of the Active Directory domain; empty for the domain that the host has joined."
     )
     codeDigits: CodeDigits = Field(default=6, description=CODE_DIGITS)  # noqa: N815
     timeoutSeconds: Annotated[int, Between(1, 30)] = Field(  # noqa: N815
-        default=5, description="Time limit of a login at the directory, in seconds."
+        default=5, description="Time limit for the directory in one login, in seconds."
     )
 
     def refused(self, host: Host) -> FieldError | None:
-        """Return an error if the organization may not use the host's winbind. Otherwise return None."""
+        """Return an error if winbind is set but the domain's organization may not use it. Otherwise return None."""
         if self.winbind and host.ntlm_auth is None:
-            return FieldError("winbind", "the setting winbind_orgs leaves out this organization", is_sentence=True)
+            return FieldError(
+                "winbind",
+                "this organization is not in the setting winbind_orgs, so it may not use winbind",
+                is_sentence=True,
+            )
         return None
 
     def checker(self, host: Host) -> Ldap:
-        """Return a new checker. It is not connected yet."""
         service = None
         if self.bindDN is not None and self.bindPassword is not None:
             service = Account(self.bindDN, self.bindPassword.get_secret_value())
@@ -143,7 +152,9 @@ class LdapFields(Fields):
             raise unfit_because(sentence, "bindDN", "bindPassword")
         if not self.startTls and any(in_clear(url) for url in self.servers):
             raise unfit_because(
-                "ldap:// sends passwords in clear: use ldaps://, or startTls; without it, loopback only", "servers"
+                "ldap:// sends passwords unencrypted: use ldaps:// or startTls; without either, only a loopback "
+                "address is allowed",
+                "servers",
             )
         if not has_ldap():
             raise unfit_because(WITHOUT_LDAP)
@@ -151,7 +162,7 @@ class LdapFields(Fields):
 
 
 class TlsFields(_Strict):
-    """The fields of RADIUS over TLS (RFC 6614)."""
+    """The TLS configuration of a server for RADIUS over TLS (RFC 6614)."""
 
     clientCertificate: Certificates = Field(description="Client certificate in PEM, sent to the server.")  # noqa: N815
     clientKey: KeyText = Field(description="Key of the client certificate in PEM; never returned.")  # noqa: N815
@@ -159,23 +170,23 @@ class TlsFields(_Strict):
         default=None, description="Trusted certificates in PEM, in place of the system's store."
     )
     serverName: HostName | None = Field(  # noqa: N815
-        default=None, description="Name in the server's certificate, if it is not the host name."
+        default=None, description="Name that the server's certificate must have, if it is not the value of host."
     )
 
     @model_validator(mode="after")
     def _has_no_key_in_the_certificate(self) -> Self:
         if "PRIVATE KEY" in self.clientCertificate:  # GetFirstFactor returns this field
-            raise unfit("a certificate, and its key as clientKey", "clientCertificate")
+            raise unfit("only the certificate, without its key; the key belongs in clientKey", "clientCertificate")
         return self
 
     @property
     def settings(self) -> TlsSettings:
-        """Return the fields as settings of the link."""
+        """The fields as settings of a TLS connection."""
         key = self.clientKey.get_secret_value()
         return TlsSettings(self.clientCertificate, key, self.caCertificate, self.serverName or "")
 
     def why_unusable(self) -> FieldError | None:
-        """Return the error in a field with which no TLS context can be made, or None if there is none."""
+        """Return the error in the field that prevents a TLS context, or None if the certificate and key can be used."""
         try:
             self.settings.context()
         except ssl.SSLError:
@@ -186,14 +197,14 @@ class TlsFields(_Strict):
 
 
 class HomeServerFields(_Strict):
-    """One RADIUS server."""
+    """The configuration of one RADIUS server."""
 
     host: HostName = Field(description="Name or IP address.")
     port: Annotated[int, Between(1, 65535)] = Field(
-        default=1812, description="UDP port. With `tls`: TCP port, 2083 by default."
+        default=1812, description="UDP port, or with `tls` the TCP port; 2083 by default with `tls`."
     )
-    secret: SharedKey = Field(description="Shared secret. With `tls`: radsec by default. Never returned.")
-    tls: TlsFields | None = Field(default=None, description="TLS (RadSec) instead of UDP.")
+    secret: SharedKey = Field(description="Shared secret, never returned. With `tls` it is radsec by default.")
+    tls: TlsFields | None = Field(default=None, description="Use TLS (RadSec) instead of UDP, with these certificates.")
 
     @model_validator(mode="before")
     @classmethod
@@ -204,19 +215,19 @@ class HomeServerFields(_Strict):
 
     @property
     def settings(self) -> HomeServerSettings:
-        """Return the fields as settings of the checker."""
+        """The fields as settings of the checker."""
         secret = SharedSecret(self.secret.get_secret_value().encode())
         return HomeServerSettings(self.host, self.port, secret, None if self.tls is None else self.tls.settings)
 
 
 class UpstreamFields(Fields):
-    """The fields of the RADIUS servers to which a domain's logins are forwarded."""
+    """The configuration of the RADIUS servers to which a domain's logins are forwarded."""
 
     servers: Annotated[list[HomeServerFields], Field(min_length=1, max_length=8)] = Field(
         description="RADIUS servers, in the order in which they are asked."
     )
     responseWindowSeconds: Annotated[float, Between(1, 60)] = Field(  # noqa: N815
-        default=20.0, description="Response window of a server, in seconds."
+        default=20.0, description="Time in which a server must answer before it is considered dead, in seconds."
     )
     loadBalance: Flag = Field(  # noqa: N815
         default=False, description="Share the logins among all servers that are alive."
@@ -227,11 +238,11 @@ class UpstreamFields(Fields):
     requireMessageAuthenticator: Flag = Field(  # noqa: N815
         default=True, description="Drop answers without Message-Authenticator, which can be forged (CVE-2024-3596)."
     )
-    stripRealm: Flag = Field(default=False, description="Remove the realm from User-Name.")  # noqa: N815
+    stripRealm: Flag = Field(default=False, description="Remove the realm from User-Name before a login is forwarded.")  # noqa: N815
     codeDigits: CodeDigits = Field(default=6, description=CODE_DIGITS)  # noqa: N815
 
     def refused(self, host: Host) -> FieldError | None:
-        """Return the first error in the TLS fields of a server, or None if there is none."""
+        """Return the first error in the servers' TLS fields, or None if there is none."""
         for number, server in enumerate(self.servers):
             wrong = None if server.tls is None else server.tls.why_unusable()
             if wrong is not None:
@@ -239,7 +250,6 @@ class UpstreamFields(Fields):
         return None
 
     def checker(self, host: Host) -> Upstream:
-        """Return a new checker. It is not connected yet."""
         settings = UpstreamSettings(
             servers=tuple(each.settings for each in self.servers),
             window_s=self.responseWindowSeconds,

@@ -16,7 +16,6 @@ from sallyport.web.scope import ADMINS, READERS, Caller, Gate
 
 
 def operations(service: FirstFactorSettings, trials: Trials, domains: Domains, gate: Gate) -> Operations:
-    """Declare the operations of first factors."""
     factors = Operations("First factors", gate)
 
     @factors.post("/ad/GetFirstFactor", roles=READERS)
@@ -27,14 +26,18 @@ def operations(service: FirstFactorSettings, trials: Trials, domains: Domains, g
 
     @factors.post("/ad/SetFirstFactor", roles=ADMINS)
     async def set_first_factor(body: SetFirstFactor, caller: Caller) -> Done:
-        """Set the first factor of a domain, from the next login on.
+        """Set the first factor of a domain. It applies from the next login on.
 
-        local: the domain's endpoint users. ldap {servers: [url], baseDN, bindDN?, bindPassword?, userFilter?,
-        startTls?, caCertificate?, cacheSeconds?, timeoutSeconds?, codeDigits?, winbind?, winbindDomain?}: a bind to the
-        directory, and for MS-CHAP the host's winbind. radius {servers: [{host, port?, secret}], responseWindowSeconds?,
-        loadBalance?, statusCheck?, requireMessageAuthenticator?, stripRealm?, codeDigits?}: other RADIUS servers, to
-        which every request is forwarded. none: the forwarding server has checked the password; only for clients with
-        `passwordVerified`. An `ldap` or `radius` configuration that was set before may be absent.
+        firstFactor is one of these values:
+        - local: the service checks the passwords of the domain's endpoint users.
+        - ldap {servers: [url], baseDN, bindDN?, bindPassword?, userFilter?, startTls?, caCertificate?, cacheSeconds?,
+          timeoutSeconds?, codeDigits?, winbind?, winbindDomain?}: a directory checks the password by a bind. The host's
+          winbind checks MS-CHAP.
+        - radius {servers: [{host, port?, secret}], responseWindowSeconds?, loadBalance?, statusCheck?,
+          requireMessageAuthenticator?, stripRealm?, codeDigits?}: every request is forwarded to other RADIUS servers.
+        - none: the forwarding server has checked the password. Only for clients with `passwordVerified`.
+
+        The configuration of `ldap` or `radius` may be left out if it was set before.
         """
         await service.set(domains.table.present(body.domainId), body.firstFactor, body.given())
         return Done(message=f"the first factor is {body.firstFactor}")
@@ -43,8 +46,8 @@ def operations(service: FirstFactorSettings, trials: Trials, domains: Domains, g
     async def check_first_factor(body: CheckFirstFactor, caller: Caller) -> FirstFactorChecked:
         """Check a name and a password as a device would send them, and list each step.
 
-        No login is recorded and no second factor is asked for, but a directory counts a wrong password as usual. 429:
-        the limit is five checks a minute for each domain.
+        No login is recorded, and the user is not asked for a second factor. A directory counts a wrong password as
+        usual. Each domain may make five checks a minute; further calls get status 429.
         """
         domain = domains.table.present(body.domainId)
         if not caller.is_installation:

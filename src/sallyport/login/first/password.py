@@ -1,7 +1,7 @@
-"""The first factors that ask no other server:
+"""First factors that ask no other server.
 
-local  checks an endpoint user's password by PAP, CHAP or MS-CHAP
-none   accepts that the forwarding server has checked it, such as NPS with an extension, or FreeRADIUS in post-auth
+`local` checks the password of an endpoint user by PAP, CHAP or MS-CHAP. `none` trusts the check of the forwarding
+server, such as NPS with an extension, or FreeRADIUS in its post-auth section.
 """
 
 from collections.abc import Callable, Mapping
@@ -33,10 +33,10 @@ SHORTEST_CHAP_CHALLENGE: Final = 5  # RFC 2865 section 5.40
 
 
 def check_password(login: Login, user: User | None, takes_code: Callable[[], bool]) -> Reason:
-    """Check the credentials of an endpoint user. user: the user; None if there is none with this name.
+    """Check the credentials of a login. Raises PacketError if the password field is malformed.
 
-    takes_code: returns whether a code of 6 or 8 digits may follow a PAP password; `login.code` is then set to that
-    code. Raises PacketError if the password field is malformed.
+    user: the endpoint user, or None if the name is unknown. takes_code: a function that returns whether a code of 6 or
+    8 digits may follow a PAP password. If a code follows, `login.code` is set.
     """
     login.code = None
     if login.method == Method.PAP:
@@ -62,7 +62,7 @@ def check_chap(login: Login, user: User | None) -> Reason:
 
 
 def attempt_of(login: Login) -> MsChap1 | MsChap2 | Reason:
-    """Return the MS-CHAP attempt of a login, or the reason why it cannot be checked."""
+    """Return the MS-CHAP response in a request, or the reason why it cannot be checked."""
     offer: Offer | None = recognise(login.request.vendor_values())
     if isinstance(offer, PasswordChange):
         return Reason.CHANGES_PASSWORD
@@ -70,8 +70,8 @@ def attempt_of(login: Login) -> MsChap1 | MsChap2 | Reason:
 
 
 def check_mschap(login: Login, user: User | None) -> Reason:
-    """Check an MS-CHAP response against the user's password. If it is correct, set the attributes of the answer in
-    `login.found`."""
+    """Check an MS-CHAP response against the user's password. If it is correct, put the attributes for the Access-Accept
+    into `login.found`."""
     attempt = attempt_of(login)
     if isinstance(attempt, Reason):
         return attempt
@@ -85,8 +85,8 @@ def check_mschap(login: Login, user: User | None) -> Reason:
 
 
 def made_with(user: User, attempt: MsChap1 | MsChap2, sent: bytes) -> tuple[NtKey | None, bytes]:
-    """If the response is correct, return the user's key and the name that the client has hashed. Otherwise return None
-    and an empty name. sent: the name as the client sent it."""
+    """Check an MS-CHAP response. Return the user's NT key, and the name that the client has included in its hash.
+    Return None and an empty name if the response is wrong. sent: the User-Name of the request."""
     key = user.nt_key
     for name in peer_names(sent):
         if key is not None and key.made(attempt, name):
@@ -95,10 +95,10 @@ def made_with(user: User, attempt: MsChap1 | MsChap2, sent: bytes) -> tuple[NtKe
 
 
 def let_in(login: Login, attempt: MsChap1 | MsChap2, hash_hash: bytes, name: bytes, found: Found | None = None) -> None:
-    """Set the attributes of the answer to a correct MS-CHAP response in `login.found`.
+    """Put the attributes that prove a correct MS-CHAP response to the client into `login.found`.
 
-    hash_hash: the hash of the password's NT hash, 16 octets. name: the octets that the client has hashed as its name.
-    found: other findings about the user.
+    hash_hash: the hash of the password's NT hash, 16 octets. name: the user name that the client has included in its
+    hash. found: the user's groups and other attributes for the Access-Accept.
     """
     hiding = Hiding(login.client.secret, login.request.authenticator)
     accept = push_success(attempt, hash_hash, name, hiding)
@@ -116,21 +116,21 @@ _CHECKS: Final[Mapping[str, Callable[[Login, User | None], Reason]]] = {
 
 
 def check_vouched(login: Login) -> Reason:
-    """Return PASSED if the request is signed and the RADIUS client may vouch for passwords, because it was added with
-    `passwordVerified`. Otherwise return the reason for a refusal."""
+    """Accept the password check of a forwarding server. Return PASSED if the RADIUS client was added with
+    `passwordVerified` and the request is signed. Otherwise return the reason for a refusal."""
     if not login.client.password_verified:
         return Reason.MAY_NOT_VOUCH
     return PASSED if login.request.signed else Reason.VOUCHES_UNSIGNED
 
 
 def known(user: User, accept: bytes = b"") -> Found:
-    """Return the findings about an endpoint user: groups for the login rules, and the maximum duration of the session.
-    accept: the attributes for an Access-Accept, in octets."""
+    """Return the findings about an endpoint user: the groups for login rules, and the maximum duration of a session.
+    accept: the encoded attributes for the Access-Accept."""
     return Found(accept=accept, groups=user.groups, session_s=user.session_s)
 
 
 def known_as(login: Login, user: User | None, first: Reason) -> Reason:
-    """Set the findings about an endpoint user in the login if the first factor has passed, see `known`. Return
+    """If the first factor has passed, store the endpoint user's groups and session time in the login. Return
     `first`."""
     if first is PASSED and user is not None and (user.groups or login.found is not NOTHING):
         login.found = known(user, login.found.accept)
@@ -138,16 +138,16 @@ def known_as(login: Login, user: User | None, first: Reason) -> Reason:
 
 
 def still(login: Login, user: User | None, stamp: str) -> Reason:
-    """Check whether the user of a login by EAP still exists with the same password, after the credentials were checked.
-    stamp: the user's stamp at that check."""
+    """Check that an endpoint user still exists with the same password. The user may have changed during an EAP
+    conversation. stamp: the user's stamp when the credentials were checked."""
     if user is None:
         return Reason.UNKNOWN_USER
     return known_as(login, user, PASSED if user.stamp == stamp else Reason.WRONG_PASSWORD)
 
 
 def ends_in_code(login: Login) -> bool:
-    """Return whether a login has a PAP password that ends in enough digits for a code. Raises PacketError if the
-    password field is malformed."""
+    """Return whether the login has a PAP password with at least 6 digits at its end, which may be a code. Raises
+    PacketError if the password field is malformed."""
     return (
         login.method == Method.PAP
         and split_digits(sent_password(login.request, login.client.secret), CODE_LENGTHS[0]) is not None
@@ -155,9 +155,11 @@ def ends_in_code(login: Login) -> bool:
 
 
 def typed_code(login: Login) -> Code:
-    """Return the code that was typed in answer to a challenge. A malformed CHAP response counts as an empty code. If it
-    were sent to another server, that server might drop it and so appear unreachable, and the domain's fallbackAction
-    might then admit the login. Raises PacketError if the password field is malformed."""
+    """Return the code that the user typed to answer a challenge. Raises PacketError if the password field is malformed.
+
+    A malformed CHAP response counts as an empty code. It must not be sent to the provider's RADIUS server, which might
+    drop it. The server would then appear unreachable, and the domain's fallbackAction might admit the login.
+    """
     if login.method == Method.PAP:
         return Code(as_text(sent_password(login.request, login.client.secret)))
     if login.method != Method.CHAP:
@@ -168,15 +170,15 @@ def typed_code(login: Login) -> Code:
 
 
 def split_digits(given: bytes, length: int) -> tuple[bytes, bytes] | None:
-    """Split a password before its last `length` characters, which are the code. Return the password and the code.
-    Return None if these characters are not all digits, or if nothing precedes them. No separator is needed."""
+    """Split a password into the password proper and a code, which are its last `length` characters. Return None if
+    these characters are not all digits, or if nothing precedes them."""
     password, digits = given[:-length], given[-length:]
     return (password, digits) if password and digits.isdigit() else None
 
 
 def is_password(given: bytes, user: User) -> bool:
-    """Return whether the octets are the user's password. Each comparison with an accepted encoding takes constant
-    time."""
+    """Return whether the octets are the user's password in one of the accepted encodings. Each comparison takes
+    constant time."""
     for password in user.passwords:  # noqa: SIM110  a generator costs half a microsecond, for every login
         if compare_digest(given, password):
             return True

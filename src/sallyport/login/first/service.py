@@ -16,15 +16,15 @@ from sallyport.store.snapshot import Configuration
 
 RESTART_S = 1.0
 RETIRE_S = 90.0
-"""The seconds for which a replaced checker continues to run, for the logins that began with it."""
+"""Time in seconds for which a replaced checker continues to run, so that pending logins can finish."""
 
 log = structlog.get_logger()
 
 
 @dataclass(frozen=True, slots=True)
 class _Ready:
-    """A running checker. checker: None if the configuration cannot be read. at_once: the same checker, if it needs no
-    task for each login."""
+    """A domain's checker and its configuration. checker: None if the configuration cannot be read. at_once: the same
+    checker if it can check logins without a task, otherwise None."""
 
     row: FactorRow
     checker: Checker | None
@@ -33,10 +33,10 @@ class _Ready:
 
 
 class FirstFactors:
-    """The first factors of all domains. `run` must be active while logins ask another server.
+    """The first factors of all domains. `run` must be running while logins ask another server.
 
-    make: returns the checker for a stored configuration; it raises SecretError, ValueError or KeyError if the
-    configuration cannot be read.
+    make: a function that creates the checker for a stored configuration. It raises SecretError, ValueError or KeyError
+    if the configuration cannot be read.
     """
 
     def __init__(self, configuration: Configuration, make: Callable[[FactorRow], Checker]) -> None:
@@ -47,7 +47,7 @@ class FirstFactors:
         self.is_running = False
 
     async def run(self, *, task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED) -> None:
-        """Run the checkers' background work, until cancelled."""
+        """Run the checkers' background tasks until cancelled."""
         async with trio.open_nursery() as self._nursery:
             self.is_running = True
             task_status.started()
@@ -58,8 +58,8 @@ class FirstFactors:
                 self._ready.clear()
 
     async def check(self, login: Login, domain: Domain, takes_code: Callable[[], bool], tell: Tell = silent) -> Reason:
-        """Check a login by a domain's first factor that is neither `local` nor `none`. Raises PacketError if the
-        password field is malformed."""
+        """Check a login at a domain whose first factor asks another server. Raises PacketError if the password field is
+        malformed."""
         checker = self.checker(domain, tell)
         return checker if isinstance(checker, Reason) else await checker.check(login, takes_code, tell)
 
@@ -67,11 +67,11 @@ class FirstFactors:
         """Return the checker of a domain, or the reason why there is none."""
         row = self.rows.value.get((domain.id, domain.first_factor.value))
         if row is None:
-            tell(f"{domain.first_factor} is not configured")
+            tell(f"the first factor {domain.first_factor} has no configuration; set one")
             return Reason.FIRST_FACTOR_UNAVAILABLE
         checker = self._at_work(row).checker
         if checker is None:
-            tell("its configuration cannot be read")
+            tell("the stored configuration of the first factor cannot be read")
             return Reason.FIRST_FACTOR_UNREADABLE
         return checker
 
@@ -83,8 +83,7 @@ class FirstFactors:
     def begin(
         self, login: Login, domain: Domain, takes_code: Callable[[], bool], done: Callable[[Reason], None]
     ) -> bool:
-        """Check a login by a first factor that needs no task, see `AtOnce.begin`. Return False if it was not started;
-        then call `check`."""
+        """Start to check a login without a task, see `AtOnce.begin`. Return False if the caller must await `check`."""
         row = self.rows.value.get((domain.id, domain.first_factor.value))
         at_once = None if row is None else self._at_work(row).at_once
         return at_once is not None and at_once.begin(login, takes_code, done)
@@ -102,15 +101,16 @@ class FirstFactors:
         return ready
 
     def retire(self, domain_id: int, row: FactorRow | None) -> None:
-        """End a domain's checker after RETIRE_S, unless its configuration is still `row`. Otherwise its servers would
-        be probed forever."""
+        """Stop a domain's checker after RETIRE_S, unless its configuration is still `row`. A checker that is never
+        stopped would probe its servers forever."""
         ready = self._ready.get(domain_id)
         if ready is not None and ready.row != row:
             del self._ready[domain_id]
             self._nursery.start_soon(_retire, ready)
 
     async def _carry(self, ready: _Ready, checker: Checker) -> None:
-        """Run a checker's background work. If it fails, log the error; the next login starts a new checker."""
+        """Run a checker's background tasks. If they fail, log the error and forget the checker, so the next login
+        starts a new one."""
         with ready.scope:
             try:
                 await checker.run()

@@ -32,8 +32,11 @@ log = structlog.get_logger()
 
 
 class FirstFactorSettings:
-    """The configurations of all domains. factors: the first factors with these configurations. host: returns the parts
-    of the service that the checker of a domain may use."""
+    """The configurations of the first factors of all domains.
+
+    factors: the first factors that use these configurations. kinds: the fields of each kind of first factor. host: a
+    function that returns the services that a domain's checker may use.
+    """
 
     def __init__(
         self,
@@ -51,8 +54,8 @@ class FirstFactorSettings:
         self.factors = FirstFactors(configuration, self._checker)
 
     def _checker(self, row: FactorRow) -> Checker:
-        """Return the checker for a stored configuration. Raises SecretError, ValueError or KeyError if the
-        configuration cannot be read."""
+        """Return a checker for a stored configuration. Raises SecretError, ValueError or KeyError if the configuration
+        cannot be read."""
         return self._open(row).checker(self._host(row.domain_id))
 
     def _open(self, row: FactorRow) -> Fields:
@@ -60,10 +63,9 @@ class FirstFactorSettings:
         return kind.model_validate(json.loads(self._vault.open(row.fields, row.identity)))
 
     async def set(self, domain: Domain, factor: FirstFactor, given: Mapping[str, Mapping[str, object]]) -> None:
-        """Set a domain's first factor, from the next login on.
+        """Set a domain's first factor. It applies from the next login on. Raises Invalid with the wrong fields.
 
-        given: the fields by kind; a kind that was configured before may be absent. Raises Invalid, whose message names
-        the wrong fields.
+        given: the fields of each kind to configure. A kind may be absent if it was configured before.
         """
         at = self._clock()
         rows = await trio.to_thread.run_sync(
@@ -73,7 +75,7 @@ class FirstFactorSettings:
             kind for domain_id, kind in self.factors.rows.value if domain_id == domain.id
         }
         if factor in self._kinds and factor not in known:
-            wrong = FieldError(factor.value, "is needed: it was not configured before", is_sentence=True)
+            wrong = FieldError(factor.value, "is needed, because nothing was configured before", is_sentence=True)
             raise Invalid(f"missing {factor}", (wrong,))
 
         def work(tx: Tx) -> None:
@@ -101,7 +103,8 @@ class FirstFactorSettings:
         return FactorRow(domain_id, name, sealed, at)
 
     def shown(self, domain_id: int) -> dict[str, dict[str, object]]:
-        """Return a domain's configurations by kind, without secrets. A configuration that cannot be read is empty."""
+        """Return a domain's configurations by kind, without secrets. If a configuration cannot be read, its fields are
+        empty."""
         found: dict[str, dict[str, object]] = {}
         for (owner, kind), row in self.factors.rows.value.items():
             if owner == domain_id:
@@ -112,12 +115,12 @@ class FirstFactorSettings:
         return found
 
     def check_key(self, tx: Tx) -> None:
-        """Check that the sealed configurations in a store can be opened before it replaces this one. Raises
-        SecretError."""
+        """Check that this installation's master key can decrypt the configurations in another store, before a restore.
+        Raises SecretError."""
         for row in repo.load(tx).values():
             self._vault.open(row.fields, row.identity)
 
     def egress_advice(self, domain: Domain) -> list[str]:
-        """Return advice on how to allow the hosts to which connections of the domain's tenant were denied recently.
-        Only admins of the installation may see it."""
+        """Return advice for admins of the installation, on how to allow the hosts that the egress rules have denied to
+        this domain's tenant recently."""
         return self._host(domain.id).egress.advice()

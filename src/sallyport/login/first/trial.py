@@ -1,6 +1,7 @@
-"""The trial of a domain's first factor. It is a login as a device would send it, and it reports each step to an admin.
+"""Test a domain's first factor with a name and a password, and report each step to an admin.
 
-It records no login, asks for no second factor, and does not change the inventory.
+The test sends the same attributes as a device. No login is recorded, no second factor is asked for, and the inventory
+remains unchanged.
 """
 
 from __future__ import annotations
@@ -35,7 +36,7 @@ SOURCE: Final = ("127.0.0.1", 0)
 DEVICE: Final = b"sallyport"
 MAX_NAME: Final = 253
 PER_MINUTE: Final = 5
-"""Maximum number of trials over HTTP per minute and domain. It prevents a caller from guessing passwords."""
+"""Maximum number of tests per minute and domain over HTTP. The limit keeps callers from guessing passwords."""
 
 _NOTICE: Final = "trial"
 
@@ -44,24 +45,24 @@ log = structlog.get_logger()
 
 @dataclass(frozen=True, slots=True)
 class TrialResult:
-    """The result of a trial. reason: the result; NONE if the password is correct. steps: the steps in words, in
-    order."""
+    """The result of a test. reason: the result; NONE if the password is correct. steps: the steps in order, in
+    words."""
 
     reason: Reason
     steps: tuple[str, ...]
 
     @property
     def message(self) -> str:
-        """Return the result as a text."""
+        """The last step, which contains the result."""
         return self.steps[-1]
 
 
 class Trials:
-    """Trials of first factors.
+    """Tests of first factors.
 
-    has_codes: returns whether a user has codes, which may follow the password. locked_out: returns whether a login's
-    user is locked out. notices: the notices between the nodes, by which the limit of trials applies to all nodes
-    together.
+    has_codes: a function that returns whether a user has codes to append to the password. locked_out: a function that
+    returns whether the user of a login is locked out. notices: the messages between nodes, so that the limit of tests
+    applies to all nodes together.
     """
 
     def __init__(
@@ -84,12 +85,15 @@ class Trials:
         notices.receive(_NOTICE, lambda values, age_us: self._admitted.count(int(str(values[0])), clock() - age_us))
 
     def admit(self, domain: Domain) -> None:
-        """Count a trial. Raises TooMany if the domain has reached its limit of trials per minute."""
+        """Count a test against the domain's limit. Raises TooMany if the limit per minute is reached."""
         self._admitted.admit(domain.id)
 
     async def run(self, domain: Domain, user: str, password: bytes, *, mschap: bool = False) -> TrialResult:
-        """Check a name and a password. mschap: use MS-CHAPv2 instead of PAP. Raises Conflict if the domain's first
-        factor is `none`, which checks no passwords. Also raises Invalid, StoreError, SecretError."""
+        """Check a name and a password. mschap: send MS-CHAPv2 instead of PAP.
+
+        Raises Conflict if the domain's first factor is `none`, because that factor checks no password. Raises Invalid,
+        StoreError, SecretError.
+        """
         if domain.first_factor is FirstFactor.NONE:
             raise Conflict("the domain's first factor is none: the forwarding server checks the passwords")
         login = self._login(domain, user, password, mschap)
@@ -123,8 +127,8 @@ class Trials:
         return await self._first.check(login, domain, takes_code, steps.append)
 
     def _login(self, domain: Domain, user: str, password: bytes, mschap: bool) -> Login:
-        """Return a login as a RADIUS client of only this domain would send it. Raises Invalid if the name or password
-        is too long for RADIUS."""
+        """Return a login as a RADIUS client of this domain would send it. Raises Invalid if the name or password is too
+        long for RADIUS."""
         name = user.encode()
         if not 1 <= len(name) <= MAX_NAME:
             raise invalid_field("userName", f"text of 1 to {MAX_NAME} octets")
@@ -141,7 +145,6 @@ class Trials:
 
 
 def _responded(name: bytes, password: bytes) -> bytes:
-    """Return the attributes of a login by MS-CHAPv2."""
     attempt = MsChap2(0, token_bytes(16), token_bytes(16), b"")
     response = challenge_response(attempt.nt_challenge(hashed_name(name)), nt_hash(password))
     return push_attempt(replace(attempt, response=response))
@@ -151,7 +154,7 @@ def _described(login: Login, reason: Reason) -> str:
     if reason is not Reason.NONE:
         return f"refused: {reason}"
     if login.found.challenge is not None:
-        return "not decided: the first factor asks for more, which a trial does not answer"
+        return "undecided: the first factor sent a challenge, which this test does not answer"
     parts = ["the password is right"]
     if login.code is not None:
         parts.append("with a code behind it")

@@ -1,13 +1,16 @@
-"""The second factor: each login has one prompt and one Access-Accept.
+"""The second factor. Each login gets one prompt and one Access-Accept, however often its device retransmits.
 
-Each login has a `conversation` with the provider, which runs in its own task. A further request of the same login (see
-`session.same_login`) joins it, and gets the answer instead of the previous request. If the device cannot wait, or the
-user must type a code, the request is answered with an Access-Challenge. Its State identifies a `session`. `challenges`
-stores the last step of the session with the event, so that the next request can continue the session, even after a
-restart.
+    service       joins the requests of a login, sends challenges, continues answered challenges
+    conversation  a login and its provider: one task, whose result goes to the newest request of the login
+    session       a sent challenge, and the State that identifies it
+    challenges    keeps the last challenge of each login in memory and in the store
+    calls         calls the providers, and repeats failed calls
+    prompts       limits the number of prompts for a user
+    enrolment     finds out which users have a second factor, without prompting them
+    forecast      predicts the result of a second factor, for monitoring and the impact preview
+    shared, repo  share prompts and challenges between several nodes
 
-`calls` calls the provider, repeatedly if necessary. `prompts` limits the number of prompts for a user. `shared` does
-the work of `calls` and `challenges` for several nodes, with the rows of `repo`. `enrolment` determines which users have
-a second factor, without prompting them. `forecast` determines the result that asking would have, for monitoring and the
-preview. `service` combines these parts.
+A retransmission joins the conversation of its login (`session.same_login`), and its sender gets the answer. If the
+device cannot wait, or the user must type a code, the answer is an Access-Challenge. The challenge is stored in the
+transaction of the login's event. So the next request can continue the login, even after a restart.
 """

@@ -1,9 +1,8 @@
-"""This module calls providers during logins. Calls are made in turns, and repeated if a provider is busy or a poll
-fails.
+"""Call the providers during logins. Polls are paced, and failed calls are repeated.
 
-A thousand logins whose provider asks for a poll each second are a thousand requests a second. This exceeds the capacity
-of one interpreter and of most hooks, and other logins would wait. Therefore the polls of a domain start at a limited
-rate: if more logins wait, each is polled less often.
+Suppose that a thousand logins wait, and the provider asks for a poll each second. A thousand polls a second exceed the
+capacity of one Python interpreter and of most webhooks, and would delay other logins. So the polls of a domain start at
+a limited rate. If more logins wait, each is polled less often.
 """
 
 import math
@@ -30,25 +29,25 @@ POLLS_A_SECOND: Final = 500
 
 
 class Pace:
-    """A rate limit for the start of calls. Calls start in the order of their arrival. Unused capacity does not
-    accumulate. most: calls a second."""
+    """A rate limit for the start of calls, in the order of their arrival. Unused capacity does not accumulate. most:
+    the maximum number of calls a second."""
 
     def __init__(self, most: float) -> None:
         self._between_s = 1 / most
         self._next_at = 0.0
 
     async def keep(self) -> None:
-        """Wait until the caller may start."""
+        """Wait until the caller may start its call."""
         at = max(self._next_at, trio.current_time())
         self._next_at = at + self._between_s
         await trio.sleep_until(at)
 
 
 class Calls:
-    """The calls of providers if there is only one node. With several nodes, `shared.SharedCalls` is used instead.
+    """The calls to providers on a single node. With several nodes, `shared.SharedCalls` is used instead.
 
     In each pass of the event loop only one call starts, and tenants take turns. Otherwise a thousand logins that begin
-    or end together would delay all others until all their calls have started.
+    together would delay all others until all their calls have started.
     """
 
     def __init__(self) -> None:
@@ -56,52 +55,59 @@ class Calls:
         self._paces: defaultdict[int, Pace] = defaultdict(lambda: Pace(POLLS_A_SECOND))  # by domain
 
     knows_prompts = False
-    """Whether the pending prompts are in the store."""
+    """Whether the store contains the pending prompts, so that another node can continue them."""
 
     async def run(self) -> None:
-        """Follow the prompts of other nodes, until cancelled."""
+        """Follow the prompts that other nodes have sent, until cancelled. A single node does nothing."""
 
     async def claim(self, conversation: Conversation, user: UserKey | None) -> Reason | None:
-        """Begin a conversation, or join that of another node. Return the reason if it cannot continue, else None. user:
-        the user for whom a prompt is counted; None if no prompt is counted. Raises StoreError."""
+        """Begin a conversation, or join the conversation of another node about the same login. Return None on success,
+        otherwise the reason for a refusal. Raises StoreError.
+
+        user: the user whose limit of prompts applies, or None if the prompt is not counted.
+        """
         return None
 
     async def return_here(self, conversation: Conversation) -> bool:
-        """Let the newest request of a login wait at this node again, after a request at another node. Return False if
-        the login has got its answer. Raises StoreError."""
+        """Make this node the one that answers a login, after a request of the login went to another node and then to
+        this one again. Return False if the login is already answered. Raises StoreError."""
         return True
 
     def once(
         self, result: SecondFactorResult, write: Callable[[Tx], None] | None
     ) -> Callable[[Tx], bool | None] | None:
-        """Return the write that belongs to the answer of a result. If another node sends the answer, this write changes
-        nothing and returns False."""
+        """Return a function that writes to the store in the transaction of the answer. It returns False and writes
+        nothing if another node has sent the answer.
+
+        write: the function that writes the challenge of the result, or None if there is nothing to write.
+        """
         return write
 
     async def consume(self, result: SecondFactorResult) -> bool:
-        """Use a result inside EAP, where no answer belongs to the result itself. Return False if another node has used
-        it. Raises StoreError."""
+        """Mark a result as used. This is needed inside EAP, where the result is not stored with an event. Return False
+        if another node has used the result. Raises StoreError."""
         return True
 
     async def outcome(self, conversation: Conversation, begin: Callable[[], Awaitable[Answer]]) -> Answer:
-        """Start a conversation by the call `begin`, poll while the answer is WAITING, and return the final answer.
+        """Start a conversation with the call `begin`. Poll while the answer is WAITING, and return the final answer.
         Raises ProviderError."""
         await self._turns[conversation.tenant_id].take()
         answer = await _when_free(conversation, begin)
         while answer.outcome is Outcome.WAITING:
             await self._waits(conversation, answer)
             if not 0 <= answer.again_s < math.inf:
-                raise ProviderError("the provider's answer is not valid")
+                raise ProviderError("the provider's answer has an invalid time for the next poll")
             await trio.sleep(answer.again_s)
             answer = await self._poll(conversation)
         return answer
 
     async def _waits(self, conversation: Conversation, answer: Answer) -> None:
-        """Record a WAITING answer."""
+        """Record a WAITING answer, whose handle identifies the prompt in later polls."""
         conversation.handle, conversation.text = answer.handle, answer.text
 
     async def _poll(self, conversation: Conversation) -> Answer:
-        """Return the state of the user's prompt. A failed poll is tried again, because the user may answer soon."""
+        """Poll the provider for the state of the user's prompt. A failed poll is repeated, because the user may answer
+        soon."""
         provider, pace = conversation.attached.provider, self._paces[conversation.session.question.domain_id]
         poll = partial(provider.poll, conversation.handle, deadline_s=POLL_S)
         for _ in range(POLLS - 1):
@@ -117,8 +123,8 @@ class Calls:
 
 
 async def _when_free(conversation: Conversation, ask: Callable[[], Awaitable[Answer]]) -> Answer:
-    """Return the provider's answer. A busy provider (HTTP 429) is asked again after its Retry-After, until the login
-    times out. Raises ProviderError."""
+    """Call the provider, and return its answer. If the provider is busy (HTTP 429), call again after its Retry-After,
+    unless the login would time out before. Raises ProviderError."""
     until = min(conversation.deadline, trio.current_time() + conversation.attached.timeout_s)
     while True:
         try:
@@ -131,14 +137,14 @@ async def _when_free(conversation: Conversation, ask: Callable[[], Awaitable[Ans
 
 
 async def withdraw(conversation: Conversation) -> None:
-    """Withdraw the prompt, if there is one, because its answer would no longer count."""
+    """Withdraw the user's prompt, if there is one, because an approval would no longer count."""
     if conversation.handle:
         with trio.CancelScope(shield=True):
             await conversation.attached.provider.cancel(conversation.handle, deadline_s=CANCEL_S)
 
 
 async def first_call(conversation: Conversation, code: Code | None) -> Answer:
-    """Ask for a push, or check the code that came with the password."""
+    """Send a prompt. If a code came with the password, check the code instead."""
     attached, question = conversation.attached, conversation.session.question
     # the limit is before the login's own end, so that the circuit counts the failure
     call_s = min(CALL_S, attached.timeout_s - 0.5)
@@ -148,9 +154,12 @@ async def first_call(conversation: Conversation, code: Code | None) -> Answer:
 
 
 def reason_of(conversation: Conversation, error: ProviderError) -> Reason:
-    """Return why a provider could not be asked. If the rate limit (HTTP 429) is reached before a prompt, the fallback
-    decides the login. If it is reached after a prompt, or by a code that a user has typed, the login is refused.
-    Otherwise a user who exceeds the limit would be admitted by the fallback."""
+    """Return the reason why a provider could not be asked.
+
+    If the provider's rate limit (HTTP 429) is reached before the first prompt, the domain's fallback decides the login.
+    After a prompt, or with a typed code, the login is refused. Otherwise a user could exceed the limit on purpose, to
+    be admitted by the fallback.
+    """
     if error.limited and conversation.checks_code:
         return Reason.TOO_MANY_CODES
     if error.limited:

@@ -1,9 +1,8 @@
-"""Pending challenges: the last step of each, in memory and in the store.
+"""Pending challenges. Each is in memory and in the store.
 
-A step is stored in the same transaction as the event of its login, and deleted in the same transaction as the event of
-the login that ends the challenge. Therefore a State remains valid after a restart, but cannot be used twice. The copy
-in memory avoids a read of the store for each answer. Memory also contains the ended challenges until their State
-expires.
+A challenge is stored in the same transaction as the event of its login. It is deleted in the same transaction as the
+event of the login that answers it. So a State survives a restart, but can be used only once. The copy in memory saves a
+read for each answer. Memory also contains the ids of ended challenges, until their State expires.
 """
 
 from collections.abc import Callable
@@ -26,8 +25,11 @@ MAX_REMEMBERED: Final = 32_768
 
 
 class Challenges:
-    """The challenges of all domains. max_remembered: the maximum number of pending challenges in memory, and of ended
-    ones; each tenant has a share. All pending challenges are in the store."""
+    """The challenges of all domains. All pending challenges are in the store; memory is a cache.
+
+    max_remembered: the maximum number of pending challenges in memory, and also of ended challenges. Each tenant has a
+    share.
+    """
 
     def __init__(self, store: Store, vault: Vault, clock: Clock, *, max_remembered: int = MAX_REMEMBERED) -> None:
         self._store = store
@@ -37,30 +39,33 @@ class Challenges:
         self._over = BoundedMap[str, int](max_remembered)  # expiry of the State of an ended challenge
 
     def __len__(self) -> int:
-        """Return the number of challenges in memory."""
+        """Return the number of pending and ended challenges in memory."""
         return len(self._sessions) + len(self._over)
 
     # --- challenges that are sent -------------------------------------------------------------------------------
 
     def next_step(self, before: Session, kind: Kind, handle: str, text: str) -> SecondFactorResult:
-        """Return the result with the next challenge after the last sent one."""
+        """Return a result with the next challenge of a session. before: the session with its last challenge. kind: the
+        kind of answer that the user must give. handle: the provider's handle of the prompt. text: the text that the
+        device shows."""
         expires_at = self._clock() + LIFETIME_US
         session = replace(before, kind=kind, handle=handle, step=before.step + 1, expires_at=expires_at)
         return SecondFactorResult(Reason.ASKED, text, session, asked=session.asked)
 
     def sent(self, session: Session, tenant_id: int) -> None:
-        """Keep a sent step in memory, for the next request."""
+        """Remember a challenge that is sent, so that the next request finds it in memory."""
         self._sessions.put(session.id, session, tenant_id)
 
     def attributes(self, result: SecondFactorResult) -> bytes:
-        """Return the attributes of an Access-Challenge: Reply-Message and State (RFC 2865 section 4.4)."""
+        """Return the encoded attributes of an Access-Challenge: Reply-Message and State (RFC 2865 section 4.4)."""
         assert result.session is not None  # noqa: S101  a challenge has one
         text = result.text.encode(errors="replace")[:MAX_TEXT].decode(errors="ignore").encode()
         state = sessions.seal_state(self._vault, result.session)
         return push_attribute(REPLY_MESSAGE, text) + push_attribute(STATE, state)
 
     def keep(self, result: SecondFactorResult) -> Callable[[Tx], None] | None:
-        """Return the write that must be committed before the answer is sent. Return None if nothing must be written."""
+        """Return a function that stores a new challenge, or deletes an ended one, in the transaction of the answer.
+        Return None if there is nothing to write."""
         if result.session is not None:
             return partial(sessions.write, session=result.session)
         return partial(sessions.delete, challenge_id=result.over) if result.over else None
@@ -68,12 +73,13 @@ class Challenges:
     # --- answered ---------------------------------------------------------------------------------------------
 
     def named(self, domain_id: int, state: bytes) -> tuple[str, int] | None:
-        """Return the challenge id and step in a State of this service; None if it is another State."""
+        """Return the challenge id and the step in a State. Return None if the State does not belong to a challenge of
+        this domain."""
         return sessions.open_state(self._vault, state, domain_id)
 
     async def find(self, challenge_id: str) -> Session | None:
-        """Return the last step of a challenge, which another process may have sent. Return None if the challenge has
-        ended or does not exist. Raises StoreError."""
+        """Return the last challenge with this id, from memory or from the store. Return None if the challenge has ended
+        or never existed. Raises StoreError."""
         known = self._sessions.get(challenge_id)
         if known is None and challenge_id not in self._over:
             known = await self._store.read(lambda tx: sessions.read(tx, challenge_id))
@@ -81,14 +87,14 @@ class Challenges:
         return None if challenge_id in self._over else known
 
     def ended(self, session: Session, tenant_id: int) -> None:
-        """Record that the last step was answered."""
+        """Mark a challenge as ended, because the user has answered it."""
         self._sessions.pop(session.id)
         self._over.put(session.id, session.expires_at, tenant_id)
 
     # --- over time --------------------------------------------------------------------------------------------
 
     def forget(self) -> None:
-        """Clear the memory because the store was replaced."""
+        """Forget the pending challenges, because the store was replaced."""
         self._sessions.clear()
 
     async def purge(self, now: int) -> None:

@@ -1,4 +1,4 @@
-"""A conversation with a provider about one login, and the requests that wait for its result."""
+"""A conversation with a provider about one login, and the requests that wait for the result."""
 
 from dataclasses import dataclass
 from typing import Final
@@ -13,11 +13,11 @@ from sallyport.mfa.circuit import Attached
 from sallyport.radius.password import TYPED, Method
 
 OTHER_NODE: Final = "other_node"
-"""The reason with which a request is discarded because another node answers it."""
+"""The label value for metrics of requests that are dropped because another node answers the login."""
 
 
 class AnsweredElsewhere(PacketError):
-    """This node must not answer the login, because a newer request of the login waits at another node."""
+    """Raised if this node must not answer a login, because a newer request of the login waits at another node."""
 
     def __init__(self) -> None:
         super().__init__("another node answers the login", OTHER_NODE)
@@ -25,12 +25,13 @@ class AnsweredElsewhere(PacketError):
 
 @dataclass(frozen=True, slots=True)
 class SecondFactorResult:
-    """The result of a second factor.
+    """The result of asking for a second factor.
 
-    reason: the result; NONE if it was approved. text, session: the text and the session of the challenge to send, if
-    the result is ASKED. over: the id of the challenge that the result ends. asked: the user that was asked. found: the
-    findings of the first factor, if an earlier request checked it. wrong_code: whether the code was wrong, and the user
-    is asked once more. prompt: the row that all nodes share; None on the embedded database, and if no user was asked.
+    reason: the result; NONE if the user has approved. text, session: the text and the session of the challenge to send,
+    if the reason is ASKED. over: the id of the challenge that this result ends. asked: the user that was asked. found:
+    what the first factor found for an earlier request of the login. wrong_code: whether the code was wrong, and the
+    user may try again. prompt: the prompt's row in the store, or None with the embedded database or if the user was not
+    asked.
     """
 
     reason: Reason
@@ -44,8 +45,8 @@ class SecondFactorResult:
 
 
 class Waiter:
-    """One request that waits for a conversation's result. superseded: whether a newer request of the same login has
-    replaced it. elsewhere: whether the newer request waits at another node."""
+    """A request that waits for a conversation's result. superseded: whether a newer request of the same login has
+    replaced this request. elsewhere: whether the newer request waits at another node."""
 
     __slots__ = ("done", "elsewhere", "login", "superseded")
 
@@ -57,16 +58,16 @@ class Waiter:
 
 
 class Conversation:
-    """One login's second factor. Only the newest request waits for its result, which is taken once.
+    """One login's second factor. Only the newest request of the login waits for the result, and the result is used
+    once.
 
-    session: the RADIUS client, the user and the number of sent challenges, which is 0 at first. key: requests with the
-    same key join the conversation; if None, no request can join. deadline: the end of the conversation by trio's clock.
-    takes_codes: whether the user can type a code with this authentication method. checks_code: whether the conversation
-    begins with a typed code. handle, text: the handle and the text in the provider's last WAITING answer. error: a
-    failure of the store or of the service, after which no request is answered.
-    is_signed: whether the first request was signed. prompt: the row that all nodes share, as it was last read; None on
-    the embedded database. owns: whether this node asks the provider. elsewhere: whether the newest request waits at
-    another node.
+    session: the RADIUS client, the user, and the number of challenges that were sent. key: a value that requests of the
+    same login share; with None no request can join. deadline: the end of the conversation by trio's clock. takes_codes:
+    whether the authentication method can carry a typed code. checks_code: whether the conversation begins with a typed
+    code. handle, text: values from the provider's last WAITING answer. error: an error of the store or the service,
+    after which no request gets an answer. is_signed: whether the first request was signed. prompt: the prompt's row in
+    the store as it was last read, or None with the embedded database. owns: whether this node asks the provider.
+    elsewhere: whether the newest request waits at another node.
     """
 
     def __init__(
@@ -91,14 +92,15 @@ class Conversation:
         self._newest: Waiter | None = None
 
     def admits(self, login: Login) -> bool:
-        """Return whether a request may replace the newest one. An unsigned request must not replace a signed
-        request."""
+        """Return whether a request may replace the request that waits now. An unsigned request must not replace a
+        signed request."""
         newest = self._newest
         is_signed = self.is_signed and self.elsewhere if newest is None else newest.login.request.signed
         return login.request.signed or not is_signed
 
     def attach(self, login: Login) -> Waiter:
-        """Replace the newest request by this one. Return the waiter of this request."""
+        """Make a request the one that waits for the result, and return its waiter. The previous request gets no
+        answer."""
         before = self._newest
         if before is not None:
             login.known.follows(before.login.known)
@@ -110,13 +112,16 @@ class Conversation:
         return waiter
 
     def outlives(self, login: Login) -> bool:
-        """Return whether a challenge could be answered after a restart of the service. This requires a handle from the
-        provider, a device that shows challenges, and PAP or CHAP, because EAP conversations are only in memory."""
+        """Return whether the user could still approve the prompt after a restart of the service.
+
+        This requires a handle from the provider, and a device that shows challenges. It also requires PAP or CHAP,
+        because EAP conversations exist only in memory.
+        """
         shows = self.session.step > 0 or login.device.posture.takes_challenges
         return bool(self.handle) and shows and login.method in (Method.PAP, Method.CHAP)
 
     def leave(self, waiter: Waiter) -> None:
-        """Remove a request that no longer waits."""
+        """Remove a request that has stopped waiting."""
         if self._newest is waiter:
             self._newest = None
 
@@ -126,7 +131,7 @@ class Conversation:
         self.wake()
 
     def wake(self) -> None:
-        """Wake the request that waits."""
+        """Wake the request that waits, if there is one."""
         if self._newest is not None:
             self._newest.done.set()
 
@@ -139,7 +144,7 @@ class Conversation:
             self._newest = None
 
     def take(self) -> SecondFactorResult | None:
-        """Return the result to the one request that may use it, and None to all others."""
+        """Return the result to the first caller, and None to every later caller."""
         if self.taken:
             return None
         self.taken = True

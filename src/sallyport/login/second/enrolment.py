@@ -1,5 +1,7 @@
-"""The cache of users' enrolments, for monitoring and the impact preview. Look-ups prompt no users, and run in their own
-tasks."""
+"""The cache of users' enrolments, which tells whether a user has a second factor.
+
+Monitoring and the impact preview need this without sending prompts. The provider is asked in separate tasks.
+"""
 
 import math
 from collections import Counter, defaultdict
@@ -20,13 +22,13 @@ from sallyport.mfa.provider import Enrolment, ProviderError
 ENROLLED_S: Final = 600.0
 OTHERWISE_S: Final = 60.0  # short, because a user may enrol soon
 WAITING: Final = 1000
-"""Maximum number of pending look-ups of one tenant, waiting or running."""
+"""Maximum number of pending look-ups of one tenant, both waiting and running."""
 AT_ONCE: Final = 4
-"""Maximum number of running look-ups of one tenant, so that a slow provider does not delay other tenants."""
+"""Maximum number of running look-ups of one tenant. The limit keeps a slow provider from delaying other tenants."""
 LOOK_UP_S: Final = 15.0
 SURVEYED_S: Final = 3600.0
-"""Lifetime of a survey's results in seconds. A survey of all users takes long, and its first results must be valid
-until its end."""
+"""Lifetime of the results of a survey, in seconds. A survey asks about all users of a domain. Its first results must
+still be valid when its last look-up ends."""
 LEARN_S: Final = 3.0
 MAX_KNOWN: Final = 65_536
 
@@ -41,7 +43,7 @@ _REASONS = {
 
 @dataclass(frozen=True, slots=True)
 class _LookUp:
-    """A pending look-up of a user."""
+    """A look-up of a user that waits for the provider."""
 
     attached: Attached
     tenant_id: int
@@ -51,7 +53,7 @@ class _LookUp:
 
 @dataclass(frozen=True, slots=True)
 class _Known:
-    """The result of a look-up with one configuration of a provider, until it expires."""
+    """A cached result, with its expiry. stamp: the stamp of the provider's configuration that gave the result."""
 
     stamp: str
     reason: Reason
@@ -59,8 +61,11 @@ class _Known:
 
 
 class Enrolments:
-    """The cache of users' enrolments. The look-ups are made in `run`. clock: returns monotonic seconds. max_known: the
-    maximum number of users in the cache; each tenant has a share."""
+    """The cache of users' enrolments. `run` must be running, because it asks the providers.
+
+    clock: a function that returns monotonic seconds. max_known: the maximum number of users in the cache. Each tenant
+    has a share.
+    """
 
     def __init__(self, clock: Callable[[], float], *, max_known: int = MAX_KNOWN) -> None:
         self._clock = clock
@@ -72,13 +77,16 @@ class Enrolments:
         self._send, self._receive = trio.open_memory_channel[_LookUp](math.inf)
 
     def look_up(self, attached: Attached, tenant_id: int, user: UserKey, name: str) -> Reason:
-        """Return the result that asking a user would have: ASKED, NOT_ENROLLED, UNREACHABLE, RATE_LIMITED or
-        ENROLMENT_UNKNOWN. It never waits: for an unknown or expired entry it only starts a look-up."""
+        """Predict the result of asking a user: ASKED, NOT_ENROLLED, UNREACHABLE, RATE_LIMITED or ENROLMENT_UNKNOWN.
+
+        It never waits. If the cache has no entry or an expired one, a look-up starts, and the old result is returned in
+        the meantime.
+        """
         known = self._known.get(user)
         if known is not None and known.stamp != attached.stamp:
             known = None
         is_known = known is not None and known.until > self._clock()
-        # otherwise a later login asks
+        # if the tenant has too many pending look-ups, a later login starts this one
         if not is_known and user not in self._asked and self._waiting[tenant_id] < WAITING:
             self._waiting[tenant_id] += 1
             self._asked[user] = trio.Event()
@@ -86,8 +94,8 @@ class Enrolments:
         return Reason.ENROLMENT_UNKNOWN if known is None else known.reason
 
     async def learn(self, attached: Attached, tenant_id: int, user: UserKey, name: str) -> Reason:
-        """Do `look_up`, and wait up to LEARN_S for an unknown user. The number of simultaneous look-ups is limited, so
-        that a client that sends random names cannot flood the provider."""
+        """Do the same as `look_up`, but wait up to LEARN_S for the result of an unknown user. The number of pending
+        look-ups is limited, so that a client that sends random names cannot flood the provider."""
         reason = self.look_up(attached, tenant_id, user, name)
         found_out = self._asked.get(user)
         if reason is Reason.ENROLMENT_UNKNOWN and found_out is not None:
@@ -97,13 +105,13 @@ class Enrolments:
         return reason
 
     def known(self, attached: Attached, user: UserKey) -> Reason | None:
-        """Return the cached result if it has not expired. Otherwise return None. No look-up is made."""
+        """Return the cached result, or None if there is none or it has expired. The provider is not asked."""
         known = self._known.get(user)
         fresh = known is not None and known.stamp == attached.stamp and known.until > self._clock()
         return known.reason if known is not None and fresh else None
 
     async def find_out(self, attached: Attached, tenant_id: int, user: UserKey, name: str) -> Reason:
-        """Return the result that asking a user would have. It comes from the cache or from the provider."""
+        """Return the predicted result of asking a user, from the cache or from the provider."""
         known = self._known.get(user)
         if known is not None and known.stamp == attached.stamp and known.until > self._clock():
             return known.reason
@@ -119,8 +127,11 @@ class Enrolments:
         return reason
 
     async def survey(self, attached: Attached, tenant_id: int, user: UserKey, name: str) -> bool:
-        """Ask the provider about a user, and cache the result. If the rate limit is reached, wait and try again,
-        without a time limit. Return False if the provider cannot be asked."""
+        """Ask the provider whether a user is enrolled, and cache the result. Return False if the provider cannot be
+        asked.
+
+        If the provider's rate limit is reached, wait and try again, without a time limit.
+        """
         while True:
             changes = self._changes
             try:
@@ -137,8 +148,8 @@ class Enrolments:
             return True
 
     def forget(self, domain_id: int, name: str | None) -> None:
-        """Remove the cached enrolment of a local user that was changed. Without a name, remove those of all users of
-        the domain."""
+        """Remove the cached enrolment of an endpoint user after an admin has changed the user. name: the user's name,
+        or None for all users of the domain."""
         self._changes += 1
         if name is not None:
             self._known.pop((domain_id, fold(name)))
@@ -147,7 +158,7 @@ class Enrolments:
             self._known.pop(user)
 
     async def run(self) -> None:
-        """Look users up, a few of each tenant at a time, until cancelled."""
+        """Ask the providers about users until cancelled. A few users of each tenant are looked up at the same time."""
         async with trio.open_nursery() as nursery:
             async for wanted in self._receive:
                 nursery.start_soon(self._work, wanted)

@@ -1,5 +1,5 @@
-"""The limit of prompts for a user: at most 5 pending and 10 a minute. It prevents an attacker from sending prompts
-until the user approves one (MFA fatigue)."""
+"""Limit the prompts for a user to 5 pending and 10 a minute. Otherwise an attacker could send prompts until the user
+approves one (MFA fatigue)."""
 
 from collections import deque
 from collections.abc import Callable
@@ -16,8 +16,11 @@ UserKey = tuple[int, str]
 
 
 class Prompts:
-    """The pending prompts, and the prompts of the last minute, by user. clock: returns monotonic seconds. max_users:
-    the maximum number of users with prompts in the last minute; each tenant has a share."""
+    """The pending and recent prompts of each user.
+
+    clock: a function that returns monotonic seconds. max_users: the maximum number of users with prompts in the last
+    minute. Each tenant has a share.
+    """
 
     def __init__(self, clock: Callable[[], float], *, max_users: int = MAX_USERS) -> None:
         self._clock = clock
@@ -25,12 +28,12 @@ class Prompts:
         self._open: dict[UserKey, int] = {}
 
     def __len__(self) -> int:
-        """Return the number of users with a recent prompt."""
+        """Return the number of users with a prompt in the last minute."""
         return len(self._begun)
 
     def begin(self, user: UserKey, tenant_id: int) -> bool:
-        """Count a new prompt for a user. The caller must call `end` later. Return False, and count nothing, if the user
-        has reached the limit."""
+        """Count a new prompt for a user, and return True. The caller must call `end` when the prompt has ended. If the
+        user has reached the limit, count nothing, and return False."""
         now = self._clock()
         self._begun.pop_oldest_while(lambda begun: begun[-1] <= now - MINUTE_S)
         begun = self._begun.get(user) or deque()
@@ -44,7 +47,7 @@ class Prompts:
         return True
 
     def end(self, user: UserKey) -> None:
-        """Count that a prompt has ended."""
+        """Count the end of a pending prompt."""
         left = self._open.get(user, 0) - 1
         if left > 0:
             self._open[user] = left

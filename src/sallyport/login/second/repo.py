@@ -1,9 +1,13 @@
-"""The SQL of the table `prompts`, which only PostgreSQL has, and of challenges that expire by the database's clock.
+"""SQL for prompts that several nodes share, and for challenges that expire by the database's clock. Only PostgreSQL has
+the table `prompts`.
 
-A row is one question to a provider: the prompt of a login (step 0), or the check of the code that answers a challenge
-(the step of the challenge). `owner` is the session of the node that asks the provider, `waiter` the session of the node
-with the newest request of the login. `key` is the same for all requests of one login, and null once the result was
-consumed. `outcome` is empty, one of `provider.Outcome`, FAILED or LIMITED.
+A row is one question to a provider. With step 0 the question is the prompt of a login. With a higher step it is the
+check of the code that answers this challenge. The columns are:
+
+- owner: the session of the node that asks the provider
+- waiter: the session of the node where the newest request of the login waits
+- key: a value that all requests of the login share, or null after the result was used
+- outcome: empty, one of `provider.Outcome`, FAILED or LIMITED
 """
 
 import json
@@ -20,11 +24,12 @@ from sallyport.nodes.node import DEAD_US
 from sallyport.store.model import LISTED_TEXTS, Tx, listed
 
 FAILED: Final = "failed"
-"""The outcome of a prompt whose owner could not ask the provider."""
+"""The outcome of a prompt if its owner could not ask the provider."""
 LIMITED: Final = "limited"
-"""The outcome of a prompt whose owner could not ask the provider because of a rate limit."""
+"""The outcome of a prompt if the provider's rate limit kept its owner from asking."""
 KEPT_US: Final = 300 * SECOND
-"""How long a row is kept after its end. This is longer than any State that belongs to the row is valid."""
+"""Time in microseconds for which a row is kept after its expiry. It exceeds the lifetime of every State that refers to
+the row."""
 _TRIES: Final = 3
 
 _PENDING: Final = f"outcome in ('', '{Outcome.WAITING}')"
@@ -38,9 +43,8 @@ _COLUMNS: Final = (
 
 @dataclass(frozen=True, slots=True)
 class Prompt:
-    """A row of `prompts`. handle, text: the handle and the text in the provider's answer. left_us: the time until the
-    prompt ends, in microseconds. has_owner: whether the owner is alive. is_signed: whether the first request was
-    signed."""
+    """A row of `prompts`. handle, text: values from the provider's answer. left_us: the time until the prompt expires,
+    in microseconds. has_owner: whether the owner's node is alive. is_signed: whether the first request was signed."""
 
     id: str
     step: int
@@ -57,15 +61,18 @@ class Prompt:
 
     @property
     def is_answered(self) -> bool:
-        """Return whether the outcome is final."""
+        """Whether the outcome is final."""
         return self.outcome not in ("", Outcome.WAITING)
 
 
 def claim(tx: Tx, new: Prompt, user_key: str) -> Prompt | None:
-    """Insert a prompt, or return the one of the same login. If the request may join it, its newest request now waits at
-    the node of the new one. Return None if the user has reached the limit. Nodes that begin at the same instant do not
-    see each other's prompts. user_key: the key by which the user's prompts are counted; empty if the prompt is not
-    counted. Raises StoreError if other transactions change the row again and again.
+    """Insert a prompt, or return the existing prompt of the same login.
+
+    If the request may join an existing prompt, the node of `new` becomes the waiter. Return None if the user has
+    reached the limit of prompts. Nodes that insert at the same instant do not see each other's prompts, so the limit
+    can be exceeded. Raises StoreError if other transactions keep changing the row.
+
+    user_key: the key by which the user's prompts are counted, or empty if this prompt is not counted.
     """
     for _ in range(_TRIES):
         if _insert(tx, new, user_key):
@@ -86,12 +93,15 @@ def claim(tx: Tx, new: Prompt, user_key: str) -> Prompt | None:
             if is_same(found, new) and found.waiter != new.waiter:
                 move(tx, found, new.waiter)
             return found
-    raise StoreError("the prompt of the login changes too often")
+    raise StoreError("other nodes keep changing the prompt of this login")
 
 
 def is_same(found: Prompt, new: Prompt) -> bool:
-    """Return whether a request may join a prompt. The prompt's result must not be consumed, and no other code may be in
-    check. An unsigned request must not take the place of a signed one."""
+    """Return whether a request may join an existing prompt.
+
+    The prompt's result must be unused, and no other code may be in check. An unsigned request must not replace a signed
+    one.
+    """
     return not found.is_consumed and (not new.step or found.key == new.key) and (new.is_signed or not found.is_signed)
 
 
@@ -129,13 +139,13 @@ def _is_over_limit(tx: Tx, new: Prompt, user_key: str) -> bool:
 
 
 def read(tx: Tx, ids: list[str]) -> list[Prompt]:
-    """Return the prompts of all steps that have these ids."""
+    """Return the prompts with these ids, of all steps."""
     return tx.all(_prompt, f"select {_COLUMNS} from prompts p where p.id in {LISTED_TEXTS}", ids=listed(ids))
 
 
 def answered(tx: Tx, prompt: Prompt, outcome: str, handle: str, text: str) -> Prompt | None:
-    """Store the provider's answer. Return None if another node owns the prompt now, or if the prompt does not exist any
-    more."""
+    """Store the provider's answer, and return the new row. Return None if another node owns the prompt now, or if the
+    row no longer exists."""
     return tx.one(
         _prompt,
         f"update prompts p set outcome = :outcome, answer = :answer where {_ROW} and owner = :owner "
@@ -149,8 +159,8 @@ def answered(tx: Tx, prompt: Prompt, outcome: str, handle: str, text: str) -> Pr
 
 
 def take_over(tx: Tx, prompt: Prompt, node: str) -> Prompt | None:
-    """Make a node the owner of a pending prompt, and return it. Return None if its owner has changed since it was read,
-    or if it has ended."""
+    """Make a node the owner of a pending prompt, and return the new row. Return None if the owner has changed since
+    `prompt` was read, or if the prompt has ended."""
     return tx.one(
         _prompt,
         f"update prompts p set owner = :node where {_ROW} and owner = :owner and consumed_by is null and {_PENDING} "
@@ -163,7 +173,7 @@ def take_over(tx: Tx, prompt: Prompt, node: str) -> Prompt | None:
 
 
 def move(tx: Tx, prompt: Prompt, node: str) -> Prompt | None:
-    """Let the newest request wait at a node, and return the prompt. Return None if the result was consumed."""
+    """Make a node the waiter of a prompt, and return the new row. Return None if the result was already used."""
     return tx.one(
         _prompt,
         f"update prompts p set waiter = :node where {_ROW} and consumed_by is null returning {_COLUMNS}",
@@ -174,14 +184,15 @@ def move(tx: Tx, prompt: Prompt, node: str) -> Prompt | None:
 
 
 def consume(tx: Tx, prompt: Prompt, node: str) -> bool:
-    """Consume the result for an answer of a node. Return False if it was consumed before, or if the login waits at
-    another node."""
+    """Mark the result as used by a node. Return False if the result was already used, or if the login waits at another
+    node."""
     sql = f"update prompts set consumed_by = :node, key = null where {_ROW} and consumed_by is null and waiter = :node"
     return tx.execute(sql, id=prompt.id, step=prompt.step, node=node) == 1
 
 
 def holds(tx: Tx, prompt: Prompt, node: str) -> bool:
-    """Return whether the login waits at a node. If it does, this cannot change until the end of the transaction."""
+    """Return whether the login waits at a node. The row is locked, so this cannot change until the end of the
+    transaction."""
     sql = f"select 1 from prompts where {_ROW} and consumed_by is null and waiter = :node for update"
     return bool(tx.rows(sql, id=prompt.id, step=prompt.step, node=node))
 
@@ -193,13 +204,14 @@ def purge(tx: Tx) -> None:
 
 
 def send(tx: Tx, session: Session) -> None:
-    """Store a challenge; it expires by the database's clock."""
+    """Store a challenge that expires by the database's clock."""
     sessions.write(tx, session)
     tx.execute(f"update challenges set expires_at = now_us() + {LIFETIME_US} where id = :id", id=session.id)
 
 
 def sent(tx: Tx, challenge_id: str) -> tuple[Session, int] | None:
-    """Return a challenge, and how long it is still valid. Return None if there is none."""
+    """Return a challenge, and the time until it expires, in microseconds. Return None if the challenge does not
+    exist."""
     session = sessions.read(tx, challenge_id)
     left_us = tx.value(int, "select expires_at - now_us() from challenges where id = :id", id=challenge_id)
     return None if session is None or left_us is None else (session, left_us)

@@ -1,5 +1,5 @@
-"""The service that asks for second factors. It joins the requests of a login, sends a challenge if a device cannot
-wait, and continues answered challenges."""
+"""Ask for second factors. The service joins the requests of a login, sends a challenge if the device cannot wait, and
+continues a login when its challenge is answered."""
 
 import math
 from collections.abc import Awaitable, Callable, Mapping
@@ -53,19 +53,19 @@ STOPPED: Final = SecondFactorResult(Reason.STOPPED)
 
 
 def device_patience(login: Login, attached: Attached) -> float:
-    """Return the seconds for which a login may wait before it gets a challenge. It is infinity, unless the device's
-    timeout is known to be shorter than nearly all users need to answer."""
+    """Return the time in seconds for which a login may wait before it gets a challenge. It is infinity, unless the
+    device's timeout is known and shorter than the time that 95 % of the users need."""
     limit_s = patience_s(login.device.posture.give_up_ms)
     p95_s = attached.provider.p95_s() if limit_s < math.inf else None
     return limit_s if p95_s is not None and limit_s < p95_s else math.inf
 
 
 class SecondFactor:
-    """The second factor of all domains. `run` must be active while users are asked.
+    """The second factor of all domains. `run` must be running while users are asked.
 
-    challenges: the sent challenges. calls: asks the providers, as the only node or as one of several. patience: returns
-    the seconds for which a login may wait for the provider's answer before it gets a challenge. hidden: the encrypted
-    attributes in answers, by (vendor, type), see `radius.salted`.
+    challenges: the challenges that were sent. calls: the calls to providers, on a single node or shared by several.
+    patience: a function that returns the time in seconds for which a login may wait before it gets a challenge. hidden:
+    the kind of encryption of the encrypted answer attributes, by (vendor, type), see `radius.salted`.
     """
 
     def __init__(
@@ -94,7 +94,7 @@ class SecondFactor:
         self._by_challenge: dict[str, Conversation] = {}
 
     async def run(self, *, task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED) -> None:
-        """Run the conversations until cancelled. Then withdraw the prompts that can no longer be answered."""
+        """Run the conversations until cancelled. Then withdraw the prompts that no login can use any more."""
         async with trio.open_nursery() as self._nursery:
             self._nursery.start_soon(self.enrolments.run)
             self._nursery.start_soon(self._calls.run)
@@ -102,8 +102,11 @@ class SecondFactor:
             task_status.started()
 
     def stop_waiting(self) -> None:
-        """Answer all waiting logins now, because the service stops. A device that has answered challenges before gets a
-        challenge, which continues the same prompt after the next start. For other devices the fallback decides."""
+        """Answer all waiting logins now, because the service stops.
+
+        A device that has answered challenges before gets a challenge. After the next start, its answer continues the
+        same prompt. For other devices the fallback decides.
+        """
         self._stopping = True
         for conversation in tuple(self._by_challenge.values()):
             conversation.wake()
@@ -111,13 +114,13 @@ class SecondFactor:
     # --- without waiting --------------------------------------------------------------------------------------
 
     def at_once(self, domain: Domain) -> Reason | None:
-        """Return the result of asking if no provider can be asked: there is none, or its configuration cannot be read.
-        Otherwise return None."""
+        """Return the reason why the domain cannot ask for a second factor: it has no provider, or the provider's
+        configuration cannot be read. Otherwise return None."""
         attached = self._providers.of(domain.id)
         return UNAVAILABLE[attached] if isinstance(attached, Unavailable) else None
 
     def forecast(self, login: Login, domain: Domain) -> Reason:
-        """Return the result that asking for a login's second factor would have. It prompts no user and never waits."""
+        """Predict the result of asking for a login's second factor. It prompts no user and never waits."""
         attached = self._providers.of(domain.id)
         if isinstance(attached, Unavailable):
             return UNAVAILABLE[attached]
@@ -134,8 +137,8 @@ class SecondFactor:
         return now.comes_to(enrolment, gives_up=gives_up, method=method)
 
     def takes_codes(self, domain: Domain, name: str) -> bool:
-        """Return whether a code may follow a user's password. The result is False if the user is known not to have
-        codes."""
+        """Return whether a code may follow a user's password. Return False if the provider asks for no codes, or if the
+        user is known to have none."""
         attached = self._providers.of(domain.id)
         if isinstance(attached, Unavailable) or not attached.provider.asks_for_codes:
             return False
@@ -145,12 +148,12 @@ class SecondFactor:
         )
 
     def asks_for_codes(self, domain: Domain) -> bool:
-        """Return whether any user of a domain may have codes."""
+        """Return whether the domain's provider asks for codes, so that some users may have one."""
         attached = self._providers.of(domain.id)
         return isinstance(attached, Attached) and attached.provider.asks_for_codes
 
     async def has_codes(self, domain: Domain, name: str) -> bool:
-        """Return whether a user is known to have codes. If that is not known yet, wait a little for the provider."""
+        """Return whether a user is known to have codes. If this is unknown, wait a few seconds for the provider."""
         attached = self._providers.of(domain.id)
         if isinstance(attached, Unavailable) or not attached.provider.asks_for_codes:
             return False
@@ -159,7 +162,8 @@ class SecondFactor:
     # --- a login asks -----------------------------------------------------------------------------------------
 
     async def ask(self, login: Login, domain: Domain, asked: Asked) -> SecondFactorResult | None:
-        """Ask for a login's second factor. Return None if a newer request of the same login has replaced this one."""
+        """Ask for a login's second factor. Return None if a newer request of the same login has replaced this
+        request."""
         attached = self._providers.of(domain.id)
         if isinstance(attached, Unavailable):
             return SecondFactorResult(UNAVAILABLE[attached])
@@ -182,15 +186,15 @@ class SecondFactor:
         return await self._wait(login, conversation)
 
     def _send(self, conversation: Conversation, result: SecondFactorResult) -> SecondFactorResult:
-        """Record a challenge that is sent, for the next request."""
+        """Remember a challenge that is sent, so that the next request can continue the login."""
         assert result.session is not None  # noqa: S101  a challenge has one
         conversation.session = result.session
         self.challenges.sent(result.session, conversation.tenant_id)
         return replace(result, prompt=conversation.prompt)
 
     def _forget(self, conversation: Conversation) -> None:
-        """Remove a conversation after its result was taken, so that no request joins it. Record that its last challenge
-        has ended."""
+        """Remove a conversation whose result was taken, and mark its last challenge as ended. No further request can
+        join it."""
         session = conversation.session
         if self._by_challenge.get(session.id) is conversation:
             del self._by_challenge[session.id]
@@ -199,8 +203,8 @@ class SecondFactor:
             self.challenges.ended(session, conversation.tenant_id)
 
     async def _is_here(self, conversation: Conversation) -> bool:
-        """Return whether the result of a conversation is still available at this node, even if the login has waited at
-        another node."""
+        """Return whether this node may still answer a conversation's login. The login may have waited at another node
+        in between."""
         return not conversation.elsewhere or await self._calls.return_here(conversation)
 
     async def _join(self, login: Login, conversation: Conversation) -> SecondFactorResult | None:
@@ -208,8 +212,8 @@ class SecondFactor:
         return await self._wait(login, conversation)
 
     async def _wait(self, login: Login, conversation: Conversation) -> SecondFactorResult | None:
-        """Wait for a conversation's result. If the device cannot wait any longer, return a challenge by which the user
-        can continue."""
+        """Wait for a conversation's result. If the device cannot wait any longer, return a challenge with which the
+        user can continue."""
         waiter = conversation.attach(login)
         may_challenge = conversation.takes_codes and conversation.session.step < MOST_CHALLENGES
         limit_s = self._patience(login, conversation.attached) if may_challenge else math.inf
@@ -240,20 +244,20 @@ class SecondFactor:
         return replace(result, over=over, asked=session.asked, found=session.found, prompt=conversation.prompt)
 
     def keep(self, result: SecondFactorResult) -> Callable[[Tx], bool | None] | None:
-        """Return the write that must be on disk before the answer is sent. This write returns False if another node
-        sends the answer."""
+        """Return a function that writes to the store before the answer is sent. It returns False if another node sends
+        the answer."""
         return self._calls.once(result, self.challenges.keep(result))
 
     async def consume(self, result: SecondFactorResult) -> bool:
-        """Use a result inside EAP, where no answer belongs to the result itself. Return False if another node has used
-        it. Raises StoreError."""
+        """Mark a result as used. This is needed inside EAP, where the result is not stored with an event. Return False
+        if another node has used the result. Raises StoreError."""
         return await self._calls.consume(result)
 
     # --- a login answers a challenge --------------------------------------------------------------------------
 
     async def resume(self, login: Login, challenge_id: str, step: int, code: Code) -> SecondFactorResult | None:
-        """Continue a challenge. code: the text that was typed. Return None if a newer request of the same login has
-        replaced this one."""
+        """Continue a login whose challenge is answered. Return None if a newer request of the same login has replaced
+        this request. code: the text that the user typed."""
         known = await self.challenges.find(challenge_id)
         attached = None if login.domain is None else self._providers.of(login.domain.id)
         if known is None or not isinstance(attached, Attached) or known.provider != attached.stamp:
@@ -261,7 +265,7 @@ class SecondFactor:
         if step != known.step or known.expires_at <= self._clock() or not known.is_of(login):
             return OVER
         conversation = self._by_challenge.get(challenge_id)
-        # the last challenge was sent by another node
+        # another node has sent the last challenge
         if conversation is not None and conversation.session.step != step:
             if known.kind is Kind.APPROVAL:
                 conversation.session = known
@@ -341,11 +345,11 @@ class SecondFactor:
             _RESULTS.get(result.reason, result.reason.name.lower()),
             trio.current_time() - began,
         )
-        if result.reason in _UNANSWERED:  # after the answer: the provider may be slow
+        if result.reason in _UNANSWERED:  # only after the login has its answer, because the provider may be slow
             await withdraw(conversation)
 
     def _leave(self, conversation: Conversation, user: UserKey | None) -> None:
-        """Clean up after the conversation's task, so that no new request joins it. After an internal error the
+        """Clean up when the conversation's task ends, so that no new request joins it. After an internal error, the
         challenge can be answered again."""
         if user is not None:
             self._prompts.end(user)
@@ -355,7 +359,8 @@ class SecondFactor:
             del self._by_challenge[conversation.session.id]
 
     async def _claim(self, conversation: Conversation, user: UserKey | None) -> Reason | None:
-        """Begin a conversation, or join that of another node. Return the reason if it cannot continue."""
+        """Begin a conversation, or join the conversation of another node about the same login. Return None on success,
+        otherwise the reason for a refusal."""
         own = conversation.session.id
         refused = await self._calls.claim(conversation, user)
         if conversation.session.id != own:
@@ -383,13 +388,13 @@ class SecondFactor:
     # --- over time --------------------------------------------------------------------------------------------
 
     def forget(self) -> None:
-        """Clear the challenges in memory because the store was replaced."""
+        """Forget the challenges in memory, because the store was replaced."""
         self.challenges.forget()
         self._by_challenge.clear()
         self._same.clear()
 
     async def _purge(self) -> None:
-        """Delete expired conversations and challenges, in memory and in the store."""
+        """Periodically delete expired conversations and challenges, in memory and in the store."""
         while True:
             await trio.sleep(PURGE_S)
             now = self._clock()

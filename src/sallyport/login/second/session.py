@@ -1,7 +1,8 @@
-"""Pending challenges, and the State that identifies one (RFC 2865 section 5.24).
+"""Sessions of the second factor. A session is the state of a login between two challenges.
 
-State is sealed with the master key, so it is authenticated and secret. It contains the session's id and step. Each step
-can be answered once. The session is bound to the RADIUS client, the user and the calling station.
+The State of an Access-Challenge identifies the session and its step (RFC 2865 section 5.24). It is encrypted and
+authenticated with the master key. Each step can be answered once, and only through the same RADIUS client, by the same
+user, from the same calling station.
 """
 
 import json
@@ -46,9 +47,11 @@ class Kind(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """The user that is asked for a second factor. user_id: the id of the endpoint user; 0 if another server checks the
-    passwords. stamp: the stamp of the checked password, or of the first factor's configuration. factor: the first
-    factor that checked the login."""
+    """The user that is asked for a second factor, and the stamps that must not change until the answer.
+
+    user_id: the id of the endpoint user, or 0 if another server checks passwords. stamp: the stamp of the checked
+    password, or of the first factor's configuration. factor: the kind of first factor.
+    """
 
     user_id: int
     stamp: str = ""
@@ -60,12 +63,12 @@ NOBODY = Asked(0)
 
 @dataclass(frozen=True, slots=True)
 class Session:
-    """A sent challenge. Times in microseconds.
+    """The state of a login after a challenge. All times are in microseconds.
 
-    provider: the stamp of the provider's configuration at the start. station: Calling-Station-Id in hexadecimal; empty
-    if there is none. step: the number of sent challenges. wrong: the number of wrong codes. accept, groups, ous: the
-    findings of the first factor; accept is in hexadecimal, without keys, which are valid in one answer only.
-    user_stamp, factor: see `Asked`.
+    provider: the stamp of the provider's configuration when the login began. station: the Calling-Station-Id in
+    hexadecimal, or empty. step: the number of challenges that were sent. wrong: the number of wrong codes. accept,
+    groups, ous: what the first factor has found. `accept` is in hexadecimal. It has no keys, because keys are valid in
+    one answer only. user_stamp, factor: values of `Asked`.
     """
 
     question: Question
@@ -86,12 +89,12 @@ class Session:
 
     @property
     def asked(self) -> Asked:
-        """The user to which the challenge was sent."""
+        """The user who got the challenge."""
         return Asked(self.user_id, self.user_stamp, self.factor)
 
     @property
     def found(self) -> Found:
-        """The findings of the first factor, for the answer to the login that continues."""
+        """What the first factor has found, for the answer at the end of the login."""
         return Found(accept=bytes.fromhex(self.accept), groups=frozenset(self.groups), ous=frozenset(self.ous))
 
     def is_of(self, login: Login) -> bool:
@@ -106,12 +109,12 @@ class Session:
 
     @property
     def id(self) -> str:
-        """Return the challenge id. It remains the same during the whole login."""
+        """The id of the challenge, which remains the same during the whole login."""
         return self.question.challenge_id
 
 
 def new_session(login: Login, domain: Domain, attached: Attached, asked: Asked, accept: bytes) -> Session:
-    """Return the session of a login before its first challenge. accept: the attributes that the first factor found,
+    """Return a session for a login that has got no challenge yet. accept: the encoded attributes from the first factor,
     without keys."""
     expires_at = login.at + int(attached.timeout_s * SECOND)
     question = Question(
@@ -144,7 +147,7 @@ def new_session(login: Login, domain: Domain, attached: Attached, asked: Asked, 
 
 
 def station_of(login: Login) -> str:
-    """Return the station to which a session is bound, in addition to client and user."""
+    """Return the Calling-Station-Id in hexadecimal, or an empty text. Only this station can continue the session."""
     return login.request.first.get(CALLING_STATION_ID, b"").hex()
 
 
@@ -153,14 +156,13 @@ _DEVICE_ATTRIBUTES = (NAS_IP_ADDRESS, NAS_IPV6_ADDRESS, NAS_IDENTIFIER)
 
 
 def same_login(login: Login, asked: Asked) -> LoginKey | None:
-    """Return the values that identify a login, equal in all its requests; None if the device sends none by which logins
-    can be distinguished.
+    """Return a key that all requests of one login share. Return None if the device sends no attribute that tells its
+    logins apart.
 
-    These are the RADIUS client, the device, the verified user, the code appended to the password, and every attribute
-    that identifies a session or a port. The client alone is not sufficient, because it may be a range or a proxy of
-    many devices, which all have a port 1. Packets and credentials are not compared, because a CHAP response differs
-    each time. A signed and an unsigned request are never one login: a spoofed copy without the signature would take the
-    answer.
+    The key contains the RADIUS client, the device, the user, the code after the password, and every attribute that
+    identifies a session or a port. The client alone is not enough, because it may be an address range, or a proxy for
+    many devices that all have a port 1. Credentials are left out, because a CHAP response differs each time. Signed and
+    unsigned requests have different keys. Otherwise a spoofed copy without a signature would take the answer.
     """
     request, first = login.request, login.request.first
     if not _identifies_login(login) or login.domain is None:
@@ -172,9 +174,11 @@ def same_login(login: Login, asked: Asked) -> LoginKey | None:
 
 
 def _identifies_login(login: Login) -> bool:
-    """Return whether the request identifies its session, or the port or station from which it comes. Port 0, and a
-    station that is the device itself, are equal in all logins of a device. If only these were compared, an attacker's
-    login could join that of another person."""
+    """Return whether a request identifies its session, port or station.
+
+    Port 0 does not count, nor does a station that is the device itself, because these are equal in all logins of a
+    device. If they counted, an attacker's login could join the login of another person.
+    """
     first = login.request.first
     if first.get(ACCT_SESSION_ID) or first.get(NAS_PORT_ID) or any(first.get(NAS_PORT, b"")):
         return True
@@ -186,13 +190,16 @@ def _identity(domain_id: int) -> str:
 
 
 def seal_state(vault: Vault, session: Session) -> bytes:
-    """Return the State that identifies the present step of a session, `_STATE_OCTETS` long."""
+    """Return the State for the current step of a session, `_STATE_OCTETS` long."""
     return vault.seal(bytes.fromhex(session.id) + bytes((session.step,)), _identity(session.question.domain_id))
 
 
 def open_state(vault: Vault, state: bytes, domain_id: int) -> tuple[str, int] | None:
-    """Return the challenge id and step in a State; None if the State does not belong to this domain. If a domain
-    forwards logins to this service itself, as another domain, the requests contain a State of that other domain."""
+    """Return the challenge id and step in a State. Return None if the State is not from this domain.
+
+    A domain may forward its logins to this service as another domain. Its requests then contain the State of that other
+    domain.
+    """
     # A State of another length belongs to EAP; an attempt to open it would cost more than the rest of the round.
     if len(state) != _STATE_OCTETS:
         return None
@@ -204,7 +211,7 @@ def open_state(vault: Vault, state: bytes, domain_id: int) -> tuple[str, int] | 
 
 
 def write(tx: Tx, session: Session) -> None:
-    """Store a session. It replaces the previous step of the session."""
+    """Store a session, in place of its previous step."""
     tx.execute(
         "insert into challenges (id, domain_id, expires_at, session) values (:id, :domain_id, :expires_at, :session) "
         "on conflict (id) do update set expires_at = excluded.expires_at, session = excluded.session",
@@ -216,12 +223,12 @@ def write(tx: Tx, session: Session) -> None:
 
 
 def delete(tx: Tx, challenge_id: str) -> None:
-    """Delete a session, so that its State is no longer valid."""
+    """Delete a session. Its State is then invalid."""
     tx.execute("delete from challenges where id = :id", id=challenge_id)
 
 
 def read(tx: Tx, challenge_id: str) -> Session | None:
-    """Return a session from the store, where another process may have stored it. Return None if there is none."""
+    """Return a session from the store, or None if it does not exist."""
     return tx.one(_session, "select session from challenges where id = :id", id=challenge_id)
 
 
@@ -236,6 +243,6 @@ def _session(*, session: str) -> Session:
 
 
 def void(tx: Tx) -> None:
-    """Delete all pending challenges after a restore. Otherwise challenges that were answered after the backup would be
-    pending again."""
+    """Delete all pending challenges after a restore. Otherwise a challenge that was answered after the backup could be
+    answered again."""
     tx.execute("delete from challenges")

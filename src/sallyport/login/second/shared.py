@@ -1,13 +1,13 @@
-"""Prompts and challenges that several nodes share. A login has one prompt and one Access-Accept, whichever nodes its
-requests reach.
+"""Prompts and challenges that several nodes share. A login has one prompt and one Access-Accept, even if its requests
+reach several nodes.
 
-The node that inserts the row of a prompt owns it and asks the provider. If a request of the same login arrives at
-another node, this node is a follower: it waits for the outcome in the row. The newest request gets the answer, so the
-row names the node at which the newest request waits. The answer of that node consumes the row in the transaction of the
-event. An answer of any other node is dropped.
+The node that inserts the row of a prompt owns the prompt, and asks the provider. If a request of the same login arrives
+at another node, that node is a follower. A follower waits until the outcome is in the row. The newest request gets the
+answer, so the row also names the node where the newest request waits. When this node answers, it marks the row as used
+in the transaction of the event. Answers of other nodes are dropped.
 
-If the owner dies, a follower takes over. It polls the handle that the owner has stored, or asks again with the
-same challenge id. Followers are woken by an announcement. They also read their rows once a second.
+If the owner dies, a follower takes over. It polls the handle that the owner has stored. Without a handle, it asks again
+with the same challenge id. Nodes notify each other about changed rows. Followers also read their rows once a second.
 """
 
 from collections import defaultdict
@@ -42,11 +42,11 @@ log = structlog.get_logger()
 
 
 class _NotOwner(Exception):
-    """Another node has taken over the prompt because this node was silent."""
+    """Raised if another node has taken over the prompt, because this node was silent."""
 
 
 class SharedCalls(Calls):
-    """The calls of providers by one of several nodes. node: the session of this node."""
+    """The calls to providers on one of several nodes. node: the session of this node."""
 
     knows_prompts = True
 
@@ -66,7 +66,6 @@ class SharedCalls(Calls):
     # --- beginning and end ------------------------------------------------------------------------------------
 
     async def claim(self, conversation: Conversation, user: UserKey | None) -> Reason | None:
-        """See Calls.claim."""
         new, user_key = self._new(conversation), "" if user is None else self._digest(user)
         found, session = await self._store.write_aside(partial(_claim, new=new, user_key=user_key))
         if found is None:
@@ -104,11 +103,11 @@ class SharedCalls(Calls):
         )
 
     def _digest(self, key: LoginKey) -> str:
-        """Return a hash of texts, numbers and nested values of these."""
+        """Return a hash of a key, for a column of the table `prompts`. The key consists of texts, numbers and tuples of
+        them."""
         return self._vault.digest(repr(key).encode(), "prompts")
 
     async def return_here(self, conversation: Conversation) -> bool:
-        """See Calls.return_here."""
         prompt = conversation.prompt
         assert prompt is not None  # noqa: S101  it was read from the store
         moved = await self._store.write_aside(partial(repo.move, prompt=prompt, node=self._node))
@@ -122,18 +121,15 @@ class SharedCalls(Calls):
     def once(
         self, result: SecondFactorResult, write: Callable[[Tx], None] | None
     ) -> Callable[[Tx], bool | None] | None:
-        """See Calls.once."""
         return write if result.prompt is None else partial(_use, result=result, node=self._node, write=write)
 
     async def consume(self, result: SecondFactorResult) -> bool:
-        """See Calls.consume."""
         use = self.once(result, None)
         return use is None or await self._store.write_aside(use) is not False
 
     # --- the outcome ------------------------------------------------------------------------------------------
 
     async def outcome(self, conversation: Conversation, begin: Callable[[], Awaitable[Answer]]) -> Answer:
-        """See Calls.outcome."""
         prompt = conversation.prompt
         assert prompt is not None  # noqa: S101  `claim` has set it
         watched = self._watched[prompt.id]
@@ -158,7 +154,8 @@ class SharedCalls(Calls):
                 del self._watched[prompt.id]
 
     async def _take_over(self, conversation: Conversation, prompt: Prompt) -> bool:
-        """Become the owner of a prompt if its owner is dead, or if its owner is a task of this node that has failed."""
+        """Take over a prompt whose owner is dead, or whose task at this node has failed. Return whether this node is
+        the owner now."""
         is_lost = (prompt.id, prompt.step) not in self._owned if prompt.owner == self._node else not prompt.has_owner
         if not is_lost:
             return False
@@ -190,7 +187,7 @@ class SharedCalls(Calls):
             self._owned.discard(place)
 
     async def _waits(self, conversation: Conversation, answer: Answer) -> None:
-        """Record a WAITING answer. When this returns, the handle of the answer is in the store."""
+        """Record a WAITING answer. When this returns, the store has the handle of the answer."""
         await super()._waits(conversation, answer)
         prompt = conversation.prompt
         if prompt is None or answer.handle != prompt.handle:
@@ -210,7 +207,6 @@ class SharedCalls(Calls):
     # --- prompts of other nodes -------------------------------------------------------------------------------
 
     async def run(self) -> None:
-        """See Calls.run."""
         async with trio.open_nursery() as nursery:
             nursery.start_soon(self._read_due)
             while True:
@@ -218,7 +214,8 @@ class SharedCalls(Calls):
                 self._look({each for each, watched in self._watched.items() if not all(c.owns for c in watched)})
 
     def _changed(self, change: ForeignChange) -> None:
-        """Read the prompts that another node has changed. If the kind is empty, read all prompts."""
+        """Have the prompts read that another node has changed. If the kind of the change is empty, any prompt may have
+        changed."""
         if change.kind in ("", PROMPTS):
             self._look({change.row} & self._watched.keys() if change.kind else set(self._watched))
 
@@ -244,8 +241,8 @@ class SharedCalls(Calls):
                 self._see(conversation, by_place.get((before.id, before.step)) or replace(before, is_consumed=True))
 
     def _see(self, conversation: Conversation, prompt: Prompt) -> None:
-        """Record the present state of a prompt. If its row does not exist any more, as after a restore, the prompt
-        counts as consumed."""
+        """Record the state of a prompt that was read from the store. A prompt whose row no longer exists, as after a
+        restore, counts as used."""
         conversation.prompt = prompt
         if not conversation.owns:
             conversation.handle, conversation.text = prompt.handle, prompt.text
@@ -256,11 +253,12 @@ class SharedCalls(Calls):
 
 
 class SharedChallenges(Challenges):
-    """The challenges of several nodes. The last step of each is in the store, and it expires by the database's
+    """The challenges of several nodes. The last step of each challenge is in the store. It expires by the database's
     clock."""
 
     async def find(self, challenge_id: str) -> Session | None:
-        """See Challenges.find. Challenges inside EAP are in memory, because the EAP conversation stays at its node."""
+        """Return the last challenge with this id, or None. A challenge inside EAP is only in memory, because the EAP
+        conversation stays at its node."""
         stored = await self._store.read_now(partial(repo.sent, challenge_id=challenge_id))
         if stored is None:
             return None if challenge_id in self._over else self._sessions.get(challenge_id)
@@ -268,28 +266,29 @@ class SharedChallenges(Challenges):
         return replace(session, expires_at=self._clock() + left_us)
 
     def keep(self, result: SecondFactorResult) -> Callable[[Tx], None] | None:
-        """See Challenges.keep."""
         if result.session is None:
             return super().keep(result)
         self._sessions.pop(result.session.id)
         return partial(repo.send, session=result.session)
 
     async def purge(self, now: int) -> None:
-        """See Challenges.purge. Prompts are deleted too."""
+        """Delete expired challenges and prompts, in memory and in the store. Raises StoreError."""
         self._forget_expired(now)
         await self._store.write(repo.purge)
 
 
 def _claim(tx: Tx, new: Prompt, user_key: str) -> tuple[Prompt | None, Session | None]:
-    """Insert a prompt, or find the prompt of the same login, and return it. If it was found, also return its last
-    challenge."""
+    """Insert a prompt, or find the existing prompt of the same login. Return the prompt. If it existed before, also
+    return the last challenge of the login."""
     found = repo.claim(tx, new, user_key)
     return found, None if found is None or found.id == new.id else sessions.read(tx, found.id)
 
 
 def _use(tx: Tx, result: SecondFactorResult, node: str, write: Callable[[Tx], None] | None) -> bool:
-    """Consume a result in the transaction that writes its answer. If the answer is a challenge that is sent while the
-    prompt waits, the result is left to a later answer."""
+    """Mark a result as used, in the transaction of its answer. Return False if another node may answer instead.
+
+    A challenge that is sent while the prompt is pending does not use the result, because a later answer needs it.
+    """
     assert result.prompt is not None  # noqa: S101  `once` checks it
     waits = result.session is not None and result.session.kind is Kind.APPROVAL
     if not (repo.holds if waits else repo.consume)(tx, result.prompt, node):
@@ -302,5 +301,7 @@ def _use(tx: Tx, result: SecondFactorResult, node: str, write: Callable[[Tx], No
 def _answer_of(prompt: Prompt) -> Answer:
     """Return the outcome that the owner has stored. Raises ProviderError if the owner could not ask the provider."""
     if prompt.outcome in (FAILED, LIMITED):
-        raise ProviderError("another node could not ask the provider", limited=prompt.outcome == LIMITED)
+        raise ProviderError(
+            "the node that owns this prompt could not ask the provider", limited=prompt.outcome == LIMITED
+        )
     return Answer(Outcome(prompt.outcome), prompt.handle, prompt.text)

@@ -11,7 +11,7 @@ from sallyport.web.paging import Paged, TotalCount
 from sallyport.web.scope import InDomain, Many, Text
 
 MOST: Final = 1000
-"""Maximum stations in one request."""
+"""Maximum number of stations in one request."""
 
 
 def _mac(value: str) -> str:
@@ -28,13 +28,18 @@ class AddBypassStation(InDomain):
     """Body of AddBypassStation."""
 
     station: Stations = Field(description="One MAC address or several, in any notation.")
-    name: Text = Field(default="", description="Name of the stations. Empty: a station that is listed keeps its name.")
+    name: Text = Field(
+        default="",
+        description="Name of the stations. If it is empty, stations that are already listed keep their names.",
+    )
 
 
 class DeleteBypassStation(InDomain):
     """Body of DeleteBypassStation."""
 
-    station: Stations = Field(description="One MAC address or several, in any notation. All are removed, or none.")
+    station: Stations = Field(
+        description="One MAC address or several, in any notation. If one of them is not listed, none is removed."
+    )
 
 
 class ListBypassStations(InDomain, Paged):
@@ -42,7 +47,7 @@ class ListBypassStations(InDomain, Paged):
 
     search: Text = Field(
         default="",
-        description="Part of the address in any notation, or of the name in any case. Empty: all.",
+        description="Part of the address in any notation, or of the name. If it is empty, all stations are listed.",
     )
 
 

@@ -12,7 +12,7 @@ from sallyport.base.wire import JSON, Row
 
 COLUMNS: Final = ("station", "name", "addedAt")
 BATCH: Final = 1000
-"""Maximum stations in one call."""
+"""Maximum number of stations in one request to the service."""
 
 _domain = click.option("--domain", required=True, help="The domain's name or domainId.")
 
@@ -25,16 +25,20 @@ def bypass() -> None:
 @bypass.command()
 @click.argument("stations", nargs=-1)
 @_domain
-@click.option("--name", default="", help="Name of the stations, such as `printers, 2nd floor`.")
-@click.option("--file", type=click.File(encoding="utf-8"), help="Lines of `ADDRESS` or `ADDRESS,NAME`; `-` is stdin.")
+@click.option("--name", default="", help="Name for all stations, such as `printers, 2nd floor`.")
+@click.option(
+    "--file",
+    type=click.File(encoding="utf-8"),
+    help="File with a line `ADDRESS` or `ADDRESS,NAME` for each station; `-` reads standard input.",
+)
 @click.pass_obj
 def add(line: CommandLine, *, stations: Sequence[str], domain: str, name: str, file: TextIO | None) -> None:
-    """Add stations by MAC address, in any notation. A station that is on the list gets the new name."""
+    """Add stations by MAC address, in any notation. A station that is already listed gets the new name."""
     wanted = {name: list(stations)} if stations else {}
     for address, own in _lines(file):
         wanted.setdefault(own or name, []).append(address)
     if not wanted:
-        raise click.UsageError("STATIONS or --file is missing: give MAC addresses")
+        raise click.UsageError("give the MAC addresses as STATIONS, or a file with --file")
     for label, addresses in wanted.items():
         for at in range(0, len(addresses), BATCH):
             body: Row = {"station": list[JSON](addresses[at : at + BATCH]), "name": label}
@@ -47,14 +51,14 @@ def add(line: CommandLine, *, stations: Sequence[str], domain: str, name: str, f
 @_domain
 @click.pass_obj
 def remove(line: CommandLine, *, stations: Sequence[str], domain: str) -> None:
-    """Remove stations from the list. If an entry fails, nothing is changed."""
+    """Remove stations from the list. If one of them is not listed, none is removed."""
     done = line.run("/ad/DeleteBypassStation", {"station": list[JSON](stations)}, domain=domain)
     line.note(str(done["message"]))
 
 
 @bypass.command("list")
 @_domain
-@click.option("--search", default="", help="A part of the address or of the name.")
+@click.option("--search", default="", help="Show only stations with this text in the address or the name.")
 @click.option("--json", "form", flag_value="json", help="Print JSON.")
 @click.pass_obj
 def list_(line: CommandLine, *, domain: str, search: str, form: Form | None) -> None:
@@ -63,7 +67,7 @@ def list_(line: CommandLine, *, domain: str, search: str, form: Form | None) -> 
 
 
 def _lines(file: TextIO | None) -> Iterator[tuple[str, str]]:
-    """Yield each address in a file with its name. Empty lines and comments are skipped."""
+    """Yield each address in a file, with its name. Empty lines, and lines that begin with #, are skipped."""
     for text in file or ():
         address, _, name = text.partition(",")
         if address.strip() and not address.startswith("#"):

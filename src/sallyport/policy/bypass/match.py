@@ -1,9 +1,9 @@
-"""This module detects requests for MAC authentication bypass, and converts between the notations of a MAC address.
+"""Detect requests for MAC authentication bypass, and convert between the notations of a MAC address.
 
-If a NAS finds no supplicant, it sends a request in the station's name: User-Name and Calling-Station-Id are the same
-address, and the password is that address too, or absent. The notation and the Service-Type depend on the product: Cisco
-sends Call-Check (RFC 2865 section 5.6), others send Framed or no Service-Type. Some use EAP-MD5, with the address as
-identity and password.
+If a NAS finds no supplicant, it sends a request on behalf of the station. User-Name and Calling-Station-Id contain the
+station's address. The password is the same address, or absent. The notation and the Service-Type depend on the product.
+Cisco sends Call-Check (RFC 2865 section 5.6), other products send Framed or no Service-Type. Some products use EAP-MD5
+with the address as identity and password.
 """
 
 from typing import Final
@@ -23,8 +23,7 @@ _MEDIA: Final = frozenset({"Ethernet", "Wireless", "Unknown"})
 
 
 def mac_key(text: str) -> str:
-    """Return a MAC address in any notation as 12 hex digits in lower case; the result is empty if the text is not a MAC
-    address."""
+    """Return a MAC address in any notation as 12 hex digits in lower case. Return an empty text for anything else."""
     key = station_key(text)
     return key if len(key) == DIGITS and all(digit in "0123456789abcdef" for digit in key) else ""
 
@@ -35,26 +34,26 @@ def mac_text(key: str) -> str:
 
 
 def spellings(key: str) -> list[str]:
-    """Return the notations that NAS use for a MAC address, in lower case."""
+    """Return the notations that NAS use for a MAC address. All are in lower case."""
     pairs, fours = [key[at : at + 2] for at in range(0, DIGITS, 2)], [key[at : at + 4] for at in range(0, DIGITS, 4)]
     return [key, ":".join(pairs), "-".join(pairs), ".".join(fours), "-".join(fours), f"{key[:6]}-{key[6:]}"]
 
 
 def requested_station(login: Attempt) -> str:
-    """Return the station of a bypass request, as 12 hex digits; empty if the login is no bypass request.
+    """Return the station of a bypass request as 12 hex digits. Return an empty text if the login is no bypass request.
 
-    An unsigned request must have the address as password, because only a sender with the shared secret can encrypt it.
-    Raises PacketError if the password is malformed.
+    Without a signature, the address must also be the password, because only a sender with the shared secret can encrypt
+    the password. Raises PacketError if the password field is malformed.
     """
     station = _station(login)
     return station if station and _has_no_other_password(login, station) else ""
 
 
 def requested_station_by_eap(login: Attempt) -> str:
-    """Return the station of a bypass request by EAP, as 12 hex digits; the result is empty if the login is not such a
+    """Return the station of a bypass request by EAP as 12 hex digits. Return an empty text if the login is no such
     request.
 
-    The caller must check that the address is the password too (EAP-MD5).
+    The caller must check that the address is also the password (EAP-MD5).
     """
     return _station(login) if login.method == Method.EAP and login.request.signed else ""
 
@@ -68,7 +67,7 @@ def _station(login: Attempt) -> str:
 
 
 def _has_no_other_password(login: Attempt, station: str) -> bool:
-    """Return whether the password is the address, or is absent. If it is absent, the request must be signed."""
+    """Return whether the password is the station's address. It may also be absent if the request is signed."""
     signed = login.request.signed
     if login.method == Method.PAP:
         password = sent_password(login.request, login.client.secret)

@@ -12,7 +12,7 @@ from sallyport.web.scope import ADMINS, READERS, Caller, Gate
 
 
 def operations(service: Bypass, gate: Gate) -> Operations:
-    """Declare the operations. The list decides on access, so only an admin may change it."""
+    """Declare the operations. Only an admin may change the list, because it decides about access."""
     bypass = Operations("Login rules", gate)
 
     @bypass.post("/ad/ListBypassStations", roles=READERS)
@@ -24,14 +24,16 @@ def operations(service: Bypass, gate: Gate) -> Operations:
 
     @bypass.post("/ad/AddBypassStation", roles=ADMINS)
     async def add_bypass_station(body: AddBypassStation, caller: Caller) -> Done:
-        """Admit stations by their MAC address (MAC authentication bypass), from the next request on."""
+        """Add stations to the list of a domain. From the next request on, they are admitted by their MAC address."""
         added = await service.add(body.domainId, body.station, body.name)
         return Done(message=f"{counted(added, 'station')} added")
 
     @bypass.post("/ad/DeleteBypassStation", roles=ADMINS)
     async def delete_bypass_station(body: DeleteBypassStation, caller: Caller) -> Done:
-        """Remove stations from the list. If an entry fails, nothing is changed. Their sessions end if the domain
-        disconnects on revocation."""
+        """Remove stations from the list. If one of them is not listed, none is removed.
+
+        If the domain disconnects on revocation, their sessions end.
+        """
         removed = await service.delete(body.domainId, body.station)
         return Done(message=f"{counted(removed, 'station')} deleted")
 
@@ -39,5 +41,4 @@ def operations(service: Bypass, gate: Gate) -> Operations:
 
 
 def _entry(row: StationRow) -> dict[str, JSON]:
-    """Return a `StationEntry`."""
     return {"station": mac_text(row.station), "name": row.name, "addedAt": iso(row.added_at)}

@@ -1,8 +1,7 @@
-"""SQL for the stations of MAC authentication bypass. In this module, a station is given as 12 hex digits in lower case.
+"""SQL for the stations of MAC authentication bypass. In this module, a station is 12 hex digits in lower case.
 
-All stations of a request are written by one statement. The store's thread releases the interpreter lock at each
-statement, so with other threads active, 1,000 statements took 0.6 s, in which the logins of all tenants waited for the
-transaction.
+One statement writes all stations of a request. With 1,000 statements, a transaction took 0.6 s, because the store's
+thread gives up the interpreter lock at each statement. The logins of all tenants waited for this transaction.
 """
 
 from collections.abc import Mapping, Sequence
@@ -14,14 +13,14 @@ from sallyport.base.text import fold
 from sallyport.store.model import LISTED_TEXTS, Tx, listed
 
 MAX_STATIONS: Final = 100_000
-"""Maximum number of stations in a domain. It is limited because all stations are in memory."""
+"""Maximum number of stations in a domain. The limit exists because all stations are in memory."""
 Lists = Mapping[int, frozenset[str]]
-"""The stations on the list of each domain. A domain without stations is not in it."""
+"""The listed stations by domain id. Domains without stations are absent."""
 
 
 @dataclass(frozen=True, slots=True)
 class StationRow:
-    """A station on a domain's list. added_at: the time when it was added, in microseconds."""
+    """A station on a domain's list. added_at: the time when an admin added the station, in microseconds."""
 
     station: str
     name: str
@@ -30,8 +29,8 @@ class StationRow:
 
 @dataclass(frozen=True, slots=True)
 class _Extent:
-    """The number of rows and the highest id. If both are unchanged, the rows are unchanged, because ids are not
-    reused."""
+    """The number of rows in the table, and the highest id. If both are the same as before, the rows have not changed,
+    because ids are not reused."""
 
     count: int
     last: int
@@ -45,18 +44,19 @@ class _Member:
 
 @dataclass(slots=True)
 class Known:
-    """A cache of the last load, so that an unrelated change does not read a hundred thousand rows again."""
+    """The result of the last load. It saves reading a hundred thousand rows again after an unrelated change."""
 
     extent: _Extent | None = None
     lists: Lists = field(default_factory=dict)
 
     def forget(self) -> None:
-        """Make the next load read all rows, because another node has changed them or the store was replaced."""
+        """Make the next load read all rows. Call it after another node has changed them, or after the store was
+        replaced."""
         self.extent = None
 
 
 def load(tx: Tx, known: Known) -> Lists:
-    """Return the lists of all domains."""
+    """Return the lists of all domains. If the table has not changed since the last load, return the same object."""
     extent = tx.one(_Extent, "select count(*) as count, coalesce(max(id), 0) as last from bypass_stations")
     if extent == known.extent:
         return known.lists
@@ -68,9 +68,9 @@ def load(tx: Tx, known: Known) -> Lists:
 
 
 def add(tx: Tx, domain_id: int, stations: Sequence[str], name: str, at: int) -> None:
-    """Add stations to a domain's list. at: microseconds. Raises Conflict if the domain would have too many stations.
+    """Add stations to a domain's list. Raises Conflict if the domain would have too many stations.
 
-    A station that is on the list gets the new name, unless that is empty.
+    A station that is already listed gets the new name, unless `name` is empty. at: the time in microseconds.
     """
     tx.execute(
         "insert into bypass_stations (domain_id, station, name, added_at) "
@@ -83,13 +83,13 @@ def add(tx: Tx, domain_id: int, stations: Sequence[str], name: str, at: int) -> 
     )
     if _count(tx, domain_id) > MAX_STATIONS:
         raise Conflict(
-            f"a domain has at most {MAX_STATIONS} stations that are admitted by their MAC address: remove some first"
+            f"a domain can list at most {MAX_STATIONS} stations for MAC authentication bypass: remove some first"
         )
 
 
 def delete(tx: Tx, domain_id: int, stations: Sequence[str]) -> None:
-    """Remove stations from a domain's list. stations: must not contain duplicates. Raises NotFound if a station is not
-    on the list."""
+    """Remove stations from a domain's list. Raises NotFound if one of them is not listed. stations: keys without
+    duplicates."""
     sql = f"delete from bypass_stations where domain_id = :domain and station in {LISTED_TEXTS}"
     if tx.execute(sql, domain=domain_id, ids=listed(stations)) < len(stations):
         raise NotFound("station not found")
@@ -98,8 +98,8 @@ def delete(tx: Tx, domain_id: int, stations: Sequence[str]) -> None:
 def page(tx: Tx, domain_id: int, search: str, key: str, *, offset: int, limit: int) -> tuple[list[StationRow], int]:
     """Return one page of a domain's list, ordered by id, and the number of all matches.
 
-    search: a part of the name or of the address; it is case-insensitive. key: the hex digits of `search`, which are
-    compared with addresses.
+    search: a part of the name, in any case. key: a part of the address as hex digits. A row matches if one of them
+    fits.
     """
     where = "from bypass_stations where domain_id = :domain"
     if search:

@@ -17,10 +17,10 @@ from sallyport.store.snapshot import Configuration
 
 
 class Bypass:
-    """The lists of all domains, in memory. A change is effective when its call returns.
+    """The bypass lists of all domains, in memory. A change is effective when its call returns.
 
-    revocations: ends the sessions of stations that are removed from a list. some: whether any list has a station; if it
-    is false, the login path skips its checks.
+    revocations: the service that ends the sessions of removed stations. some: whether any station is listed. If it is
+    false, the login path skips the checks of this class.
     """
 
     def __init__(
@@ -40,28 +40,28 @@ class Bypass:
         self.some = bool(lists)
 
     def admits(self, login: Attempt, domain_id: int) -> bool:
-        """Return whether a login is a bypass request for a station on the domain's list.
-
-        The result is always False if `some` is false. Raises PacketError if the password is malformed.
-        """
+        """Return whether a login is a bypass request for a listed station. Raises PacketError if the password field is
+        malformed."""
         stations = self._lists.value.get(domain_id)
         return stations is not None and requested_station(login) in stations
 
     def admits_by_eap(self, login: Attempt, domain_id: int) -> str:
-        """Return the station of a bypass request by EAP, as 12 hex digits; empty if it is not on the domain's list."""
+        """Return the station of a bypass request by EAP as 12 hex digits. Return an empty text if the station is not
+        listed."""
         stations = self._lists.value.get(domain_id)
         station = requested_station_by_eap(login) if stations else ""
         return station if stations and station in stations else ""
 
     def has(self, domain_id: int, station: str) -> bool:
-        """Return whether a station is on a domain's list."""
+        """Return whether a domain's list has a station."""
         return station in self._lists.value.get(domain_id, ())
 
     async def add(self, domain_id: int, stations: Sequence[str], name: str = "") -> int:
-        """Add stations (12 hex digits each) to a domain's list, and return their number. Raises Conflict if the domain
-        would have too many stations.
+        """Add stations to a domain's list, and return their number. Raises Conflict if the domain would have too many
+        stations.
 
-        A station that is on the list gets the new name.
+        stations: 12 hex digits each. name: the new name of all these stations, or empty to keep the names of listed
+        ones.
         """
         wanted, at = list(dict.fromkeys(stations)), self._clock()
 
@@ -73,8 +73,8 @@ class Bypass:
         return await self._configuration.change(work)
 
     async def delete(self, domain_id: int, stations: Sequence[str]) -> int:
-        """Remove stations from a domain's list, and return their number. If an entry fails, nothing is changed. Raises
-        NotFound."""
+        """Remove stations from a domain's list, and return their number. Raises NotFound if one of them is not listed;
+        then none is removed."""
         wanted, at = list(dict.fromkeys(stations)), self._clock()
 
         def work(tx: Tx) -> int:

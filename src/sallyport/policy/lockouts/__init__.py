@@ -1,37 +1,36 @@
-"""Lock-out: after too many failures, the logins of a user or a station are refused for some minutes.
+"""Lock-out: after too many failures, a user or a station cannot log in for some minutes.
 
-They are refused before a password is checked, in both enforcement modes.
+    failures   counts failures by name within a window, and has the locks; no I/O, time is passed in
+    stations   finds the station of a request, and the stations that many users share
+    service    `Lockouts`, for the login path (check, count) and for admins (list, unlock)
+    repo       stores the locks
 
-    failures   counts by name within the window, and the locks; no I/O, time is passed in
-    stations   the station of a request, and stations that many users share
-    service    `Lockouts` for the login path and for admins: check, count, list, unlock, expire
-    repo       the locks in the store
+A locked login is refused before its password is checked, in both modes. A user is identified by domain and name, a
+station by domain and Calling-Station-Id. Wrong passwords, unknown users and wrong codes count as failures.
 
-A user is identified by domain and name, a station by domain and Calling-Station-Id. Wrong passwords, unknown users and
-wrong codes count.
+- A wrong password counts only in an authentic request. A wrong code counts in every request, because a code is checked
+  only after a correct password or with a valid State. A spoofer has neither.
+- Each guess counts once. So a replayed packet does not lock a user out. Neither does a device that repeats one wrong
+  password with new authenticators.
+- A successful login resets the count of its user and its station. Wrong codes stay counted if no second factor was
+  approved. Otherwise an attacker with the password could reset the count by logins that need no code, and then guess
+  any number of codes.
 
-- Wrong passwords count in authentic requests only. Wrong codes count in all requests, because a code is checked only
-after a correct password or with a valid State, and a spoofer has neither.
-- Each guess counts once. A replayed packet does not lock a user out, nor does a device that repeats one wrong password
-  with new authenticators.
-- A success of the user, or of any user at the station, resets the count. Wrong codes still count if no second factor
-  was approved: otherwise logins that need no code would let an attacker with the password guess any number of codes.
+When a failure reaches the limit, its event has the usual reason. The lock and an audit entry are stored in the
+transaction of this event. From then on every login is refused with a reason that neither counts nor prolongs the lock.
+Logins that are already in progress are refused too, so parallel guesses have no advantage.
 
-The failure that reaches the limit is an event with its usual reason. The lock and an entry of the audit trail are
-stored in the same transaction. After it every login is refused at once, with a reason that neither counts nor prolongs
-the lock. A login whose decision is pending at that moment is refused too, so that parallel guesses have no advantage.
-
-The outer identity of EAP is not counted, locked or reset: it may be `anonymous` for every user, and an attacker may
-change it for each guess. The inner name is used once it is known. If another server has the EAP conversation, its
-Access-Accept contains the user's name; until then only the station counts.
+The outer identity of EAP is not counted, locked or reset. It may be `anonymous` for every user, and an attacker may
+change it for each guess. The inner name counts as soon as it is known. If EAP is forwarded to another server, the name
+is known only from its Access-Accept. Until then only the station counts.
 
 A NAS is never locked as a station. A station is not locked in three cases: its name is one of the NAS's own names,
 several users have logged in from it within an hour, or the NAS has no other station. For example, a VPN gateway may
-send one fixed value for all users.
+send the same value for all users.
 
-Counts are in memory. Several nodes tell each other each failure, lock and reset (`nodes.notices`), so that a count and
-a lock hold on all of them within a third of a second, and after a restart. On the embedded database, a restart resets
-at most nine failures of a name, and only an admin can restart the service. Unknown users have separate tables, so that
-many unknown names do not evict users from the bounded tables. If there was no failure for an hour, a login only reads
+Counts are in memory. Nodes notify each other of each failure, lock and reset (`nodes.notices`). So counts and locks
+apply on all nodes within a third of a second, and survive the restart of a node. With the embedded database, a restart
+loses at most nine failures of a name, and only an admin can restart the service. Unknown users have their own table, so
+that many unknown names do not evict known users. If the last failure was more than an hour ago, a login only reads
 `Lockouts.some`.
 """

@@ -16,18 +16,24 @@ class ListLockouts(InDomain, Paged):
 class Unlock(InDomain):
     """Body of Unlock."""
 
-    userName: Text = Field(default="", description="User to unlock, as ListLockouts names it; or else a station.")
-    station: Text = Field(default="", description="Station to unlock; a MAC address in any notation.")
+    userName: Text = Field(
+        default="", description="User to unlock, as ListLockouts shows the name. Give either this or a station."
+    )
+    station: Text = Field(
+        default="",
+        description="Station to unlock, a Calling-Station-Id. A MAC address may be in "
+        "any notation. Give either this or a user.",
+    )
 
     @model_validator(mode="after")
     def _names_one(self) -> "Unlock":
         if bool(self.userName) is bool(self.station):
-            raise unfit_because("either userName or station is needed", "userName", "station")
+            raise unfit_because("either userName or station must be given, and not both", "userName", "station")
         return self
 
     @property
     def named(self) -> tuple[Kind, str]:
-        """The kind and name to unlock."""
+        """The kind and the name of the user or station to unlock."""
         return (Kind.USER, self.userName) if self.userName else (Kind.STATION, self.station)
 
 
@@ -36,7 +42,7 @@ class LockoutEntry(Model):
 
     kind: Kind = Field(description="Kind of the name: a user, or a station.")
     name: str = Field(description="Name of the user, or Calling-Station-Id, as it was sent.")
-    since: str = Field(description="Time of the failure that locked it out, ISO 8601 in UTC.")
+    since: str = Field(description="Time of the failure that caused the lock-out, ISO 8601 in UTC.")
     until: str = Field(description="End of the lock-out, ISO 8601 in UTC.")
     failures: int = Field(description="Number of failures that led to the lock-out.")
 

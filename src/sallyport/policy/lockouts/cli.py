@@ -28,7 +28,7 @@ def list_(line: CommandLine, *, domain: str | None, form: Form | None) -> None:
 @lockout.command()
 @click.option("--domain", required=True, help="The domain's name or domainId.")
 @click.option("--user", help="User to unlock.")
-@click.option("--station", help="Station to unlock: Calling-Station-Id; a MAC address in any notation.")
+@click.option("--station", help="Station to unlock: a Calling-Station-Id, or a MAC address in any notation.")
 @click.pass_obj
 def remove(line: CommandLine, *, domain: str, user: str | None, station: str | None) -> None:
     """Unlock a user or a station."""

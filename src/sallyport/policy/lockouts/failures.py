@@ -1,5 +1,5 @@
-"""This module counts the failures of each name within a window, and has the locks. Times are in microseconds. The
-caller passes the present time."""
+"""Count the failures of each name within a window, and keep the locks. No clock is read: the caller passes the time, in
+microseconds."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -14,7 +14,8 @@ WINDOW_US: Final = 300 * SECOND
 MAX_NAMES: Final = 65_536
 
 Key = tuple[int, str] | tuple[int, bytes]
-"""The id of the domain, and the case-folded name of a user or the octets of a station in lower case."""
+"""The id of the domain, and a name: the case-folded name of a user, or the Calling-Station-Id of a station in lower
+case."""
 
 
 _FAILURE, _LOCK, _FORGIVEN, _UNLOCKED = "failure", "lock", "forgiven", "unlocked"
@@ -26,14 +27,14 @@ def _as_json(key: Key) -> tuple[JSON, ...]:
 
 
 class Kind(StrEnum):
-    """Kinds of names that can be locked out."""
+    """The kinds of names that can be locked out."""
 
     USER = "user"
     STATION = "station"
 
 
 class Failure(Enum):
-    """The kinds of failures that count. A refusal for another reason does not, such as a disabled account."""
+    """The kinds of failures that count. Other reasons for a refusal do not count, for example a disabled account."""
 
     PASSWORD = auto()
     UNKNOWN_USER = auto()
@@ -42,10 +43,11 @@ class Failure(Enum):
 
 @dataclass(slots=True)
 class Lock:
-    """A lock of a name. at: the time of the failure that led to it. holds: whether the lock applies.
+    """A lock of a name.
 
-    A station's lock does not apply until a transaction confirms it. If it is not confirmed, it expires at once, and the
-    next failure tries to make a new lock.
+    at: the time of the failure that caused the lock, in microseconds. until: the end of the lock. holds: whether the
+    lock applies. A station's lock applies only after a transaction has confirmed it. A lock that is not confirmed
+    expires at once, and the next failure makes another one.
     """
 
     at: int
@@ -61,10 +63,11 @@ class _Failure(NamedTuple):
 
 
 class Failures:
-    """The failures and locks of one kind of names. limit: number of failures in the window that locks a name.
+    """The failures and locks of one kind of names.
 
-    lock_us: duration of a lock. The tables of failures and of locks are bounded, with a share for each tenant: the
-    oldest name of the largest tenant is evicted first. tell: passes a change to the other nodes, whose `adopt` gets it.
+    limit: the number of failures within the window that locks a name. lock_us: the duration of a lock, in microseconds.
+    max_names: the maximum size of each table. If a table is full, the oldest name of the tenant with the most names is
+    removed. tell: a function that passes a change to the other nodes, where `adopt` applies it.
     """
 
     def __init__(
@@ -82,29 +85,29 @@ class Failures:
         self.locks = BoundedMap[Key, Lock](max_names)
 
     def __len__(self) -> int:
-        """Return the number of names with failures plus the number of locks."""
+        """Return the number of names with failures, plus the number of locks."""
         return len(self._failed) + len(self.locks)
 
     @property
     def locked(self) -> int:
-        """The number of locks that apply."""
+        """The number of locks that apply, without those that wait for a confirmation."""
         return sum(lock.holds for lock in self.locks.values())
 
     def is_locked(self, key: Key, now: int) -> bool:
-        """Return whether a name is locked out now."""
+        """Return whether a lock of this name applies now."""
         lock = self.locks.get(key)
         return lock is not None and lock.holds and now < lock.until
 
     def knows(self, key: Key, now: int) -> bool:
-        """Return whether a name has a lock now, even if it is not confirmed yet."""
+        """Return whether a name has a lock now, even if the lock is not confirmed."""
         lock = self.locks.get(key)
         return lock is not None and now < lock.until
 
     def fail(self, key: Key, tenant_id: int, at: int, proof: bytes = b"", *, of_code: bool = False) -> int:
-        """Count a failure, and return the number of failures within the window; 0 for a repeated guess.
+        """Count a failure. Return the number of failures within the window, or 0 if the same guess was already counted.
 
-        proof: octets that identify the guess; a failure with a known proof is a repeated guess. of_code: whether the
-        failure is a wrong code.
+        proof: octets that identify the guess, so that a repetition is recognized. of_code: whether the failure is a
+        wrong code.
         """
         before = self._failed.get(key) or ()
         if proof and any(each.proof == proof for each in before):
@@ -116,7 +119,8 @@ class Failures:
         return len(failures)
 
     def lock(self, key: Key, tenant_id: int, at: int, now: int, failures: int, *, holds: bool = True) -> Lock:
-        """Lock a name. at: the time of the failure that led to the lock."""
+        """Lock a name, and return the lock. at: the time of the failure that caused it. holds: whether the lock applies
+        at once."""
         lock = Lock(at, now + self._lock_us, failures, holds)
         self.restore(key, tenant_id, lock)
         if holds:
@@ -124,7 +128,7 @@ class Failures:
         return lock
 
     def confirm(self, key: Key, tenant_id: int, lock: Lock) -> None:
-        """Let a lock apply that was made with `holds=False`."""
+        """Confirm a lock that was made with `holds=False`, so that it applies."""
         lock.holds = True
         self._tell(_LOCK, *_as_json(key), tenant_id, lock.failures)
 
@@ -133,21 +137,23 @@ class Failures:
         self.locks.put(key, lock, tenant_id)
 
     def forgive(self, key: Key, *, codes: bool) -> bool:
-        """Reset the count after a success. Return whether there was a count. codes: whether wrong codes are reset too,
-        because the second factor was approved."""
+        """Reset the count of a name after a successful login. Return whether there was anything to reset.
+
+        codes: whether to reset wrong codes too, because the second factor was approved.
+        """
         is_changed = self._keep(key, lambda failure: failure.of_code and not codes)
         if is_changed:
             self._tell(_FORGIVEN, *_as_json(key), codes)
         return is_changed
 
     def unlock(self, key: Key) -> None:
-        """Remove the lock and the count of a name."""
+        """Remove the lock and all failures of a name."""
         self._failed.pop(key)
         self.locks.pop(key)
         self._tell(_UNLOCKED, *_as_json(key))
 
     def adopt(self, change: Sequence[JSON], at: int) -> None:
-        """Apply a change by another node. at: the time of the change by this node's clock."""
+        """Apply a change that another node has made. at: the time of the change, by this node's clock."""
         what, domain_id, is_text, name, *values = change
         text = str(name)
         key: Key = (int(str(domain_id)), text) if is_text else (int(str(domain_id)), bytes.fromhex(text))
@@ -165,7 +171,8 @@ class Failures:
             self._tell = tell
 
     def take_back(self, key: Key, at: int) -> None:
-        """Remove a failure that could not be recorded, and its lock. at: time of the failure."""
+        """Remove a failure whose event could not be stored, and the lock that it has caused. at: the time of the
+        failure."""
         self._keep(key, lambda failure: failure.at != at)
         lock = self.locks.get(key)
         if lock is not None and lock.at == at:
@@ -186,6 +193,6 @@ class Failures:
         return len(self.locks.pop_oldest_while(lambda lock: lock.until <= now))
 
     def clear(self) -> None:
-        """Remove all failures and locks."""
+        """Remove all failures and locks, before the stored locks are loaded."""
         self._failed.clear()
         self.locks.clear()

@@ -15,22 +15,21 @@ def operations(service: Lockouts, gate: Gate) -> Operations:
 
     @lockouts.post("/ad/ListLockouts", roles=READERS)
     async def list_lockouts(body: ListLockouts, caller: Caller) -> Plain[LockoutList]:
-        """List the users and stations of a domain that are locked out now, after too many failures."""
+        """List the users and stations of a domain that are locked out at present."""
         page = body.page()
         rows, total = await service.page(body.domainId, offset=page.offset, limit=page.size)
         return Plain({"lockouts": [_entry(row) for row in rows], "totalCount": total})
 
     @lockouts.post("/ad/Unlock", roles=OPERATORS)
     async def unlock(body: Unlock, caller: Caller) -> Done:
-        """Unlock a user or a station. Its failures count from 0 again."""
+        """Unlock a user or a station, and reset its count of failures."""
         was_locked = await service.unlock(body.domainId, *body.named)
-        return Done(message="unlocked" if was_locked else "was not locked out")
+        return Done(message="unlocked" if was_locked else "the user or station was not locked out")
 
     return lockouts
 
 
 def _entry(row: LockoutRow) -> dict[str, JSON]:
-    """Return a `LockoutEntry`."""
     return {
         "kind": row.kind,
         "name": row.name,

@@ -8,8 +8,8 @@ from sallyport.store.model import Tx
 
 @dataclass(frozen=True, slots=True)
 class LockoutRow:
-    """A lock-out. name: the name as it was sent. name_key: the name in the form that is compared; for a station, its
-    octets in hex."""
+    """A stored lock-out. name: the name as the request contained it. name_key: the name in the form that is compared.
+    For a station, this is its octets in hex."""
 
     domain_id: int
     kind: str
@@ -22,7 +22,7 @@ class LockoutRow:
 
 @dataclass(frozen=True, slots=True)
 class OwnedRow(LockoutRow):
-    """A lock-out with the tenant of its domain."""
+    """A stored lock-out, and the tenant of its domain."""
 
     tenant_id: int
 
@@ -31,7 +31,7 @@ _COLUMNS = ", ".join(LockoutRow.__dataclass_fields__)
 
 
 def write(tx: Tx, row: LockoutRow) -> None:
-    """Store a lock. It replaces an expired lock of the same name."""
+    """Store a lock, in place of an expired lock of the same name."""
     tx.execute(
         f"insert into lockouts ({_COLUMNS}) values (:d, :kind, :key, :name, :since, :until, :failures) "
         "on conflict (domain_id, kind, name_key) do update set name = excluded.name, since = excluded.since, "
@@ -47,7 +47,7 @@ def write(tx: Tx, row: LockoutRow) -> None:
 
 
 def of_kind(tx: Tx, domain_id: int, kind: Kind, now: int) -> list[LockoutRow]:
-    """Return a domain's locked users or stations."""
+    """Return the locked users or the locked stations of a domain. now: the time in microseconds."""
     return tx.all(
         LockoutRow,
         f"select {_COLUMNS} from lockouts where domain_id = :d and kind = :kind and until > :now",
@@ -73,7 +73,7 @@ def purge(tx: Tx, now: int) -> int:
 
 
 def load(tx: Tx, now: int) -> list[OwnedRow]:
-    """Return the locks that have not expired, ordered by their end."""
+    """Return all locks that have not expired, ordered by their end."""
     owners = "(select id as domain_id, tenant_id from domains) as owners using (domain_id)"
     return tx.all(
         OwnedRow,
@@ -83,8 +83,7 @@ def load(tx: Tx, now: int) -> list[OwnedRow]:
 
 
 def page(tx: Tx, domain_id: int, now: int, *, offset: int, limit: int) -> tuple[list[LockoutRow], int]:
-    """Return one page of a domain's locks that have not expired, ordered by id. Also return the total number of these
-    locks."""
+    """Return one page of a domain's current locks, ordered by id, and the number of all current locks."""
     where = "from lockouts where domain_id = :d and until > :now"
     rows = tx.all(
         LockoutRow,
@@ -98,7 +97,8 @@ def page(tx: Tx, domain_id: int, now: int, *, offset: int, limit: int) -> tuple[
 
 
 def has_other_station(tx: Tx, domain_id: int, device_id: int, station: str) -> bool:
-    """Return whether the inventory has another station behind a device. station: Calling-Station-Id as it was sent."""
+    """Return whether the inventory has another station behind this device. station: the Calling-Station-Id as it was
+    sent."""
     found = tx.value(
         int,
         "select 1 from stations where domain_id = :d and device_id = :device and station <> :station limit 1",

@@ -1,4 +1,4 @@
-"""The service for lock-outs. It counts failures, refuses locked names, and unlocks them."""
+"""Count failures, refuse locked users and stations, and unlock them."""
 
 from collections.abc import Callable, Sequence
 from functools import partial
@@ -30,19 +30,20 @@ _OF_A_HOP: Final = frozenset({MESSAGE_AUTHENTICATOR, PROXY_STATE})
 SWEEP_S: Final = 5.0
 MINUTE_US: Final = 60 * SECOND
 CLOCKS_US: Final = 10 * MINUTE_US
-"""Maximum difference between the clocks of nodes. It is taken into account so that a node whose clock is ahead deletes
-no lock of another node."""
+"""Maximum difference between the clocks of two nodes, in microseconds. Stored locks are deleted this much later, so
+that a node with a fast clock deletes no lock that another node still needs."""
 _NOTICE: Final = "lockout"
 
 log = structlog.get_logger()
 
 
 class Lockouts:
-    """The lock-outs of all domains. Call `load` before the first login; `run` removes expired locks.
+    """The lock-outs of all domains. Call `load` before the first login. `run` removes expired locks.
 
-    notices: the notices between the nodes, by which counts and locks apply on all nodes. key: a key that is the same on
-    all nodes. limit: the number of failures within five minutes that locks a name; if 0, no name is locked. some:
-    whether there was a failure within an hour or a name is locked out; if it is false, the login path skips its checks.
+    notices: the messages between nodes, by which counts and locks apply on all nodes. key: a secret key for hashes of
+    guesses, the same on all nodes. limit: the number of failures within five minutes that locks a name; 0 disables
+    lock-outs. minutes: the duration of a lock. some: whether a lock exists or a failure happened within an hour. If it
+    is false, the login path skips the checks of this class.
     """
 
     def __init__(
@@ -81,7 +82,7 @@ class Lockouts:
     # --- for the login path -----------------------------------------------------------------------------------
 
     def refuses(self, login: Attempt, domain: Domain) -> bool:
-        """Return whether a login's user or station is locked out. The result is always False if `some` is false."""
+        """Return whether the user or the station of a login is locked out."""
         if not (self._users.locks or self._strangers.locks or self._stations.locks):
             return False
         now, user = self._clock(), _user_key(domain.id, login.principal)
@@ -91,10 +92,11 @@ class Lockouts:
         return station is not None and self._stations.is_locked(station, now)
 
     def note(self, login: Attempt, domain: Domain, decision: Outcome, *, wrong_code: bool = False) -> None:
-        """Count the failure of a login that was not locked out, or reset the counts after a success.
+        """Count the failure of a login, or reset the counts after a success. Do not call it for a login that a lock has
+        refused.
 
-        wrong_code: whether the code was wrong and the user is asked again. A wrong code counts in an unsigned request
-        too: the service checks a code only after a correct password or with a valid State, and a spoofer has neither.
+        wrong_code: whether the code was wrong, and the user is asked again. A wrong code counts also in an unsigned
+        request. A code is checked only after a correct password or with a valid State, and a spoofer has neither.
         """
         failure = decision.failure or (Failure.CODE if wrong_code else None)
         if failure is not None:
@@ -136,11 +138,11 @@ class Lockouts:
             _write_with_event(login, partial(self._write_station, login=login, domain=domain, row=row, lock=lock))
 
     def _proof(self, login: Attempt, failure: Failure) -> bytes:
-        """Return octets that identify a guess.
+        """Return octets that identify a guess, so that a repetition does not count.
 
-        A repeated password with a new authenticator is the same guess, and so is a replayed packet. A repeated code is
-        a new guess, because codes change. A new response with the same authenticator is a new guess too, because an
-        attacker with the RADIUS secret can choose the authenticator.
+        The same password with another authenticator is the same guess, and so is a replayed packet. The same code again
+        is a new guess, because codes change. Another response with the same authenticator is a new guess, because an
+        attacker with the shared secret can choose the authenticator.
         """
         request = login.request
         if login.method == Method.PAP:
@@ -151,8 +153,8 @@ class Lockouts:
         return blake2b(guess, key=self._key, digest_size=16).digest()
 
     def _write_station(self, tx: Tx, login: Attempt, domain: Domain, row: LockoutRow, lock: Lock) -> None:
-        """Write a station's lock in the transaction of the event if the NAS has another station. Otherwise let the lock
-        expire."""
+        """Store a station's lock in the transaction of the event, and confirm it. If the NAS has no other station, do
+        not store the lock, and let it expire."""
         device = login.device
         if device.id is not None and repo.has_other_station(tx, device.domain_id, device.id, row.name):
             self._write(tx, domain, row)
@@ -174,7 +176,7 @@ class Lockouts:
         self._metrics.locked(row.kind)
 
     def _adopt(self, change: Sequence[JSON], age_us: int) -> None:
-        """Apply a change by another node."""
+        """Apply a change that another node has made. age_us: the time since the change, in microseconds."""
         number, *values = change
         at = self._clock() - age_us
         self._tables[int(str(number))].adopt(values, at)
@@ -182,8 +184,8 @@ class Lockouts:
         self._last_failure = max(self._last_failure, at)
 
     def take_back(self, login: Attempt) -> None:
-        """Remove the failure of a login that could not be recorded. It gets no reply, and counts when the device
-        retries."""
+        """Remove the failure of a login whose event could not be stored. The device gets no reply, and its retry counts
+        again."""
         if login.domain is not None and self.some:
             user, station = _user_key(login.domain.id, login.principal), station_of(login, login.domain.id)
             self._users.take_back(user, login.at)
@@ -194,12 +196,12 @@ class Lockouts:
     # --- for admins -------------------------------------------------------------------------------------------
 
     async def page(self, domain_id: int, *, offset: int, limit: int) -> tuple[list[LockoutRow], int]:
-        """Return one page of a domain's lock-outs, ordered by id, and the number of all. Raises StoreError."""
+        """Return one page of a domain's current lock-outs, ordered by id, and the number of all. Raises StoreError."""
         now = self._clock()
         return await self._store.read(lambda tx: repo.page(tx, domain_id, now, offset=offset, limit=limit))
 
     async def unlock(self, domain_id: int, kind: Kind, name: str) -> bool:
-        """Remove the lock and the count of a user or a station. Return False if it was not locked out. Raises
+        """Remove the lock and the failures of a user or a station. Return False if no lock was found. Raises
         StoreError.
 
         name: the name of a user, or the Calling-Station-Id of a station in any notation.
@@ -218,7 +220,7 @@ class Lockouts:
         for row in found:
             for names in self._tables:
                 names.unlock(_key(row))
-        if kind is Kind.USER:  # also resets the count of a user who is not locked out
+        if kind is Kind.USER:  # a user without a lock may have a count, which is reset too
             self._users.unlock((domain_id, wanted))
             self._strangers.unlock((domain_id, wanted))
         return bool(found)
@@ -226,7 +228,7 @@ class Lockouts:
     # --- over time --------------------------------------------------------------------------------------------
 
     async def load(self) -> None:
-        """Replace the locks in memory by those in the store. Raises StoreError."""
+        """Replace the locks in memory by the stored locks. Raises StoreError."""
         rows = await self._store.read(lambda tx: repo.load(tx, self._clock())) if self._limit else []
         for names in self._tables:
             names.clear()
@@ -262,15 +264,13 @@ def _key(row: LockoutRow) -> Key:
 
 
 def _is_authentic(login: Attempt) -> bool:
-    """Return whether a login comes from its RADIUS client: it is signed, or has a correct PAP password.
-
-    A sender needs the shared secret to encrypt a PAP password.
-    """
+    """Return whether a login surely comes from its RADIUS client. Either it is signed, or it has a correct PAP
+    password, which a sender can only encrypt with the shared secret."""
     return login.request.signed or (login.proven and login.method == Method.PAP)
 
 
 def _write_with_event(login: Attempt, work: Callable[[Tx], None]) -> None:
-    """Add a write to the transaction of a login's event."""
+    """Add `work` to the writes in the transaction of a login's event."""
     before = login.keep
 
     def both(tx: Tx) -> bool:

@@ -18,24 +18,22 @@ from sallyport.radius.attributes import (
 from sallyport.radius.packet import Request, as_text
 
 SHARED_BY: Final = 3
-"""Minimum number of users of a shared station."""
+"""Number of users from which on a station counts as shared."""
 MAC_LENGTH: Final = 17
 RECENT_US: Final = 3600 * SECOND
 MAX_STATIONS: Final = 65_536
 
 
 def station_of(login: Attempt, domain_id: int) -> tuple[int, bytes] | None:
-    """Return the domain id of a login and its station in lower case. Return None if the request has no
+    """Return the domain id and the station's Calling-Station-Id in lower case. Return None if the request has no
     Calling-Station-Id."""
     octets = login.request.first.get(CALLING_STATION_ID)
     return (domain_id, octets.lower()) if octets else None
 
 
 def is_nas(login: Attempt) -> bool:
-    """Return whether the Calling-Station-Id of a login is absent or is a name or address of the NAS itself.
-
-    RFC 2865 section 5.31 does not define the value for a gateway without telephone numbers.
-    """
+    """Return whether the Calling-Station-Id is absent, or names the NAS itself. Gateways send such values, because RFC
+    2865 section 5.31 defines the value only for telephone numbers."""
     request = login.request
     station = station_key(_text(request, CALLING_STATION_ID))
     addresses = (request.first.get(kind, b"") for kind in (NAS_IP_ADDRESS, NAS_IPV6_ADDRESS))
@@ -50,9 +48,9 @@ def _text(request: Request, kind: int) -> str:
 
 
 class SharedStations:
-    """The users of each station within the last hour, recorded while `Lockouts.some` is true.
+    """The users of each station within the last hour, by their logins. Used only while `Lockouts.some` is true.
 
-    The number of stations is bounded, with a share for each tenant.
+    max_stations: the maximum number of stations, of which each tenant has a share.
     """
 
     def __init__(self, *, max_stations: int = MAX_STATIONS) -> None:
@@ -68,7 +66,7 @@ class SharedStations:
         self._users.put(station, users, tenant_id)
 
     def is_shared(self, station: Key, now: int) -> bool:
-        """Return whether several users have logged in from a station within an hour."""
+        """Return whether so many users have logged in from a station within an hour that it counts as shared."""
         users = self._users.get(station) or {}
         return sum(at > now - RECENT_US for at in users.values()) >= SHARED_BY
 

@@ -2,20 +2,21 @@
 
     rule         a rule in memory and in the store
     bodies       request and response bodies
-    match        evaluation of a domain's rules for a login; no I/O, some microseconds
-    translation  names in bodies to numbers and octets: Service-Type, medium, clients, reply attributes
-    service      all rules in memory, replaced as a whole after each change, so that it applies to the next request
+    match        evaluates a domain's rules for a login; no I/O, some microseconds
+    translation  converts names in bodies to numbers and octets: Service-Type, medium, clients, reply attributes
+    service      keeps all rules in memory; a change applies to the next request
 
-A rule has scopes: lists of users, groups, clients and so on. Of each list that is not empty, one entry must match the
-login. Rules with users are read first, then rules with groups, then rules with OUs, then the others; among these, rules
-are ordered by priority, then by id. The first rule that matches decides.
+A rule has scopes, such as users, groups or clients. A scope is a list of values. A rule matches if the login fits one
+value of each scope that is not empty. Rules with users are read first, then rules with groups, then rules with OUs,
+then all others. Within each of these four kinds, rules are ordered by priority, then by id. The first rule that matches
+decides.
 
 **A missing fact does not exempt a login.** Otherwise a device could omit Calling-Station-Id to evade a rule about
-stations. If a condition cannot be evaluated (an absent attribute, groups that could not be read), the rule *may* match.
-The stricter outcome applies:
+stations. If a fact is missing, for example an attribute or the user's groups, a rule that needs it *may* match. Then
+the stricter outcome applies:
 
 - An `allow` rule that may match is skipped.
-- A `block` or `mfa_required` rule that may match sets the minimum. The rules after it are read nevertheless, because a
-rule that surely matches may be stricter: an omitted attribute must not turn a block into a prompt. - The reply
-attributes of a rule that may match are not sent.
+- A `block` or `mfa_required` rule that may match sets the minimum. The later rules are still read, because one of
+  them may surely match and be stricter. So a client cannot turn a block into a prompt by omitting an attribute.
+- The reply attributes of a rule that may match are not sent.
 """

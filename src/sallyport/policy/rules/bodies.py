@@ -27,7 +27,7 @@ from sallyport.web.scope import DomainId, Flag, Id, InDomain, Many, Name, PlainT
 
 MAX_ENTRIES: Final = 1000
 MAX_DELETED: Final = 200
-"""Maximum number of rules in one delete request, since logins wait for its transaction: up to 0.1 ms for each rule."""
+"""Maximum number of rules in one delete request. Each rule takes up to 0.1 ms, and logins wait for the transaction."""
 _CLOCK: Final = re.compile(r"([01]?[0-9]|2[0-4]):([0-5][0-9])")
 _FULL: Final[Mapping[str, str]] = dict(
     zip(DAYS, ("monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday"), strict=True)
@@ -39,7 +39,7 @@ def _lower(value: object) -> object:
 
 
 def _entries(value: object) -> object:
-    """Return a single value as a list with one entry, and an empty text as an empty list."""
+    """Accept a single value for a list with one entry, and an empty text for an empty list."""
     if isinstance(value, str) and not value.strip():
         return []
     return value if isinstance(value, list) or value is None else [value]
@@ -47,7 +47,7 @@ def _entries(value: object) -> object:
 
 def _entry(value: str) -> str:
     if not value.strip():
-        raise unfit("text that is not empty")
+        raise unfit("a text that is not empty")
     return value.strip()
 
 
@@ -84,11 +84,11 @@ AnyAction = Annotated[Action, BeforeValidator(_lower)]
 Priority = Annotated[Whole, Between(0, 1_000_000)]
 Clock = Annotated[str, AfterValidator(_clock)]
 
-RULE_ID: Final = "Id of the rule, as AddLoginRule gives it."
+RULE_ID: Final = "Id of the rule, as AddLoginRule has returned it."
 NAME: Final = "Name of the rule."
-ACTION: Final = "Action for a login that matches and passed its first factor."
+ACTION: Final = "Action for a login that matches the rule and has passed its first factor."
 PRIORITY: Final = "Order among rules of the same kind of identity (users, groups, OUs, none); the lowest decides first."
-ENABLED: Final = "Whether the rule applies."
+ENABLED: Final = "Whether the rule is used. A disabled rule is only stored."
 USERS: Final = "User names without a realm. Empty: any user."
 GROUPS: Final = "Names of groups that the user belongs to. Empty: any."
 OUS: Final = "Organizational units of the user. Empty: any."
@@ -96,21 +96,21 @@ KINDS: Final = "Kinds of account: a person, a computer, or a station by its MAC 
 CLIENTS: Final = "RADIUS clients by name, or senders and NAS by address or network (CIDR). Empty: any."
 PRODUCTS: Final = "Products of the sender or of the NAS, as ListDevices names them. Empty: any."
 MEDIA: Final = "Media of the NAS port, such as Ethernet, Wireless or Virtual. Empty: any."
-STATIONS: Final = "Calling-Station-Ids; a MAC address in any notation. Empty: any."
+STATIONS: Final = "Calling-Station-Ids; a MAC address may be in any notation. Empty: any."
 SERVICE_TYPES: Final = "Service-Types by name or number (RFC 2865 section 5.6). Empty: any."
 TIME: Final = "Time of day at which the rule applies."
 VLAN: Final = "VLAN for an Access-Accept: a number from 1 to 4094, or a name. Empty: none."
-EVERYONE: Final = "Confirms a rule with the action allow and no scope: no login is asked for a second factor."
-WARNINGS: Final = "Users, groups and clients of the request that are not known yet, with the nearest spelling."
-REPLIES: Final = f"Attributes of the Access-Accept, at most {MAX_REPLY_OCTETS} octets with the VLAN's."
+EVERYONE: Final = "Confirms that an allow rule without a scope exempts every login from the second factor."
+WARNINGS: Final = "Users, groups and clients that do not exist yet, each with the most similar existing name."
+REPLIES: Final = f"Attributes of the Access-Accept, together with the VLAN at most {MAX_REPLY_OCTETS} octets."
 WINDOW_DAYS: Final = "Days on which the time starts: mon to sun. Empty: every day."
 WINDOW_FROM: Final = "Start, HH:MM."
-WINDOW_UNTIL: Final = "End (exclusive), HH:MM up to 24:00; on the next day if it is before the start."
+WINDOW_UNTIL: Final = "End (exclusive), HH:MM up to 24:00. If it is before the start, the time ends on the next day."
 WINDOW_ZONE: Final = "Time zone, a name of the IANA database such as Europe/Berlin."
 
 
 class GivenWindow(Model):
-    """A time of day on certain days. A time that covers the whole week is ignored."""
+    """A time of day on certain days, as in a request. If it covers the whole week, the rule has no time condition."""
 
     model_config = ConfigDict(frozen=True, populate_by_name=True, hide_input_in_errors=True, coerce_numbers_to_str=True)
 
@@ -124,17 +124,17 @@ class GivenWindow(Model):
     @model_validator(mode="after")
     def _lasts(self) -> "GivenWindow":
         if minutes(self.start) == minutes(self.until) or self.start == END_OF_DAY:
-            raise unfit("a time that ends at another minute than it begins", "from", "until")
+            raise unfit("different times for from and until, and a start before 24:00", "from", "until")
         return self
 
     def window(self) -> Window | None:
-        """Return the time as a `Window`. Return None if it covers the whole week."""
+        """Return the time as a `Window`, or None if it covers the whole week."""
         window = Window(tuple(self.days), self.start, self.until, self.timezone)
         return None if window.always else window
 
 
 class ReplyAttribute(Model):
-    """An attribute of the reply."""
+    """An attribute for the Access-Accept."""
 
     model_config = ConfigDict(frozen=True, coerce_numbers_to_str=True, hide_input_in_errors=True)
 
@@ -154,8 +154,8 @@ def replies(attributes: Iterable[ReplyAttribute]) -> tuple[Reply, ...]:
 
 
 class RuleFields(Model):
-    """The fields of a rule in a request. None means that the field is absent. An empty list or text clears the
-    field."""
+    """The fields of a rule in a request. None means that the request does not have the field. An empty list or text
+    clears the field."""
 
     model_config = ConfigDict(frozen=True, coerce_numbers_to_str=True, hide_input_in_errors=True)
 
@@ -178,7 +178,8 @@ class RuleFields(Model):
     everyone: Flag = Field(default=False, description=EVERYONE)
 
     def given(self) -> dict[str, object]:
-        """Return the fields that the request contains, by the field names of `Definition`. See `rule.Given`."""
+        """Return the fields that the request contains, by the names of `Definition`. serviceTypes and media are left
+        out."""
         found = {name: getattr(self, name) for name in _AS_GIVEN}
         values: dict[str, object] = {
             name: tuple(value) if isinstance(value, list) else value
@@ -220,9 +221,9 @@ class RuleUpdated(Done):
 
 
 class UpdateLoginRule(InDomain, RuleFields):
-    """Body of UpdateLoginRule. An absent field keeps its value, an empty list or text clears it.
+    """Body of UpdateLoginRule. An absent field keeps its value. An empty list or text clears the field.
 
-    `time` and each list are replaced as a whole.
+    `time` and each list replace the previous value as a whole.
     """
 
     ruleId: Id = Field(description=RULE_ID)
@@ -232,18 +233,18 @@ class DeleteLoginRule(InDomain):
     """Body of DeleteLoginRule."""
 
     ruleId: Annotated[Many[Id], Field(min_length=1, max_length=MAX_DELETED)] = Field(
-        description="One rule id or several. All rules are deleted, or none."
+        description="One rule id or several. If one of them does not exist, no rule is deleted."
     )
 
 
 class ListLoginRules(InDomain, Paged):
     """Body of ListLoginRules."""
 
-    search: Text = Field(default="", description="Text that the name contains, in upper or lower case. Empty: all.")
+    search: Text = Field(default="", description="Text that the name must contain, in any case. Empty: all rules.")
 
 
 class TimeEntry(Model):
-    """A rule's time of day."""
+    """The time condition of a rule."""
 
     days: list[str] = Field(description=WINDOW_DAYS)
     start: str = Field(serialization_alias="from", description=WINDOW_FROM)
@@ -256,7 +257,7 @@ class RuleEntry(Model):
 
     ruleId: int = Field(description="Id of the rule.")
     domainId: DomainId
-    position: int = Field(description="Position in the order in which the domain's rules are read, from 1.")
+    position: int = Field(description="Place of the rule in the order in which the domain's rules are read, from 1.")
     name: str = Field(description=NAME)
     action: Action = Field(description=ACTION)
     priority: int = Field(description=PRIORITY)
@@ -273,8 +274,8 @@ class RuleEntry(Model):
     time: TimeEntry | None = Field(description=f"{TIME} null: always.")
     vlan: str = Field(description=VLAN)
     replyAttributes: list[ReplyAttribute] = Field(description=REPLIES)
-    exemptsAll: bool = Field(description="Whether the action is allow and the rule has no scope: no user is prompted.")
-    encoded: str = Field(description="The reply attributes as octets in hexadecimal, the VLAN's first.")
+    exemptsAll: bool = Field(description="Whether the rule allows every login of the domain without a second factor.")
+    encoded: str = Field(description="Reply attributes as sent, in hexadecimal; the attributes of the VLAN come first.")
 
 
 class RuleList(Model):

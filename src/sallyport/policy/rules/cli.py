@@ -31,11 +31,11 @@ _HELP = {
     "user": "Name of a user, in any case.",
     "group": "A group of the user.",
     "ou": "An organizational unit of the user.",
-    "kind": "user, machine (a computer's own login) or station (by its MAC address).",
-    "client": "RADIUS client: its name, an address, or a network.",
+    "kind": "user, machine (the login of a computer itself) or station (admitted by its MAC address).",
+    "client": "RADIUS client: a name, an address or a network.",
     "product": "Product of the sender or of the NAS, such as `Cisco ISE`.",
     "medium": "Ethernet, Wireless, Virtual, ...",
-    "station": "Calling-Station-Id; a MAC address in any notation.",
+    "station": "Calling-Station-Id; a MAC address may be in any notation.",
     "service-type": "A number or a name: Login, Framed, Administrative, ...",
 }
 _DAYS = ("mon", "tue", "wed", "thu", "fri", "sat", "sun")
@@ -47,7 +47,7 @@ CommandT = TypeVar("CommandT", bound=Callable[..., object])
 
 
 def described(work: CommandT) -> CommandT:
-    """Add the options that `add` and `update` share to a command."""
+    """Add the options that `add` and `update` have in common to a command."""
     options = [
         click.option("--domain", required=True, help="The domain's name or domainId."),
         click.option(
@@ -56,7 +56,8 @@ def described(work: CommandT) -> CommandT:
         click.option("--disabled/--enabled", default=None, help="A disabled rule is stored but not used."),
         *(click.option(f"--{name}", field, multiple=True, help=_HELP[name]) for name, field in LISTS.items()),
         click.option(
-            "--time", help="Times of the rule, such as `mon-fri 22:00-06:00 Europe/Berlin`; UTC without a zone."
+            "--time",
+            help="Time at which the rule applies, such as `mon-fri 22:00-06:00 Europe/Berlin`. Without a zone: UTC.",
         ),
         click.option("--vlan", help="Number or name of the VLAN in the Access-Accept."),
         click.option(
@@ -64,12 +65,12 @@ def described(work: CommandT) -> CommandT:
             "replies",
             multiple=True,
             metavar="NAME=VALUE",
-            help="An attribute of the Access-Accept; repeatable.",
+            help="An attribute for the Access-Accept; repeatable.",
         ),
         click.option(
             "--everyone",
             is_flag=True,
-            help="Confirm that an allow rule without a scope exempts all from the second factor.",
+            help="Confirm that an allow rule without a scope exempts every login from the second factor.",
         ),
     ]
     for option in reversed(options):
@@ -84,14 +85,14 @@ def rule() -> None:
 
 @rule.command()
 @click.argument("name")
-@click.option("--action", type=ACTIONS, required=True, help="Action for a login that matches.")
+@click.option("--action", type=ACTIONS, required=True, help="Action for a login that matches the rule.")
 @described
 @click.pass_obj
 def add(line: CommandLine, /, *, name: str, action: str, domain: str, **given: object) -> None:
-    """Add a rule and print its ruleId. Of each scope that is given, one value must match the login.
+    """Add a rule and print its ruleId. The rule matches if the login fits one value of each scope that is given.
 
-    Rules with users are read first, then rules with groups, then rules with OUs, then the others; among these, rules
-    with smaller priority first. The first rule that matches decides.
+    Rules with users are read first, then rules with groups, then rules with OUs, then all others. Within these kinds,
+    smaller priorities are read first. The first rule that matches decides.
     """
     body: Row = {"name": name, "action": action, **_fields(given)}
     made = _run(line, "/ad/AddLoginRule", body, domain)
@@ -102,13 +103,14 @@ def add(line: CommandLine, /, *, name: str, action: str, domain: str, **given: o
 @rule.command()
 @click.argument("rule_id", type=NUMBER)
 @click.option("--name", help="New name.")
-@click.option("--action", type=ACTIONS, help="New action for a login that matches.")
+@click.option("--action", type=ACTIONS, help="New action for a login that matches the rule.")
 @described
 @click.pass_obj
 def update(
     line: CommandLine, /, *, rule_id: int, name: str | None, action: str | None, domain: str, **given: object
 ) -> None:
-    """Change a rule. A setting without an option keeps its value; an empty value clears it, as in --user ''."""
+    """Change a rule. A setting without an option keeps its value. An empty value clears the setting, as in --user
+    ''."""
     body: Row = {"ruleId": rule_id, "name": name, "action": action, **_fields(given)}
     made = _run(line, "/ad/UpdateLoginRule", body, domain)
     line.note(f"rule {rule_id} is changed")
@@ -132,7 +134,7 @@ def list_(line: CommandLine, *, domain: str, form: Form | None) -> None:
 @click.option("--domain", required=True, help="The domain's name or domainId.")
 @click.pass_obj
 def remove(line: CommandLine, *, rule_ids: tuple[int, ...], domain: str) -> None:
-    """Remove rules. If an entry fails, nothing is changed."""
+    """Remove rules. If one of them does not exist, none is removed."""
     done = line.run("/ad/DeleteLoginRule", {"ruleId": list[JSON](rule_ids)}, domain=domain)
     line.note(str(done["message"]))
 
@@ -141,8 +143,8 @@ rule.add_command(test)
 
 
 def _run(line: CommandLine, path: str, body: Row, domain: str) -> Row:
-    """Add or change a rule. Raises Invalid if a rule without a scope is not confirmed. The message then names the
-    options."""
+    """Send a request that adds or changes a rule. If the service wants a confirmation for a rule without a scope, raise
+    Invalid with a message that names the options."""
     try:
         return line.run(path, body, domain=domain)
     except Invalid as error:
@@ -157,7 +159,7 @@ def _run(line: CommandLine, path: str, body: Row, domain: str) -> Row:
 
 
 def _warn(line: CommandLine, answer: Row, body: Row) -> None:
-    """Print the warnings of an answer, with names from the request body instead of entry numbers."""
+    """Print the warnings of an answer, with the names that the user has typed instead of entry numbers."""
     warnings = answer["warnings"]
     for warning in warnings if isinstance(warnings, list) else ():
         text = _ENTRY.sub(lambda found: _named(found, body), str(warning))
@@ -175,7 +177,7 @@ def _named(found: re.Match[str], body: Row) -> str:
 
 
 def _fields(given: dict[str, object]) -> dict[str, JSON]:
-    """Return options as fields of a request body."""
+    """Convert options to fields of a request body."""
     fields: dict[str, JSON] = {}
     for name, value in given.items():
         if isinstance(value, tuple):
@@ -201,7 +203,7 @@ def _pair(text: str) -> JSON:
 
 
 def _time(words: Sequence[str]) -> JSON:
-    """Parse a time such as `mon-fri 22:00-06:00 Europe/Berlin`. Its parts may be in any order. A word that is neither
+    """Parse a time such as `mon-fri 22:00-06:00 Europe/Berlin`. The parts may be in any order. A word that is neither
     days nor times is the time zone."""
     time: dict[str, JSON] = {}
     for word in words:
@@ -221,7 +223,7 @@ def _time(words: Sequence[str]) -> JSON:
 
 
 def _days(word: str) -> list[JSON]:
-    """Return the days of a list such as `mon,wed-fri`; empty if a part is no day."""
+    """Parse a list of days such as `mon,wed-fri`. Return an empty list if a part is not a day."""
     days: list[JSON] = []
     for part in word.casefold().split(","):
         first, _, last = part.partition("-")

@@ -1,12 +1,12 @@
-"""Evaluation of a domain's rules for the facts of a login, without I/O.
+"""Evaluate a domain's rules for the facts of a login, without I/O.
 
-The values of a scope are prepared once, as sets of case-folded names, and of stations and networks in canonical form. A
-condition is a function of the facts that returns True, False, or None if it cannot be evaluated; the docstring of the
-package describes the effect of None.
+When rules are loaded, the values of each scope become a set: case-folded names, or stations and networks in canonical
+form. Each scope becomes a condition. A condition is a function of the facts that returns True or False. It returns None
+if a fact is missing; the package docstring explains what follows.
 
-A domain may have 1,000 rules with 1,000 entries each, and a user may have 1,000 groups. Therefore the groups, OUs and
-addresses of a login are looked up only once. For each of them, an index contains the rules that name it, as the bits of
-an integer.
+A domain may have 1,000 rules with 1,000 values each, and a user may have 1,000 groups. To keep a login fast, each
+group, OU and address of the login is looked up only once, in an index over all rules. The index returns the rules that
+name the value, as an integer in which each bit is a rule.
 """
 
 import re
@@ -39,14 +39,14 @@ _STRICTNESS: Final = {Action.ALLOW: 0, Action.MFA_REQUIRED: 1, Action.BLOCK: 2}
 
 @dataclass(frozen=True, slots=True)
 class Facts:
-    """The facts of a login that rules compare, after its first factor.
+    """The facts of a login that rules compare. They are known after the first factor.
 
-    user: the name without its realm. kind: the kind of the account. names: all names of the user, case-folded, if the
-    user has several names in a directory. groups, ous: groups and OUs of the user, case-folded; None if they could not
-    be read. client: name of the RADIUS client. source: address of the sender. nas: NAS-IP-Address or NAS-IPv6-Address,
-    else the source. product, nas_product: products of the sender and of the NAS, `Unknown` or empty if not known.
-    medium: `Unknown` or empty if not known. station: Calling-Station-Id, empty if absent. service_type: None if absent.
-    at: microseconds since 1970, UTC.
+    user: the name without its realm. kind: the kind of account. names: all names of the user, case-folded, if a
+    directory has several. groups, ous: the user's groups and OUs, case-folded, or None if they could not be read.
+    client: the name of the RADIUS client. source: the sender's address. nas: NAS-IP-Address or NAS-IPv6-Address,
+    otherwise the sender's address. product, nas_product: the products of the sender and of the NAS; `Unknown` or empty
+    if unknown. medium: the medium of the NAS port; `Unknown` or empty if unknown. station: Calling-Station-Id; empty if
+    absent. service_type: Service-Type; None if absent. at: the time in microseconds since 1970, UTC.
     """
 
     user: str
@@ -67,9 +67,10 @@ class Facts:
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """The result of one rule for a login. matches: whether the rule matches; None if a fact is missing.
+    """The result of one rule for a login.
 
-    scope: API name of the first scope that does not match or cannot be evaluated; empty if all match.
+    matches: whether the rule matches, or None if a fact is missing. scope: the API name of the first scope that does
+    not match or lacks its fact; empty if all match.
     """
 
     rule: Rule
@@ -78,7 +79,8 @@ class Step:
 
 
 class DomainRules:
-    """The enabled rules of a domain, in their order. groups: all groups in these rules, case-folded."""
+    """The enabled rules of a domain, in the order in which they are read. groups: the groups that these rules name,
+    case-folded."""
 
     def __init__(self, rules: Iterable[Rule]) -> None:
         self._index = index = _Index()
@@ -94,9 +96,9 @@ class DomainRules:
         self._all = tuple(ordered)
 
     def match(self, facts: Facts) -> Rule | None:
-        """Return the rule that decides; None if no rule matches. It does no I/O and raises no errors.
+        """Return the rule that decides a login, or None if no rule matches. It raises no errors.
 
-        If a fact is missing and the rule only may match, it is returned without reply attributes.
+        If a fact is missing, the result may be a rule that only may match. It then has no reply attributes.
         """
         seen = _Seen(facts, self._index)
         if not seen.user:
@@ -108,7 +110,7 @@ class DomainRules:
         return _first((*own, *self._others) if own else self._others, seen)
 
     def explain(self, facts: Facts) -> list[Step]:
-        """Return the result of each rule in the order of `match`, up to the first rule that surely matches."""
+        """Return the result of each rule in the order of reading, up to the first rule that surely matches."""
         seen, steps = _Seen(facts, self._index), list[Step]()
         for each in self._all:
             steps.append(each.explain(seen))
@@ -118,9 +120,10 @@ class DomainRules:
 
 
 class _Index:
-    """An index from scope entries to the rules of a domain that contain them; the rules are bits of an integer.
+    """An index from values to the rules of a domain that name them. A set of rules is an integer in which each bit is a
+    rule.
 
-    groups, ous: by case-folded name. sender, nas: networks, by (IP version, number of host bits), then by prefix.
+    groups, ous: by case-folded name. sender, nas: networks by (IP version, number of host bits), then by prefix.
     """
 
     __slots__ = ("groups", "nas", "ous", "sender")
@@ -146,8 +149,7 @@ def _add_network(networks: _Networks, network: Network, bit: int) -> None:
 
 
 def _naming(rules: dict[str, int], names: Names | None) -> int | None:
-    """Return the rules that contain one of a user's groups or OUs, as bits. Return None if the groups or OUs are not
-    known."""
+    """Return the rules that name one of these groups or OUs, as bits. Return None if `names` is None."""
     if names is None:
         return None
     bits = 0
@@ -157,7 +159,7 @@ def _naming(rules: dict[str, int], names: Names | None) -> int | None:
 
 
 def _holding(networks: _Networks, address: tuple[int, int] | None) -> int:
-    """Return the rules with a network that contains the address, as bits."""
+    """Return the rules that name a network with this address, as bits."""
     bits = 0
     if address is not None:
         version, number = address
@@ -168,9 +170,9 @@ def _holding(networks: _Networks, address: tuple[int, int] | None) -> int:
 
 
 class _Seen:
-    """The facts of a login, in the form that is compared. Each of them is computed on first use.
+    """The facts of a login in the form in which rules compare them. Each is computed on first use.
 
-    groups, ous, sender, nas: the rules that contain them, as bits.
+    groups, ous, sender, nas: the rules that name one of the user's groups, the sender's address and so on, as bits.
     """
 
     def __init__(self, facts: Facts, index: _Index) -> None:
@@ -189,7 +191,7 @@ class _Seen:
 
     @cached_property
     def sender(self) -> int | None:
-        """Rules that contain the sender's address, as bits; None if the address is not known."""
+        """The rules that name the sender's address, as bits, or None if the address is unknown."""
         address = _address(self.facts.source)
         return None if address is None else _holding(self._index.sender, address)
 
@@ -222,19 +224,22 @@ class _Seen:
 
 
 def kind_of(user: str) -> Kind:
-    """Return the kind of account of a name. A Windows computer logs in as `host/NAME.DOMAIN` or `NAME$`."""
+    """Return the kind of account that a user name has. Names such as `host/NAME.DOMAIN` and `NAME$` belong to Windows
+    computers."""
     name = fold_name(user)
     return Kind.MACHINE if name.endswith("$") or name.startswith("host/") else Kind.USER
 
 
 def station_key(station: str) -> str:
-    """Return a Calling-Station-Id for comparison: a MAC address as 12 hex digits, other text case-folded."""
+    """Return the form in which a Calling-Station-Id is compared: a MAC address as 12 hex digits, any other text
+    case-folded."""
     text = station.strip().casefold()
     return re.sub("[-:. ]", "", text) if _MAC.fullmatch(text) else text
 
 
 class _Prepared:
-    """A rule and its conditions, cheap ones first. bare: the rule without reply attributes."""
+    """A rule with its conditions, the cheap ones first. bare: the rule without reply attributes, which is used if a
+    fact is missing."""
 
     __slots__ = ("bare", "conditions", "rule", "users")
 
@@ -245,7 +250,7 @@ class _Prepared:
         self.conditions = dict(_conditions(rule.definition, self.users, bit, index))
 
     def matches(self, seen: _Seen) -> bool | None:
-        """Return whether the rule matches; None if it may match, because a fact is missing."""
+        """Return whether the rule matches. Return None if it may match, because a fact is missing."""
         sure: bool | None = True
         for condition in self.conditions.values():
             holds = condition(seen)
@@ -256,7 +261,7 @@ class _Prepared:
         return sure
 
     def explain(self, seen: _Seen) -> Step:
-        """Return the result of `matches`, and the scope that caused it."""
+        """Return the result of `matches`, with the scope that caused it."""
         doubt = ""
         for scope, condition in self.conditions.items():
             holds = condition(seen)
@@ -267,7 +272,8 @@ class _Prepared:
 
 
 def _first(rules: Sequence[_Prepared], seen: _Seen) -> Rule | None:
-    """Return the first rule that surely matches, or a stricter rule before it that may match."""
+    """Return the first rule that surely matches. If a rule before it may match and is stricter, return that rule
+    instead."""
     least: Rule | None = None
     for each in rules:
         matches = each.matches(seen)
@@ -284,8 +290,10 @@ def _first(rules: Sequence[_Prepared], seen: _Seen) -> Rule | None:
 
 
 def _conditions(kept: Definition, users: Names, bit: int, index: _Index) -> Iterable[tuple[str, Condition]]:
-    """Yield the conditions of a rule with their scopes. Also add the rule's groups, OUs and networks to the index under
-    the rule's bit."""
+    """Yield the conditions of a rule by scope. Also enter the rule's groups, OUs and networks in the index.
+
+    bit: the bit of this rule.
+    """
     if users:
         yield "users", _user(users)
     if kept.kinds:
@@ -345,7 +353,7 @@ def _station(wanted: Names) -> Condition:
 
 
 def network_of(entry: str) -> Network | None:
-    """Return the network or single address in an entry of `clients`; None if the entry is a name."""
+    """Parse an entry of `clients` as a network or an address. Return None if it is a name."""
     try:
         return parse_network(entry)
     except ValueError:
@@ -353,10 +361,11 @@ def network_of(entry: str) -> Network | None:
 
 
 def _client(entries: Sequence[str], exempts: bool, bit: int, index: _Index) -> Condition:
-    """Return the condition for `clients`: the sender's name or address, or the address of the NAS in the request.
+    """Return the condition for `clients`. It compares the sender's name and address, and the NAS address in the
+    request.
 
-    In an `allow` rule (`exempts`), a network matches the sender's address only. Otherwise an external gateway that
-    sends its internal address as NAS-IP-Address would be exempt as if it were an internal device.
+    exempts: whether the rule is an `allow` rule. A network in an `allow` rule matches only the sender's address.
+    Otherwise an external gateway would be exempt if it sent an internal NAS-IP-Address.
     """
     names = folded(tuple(entry for entry in entries if network_of(entry) is None))
     networks = [network for network in map(network_of, entries) if network is not None]
@@ -378,7 +387,7 @@ def _client(entries: Sequence[str], exempts: bool, bit: int, index: _Index) -> C
 
 @lru_cache(4096)
 def _address(text: str) -> tuple[int, int] | None:
-    """Return the version and number of an address, or None if the text is not an address."""
+    """Return (IP version, address as a number), or None if the text is not an address."""
     try:
         address = parse_address(text.partition("%")[0])
     except ValueError:
@@ -387,7 +396,8 @@ def _address(text: str) -> tuple[int, int] | None:
 
 
 def _time(window: Window) -> Condition:
-    """Return the condition for `time`. It cannot be evaluated if this machine does not know the time zone."""
+    """Return the condition for `time`. If this machine does not know the time zone, the condition always returns
+    None."""
     try:
         zone = zoneinfo.ZoneInfo(window.timezone)
     except (ValueError, OSError, zoneinfo.ZoneInfoNotFoundError):

@@ -1,9 +1,8 @@
-"""Warnings about unknown users, groups and RADIUS clients in a rule.
+"""Warn an admin about users, groups and RADIUS clients in a rule that do not exist.
 
-They are no errors, because the next import may add a group. The known users and groups of a domain are its endpoint
-users and their groups, and the users and groups of imported directories. If another server checks the passwords of a
-domain and nothing is imported, there are no names to compare. A warning has the number of the entry, and the most
-similar name in the same domain or tenant.
+These are warnings and not errors, because the next import may add them. Users and groups are compared with the domain's
+endpoint users and groups, and with its imported directories. If another server checks the passwords and nothing is
+imported, there is nothing to compare. A warning contains the number of the entry, and the most similar existing name.
 """
 
 import re
@@ -23,19 +22,21 @@ from sallyport.store.model import Store, Tx
 MOST_WARNINGS: Final = 20
 MOST_COMPARED: Final = 200
 LONGEST_COMPARED: Final = 64
-"""Maximum length of compared texts. The time of a comparison is quadratic: 200 texts of 64 characters take 0.2 s."""
+"""Maximum length of names that are compared. The time of a comparison is quadratic: 200 names of 64 characters take 0.2
+s."""
 _MAC: Final = re.compile("[0-9a-f]{12}")
 CLOSE: Final = 0.7
 MOST_SUGGESTED: Final = 5
 
 Suggest = Callable[[str], Iterable[str]]
-"""A function that returns the known names that may be similar to a given case-folded name."""
+"""A function that returns existing names that resemble a given case-folded name."""
 
 
 class Names:
-    """The known names of all domains.
+    """The names that exist in all domains.
 
-    domain: returns the domain of an id. clients: returns the names of a tenant's RADIUS clients.
+    domain: a function that returns the domain of an id. clients: a function that returns the names of a tenant's RADIUS
+    clients.
     """
 
     def __init__(self, store: Store, domain: Callable[[int], Domain], clients: Callable[[int], Iterable[str]]) -> None:
@@ -44,7 +45,7 @@ class Names:
         self._clients = clients
 
     async def unknown(self, domain_id: int, fields: Given) -> list[str]:
-        """Return a warning for each unknown user, group and client in the fields. Raises StoreError."""
+        """Return a warning for each user, group and client in the fields that does not exist. Raises StoreError."""
         domain, given = self._domain(domain_id), fields.given()
         users, groups, clients = (_texts(given.get(name)) for name in ("users", "groups", "clients"))
         odd = _odd_stations(_texts(given.get("stations")))
@@ -75,14 +76,16 @@ def _texts(value: object) -> tuple[str, ...]:
 
 
 def _odd_stations(stations: tuple[str, ...]) -> list[str]:
-    """Return a warning for each station that is no MAC or IP address. Some NAS send a phone number instead."""
+    """Return a warning for each station that is neither a MAC nor an IP address. It may be correct, because some NAS
+    send a phone number."""
     odd = [
         number
         for number, each in enumerate(stations, 1)
         if not _MAC.fullmatch(station_key(each)) and network_of(each.strip()) is None
     ]
     return [
-        f"stations: entry {number}: neither a MAC nor an IP address; it matches a Calling-Station-Id of the same text"
+        f"stations: entry {number}: neither a MAC nor an IP address; it only matches a Calling-Station-Id with "
+        "exactly this text"
         for number in odd[:MOST_WARNINGS]
     ]
 
@@ -102,7 +105,7 @@ def _warnings(
             near = _nearest(key, suggest) if unknown <= MOST_SUGGESTED else ""
             found.append(f"{field}: entry {number}: no such {kind} in {place} yet" + (near and f"; nearest: {near}"))
     if unknown > MOST_WARNINGS:
-        found.append(f"{field}: {unknown - MOST_WARNINGS} more are not known")
+        found.append(f"{field}: {unknown - MOST_WARNINGS} more entries do not exist yet")
     return found
 
 
@@ -115,7 +118,7 @@ def _nearest(key: str, suggest: Suggest) -> str:
 
 
 def _near(known: dict[str, str]) -> Suggest:
-    """Return a function that suggests names of similar length with the same beginning or end.
+    """Return a function that suggests names of similar length, with the same first letter or the same end.
 
     known: the names as written, by their case-folded form.
     """
@@ -139,7 +142,7 @@ def _has_user(tx: Tx, domain: Domain, key: str) -> bool:
 
 
 def _users(tx: Tx, domain: Domain) -> Suggest:
-    """Return a function that suggests users of a domain whose names share a long prefix with a name."""
+    """Return a function that suggests users of a domain whose names begin like the given name."""
 
     def suggest(key: str) -> Iterator[str]:
         for length in dict.fromkeys((len(key) - 1, len(key) // 2, 1)):

@@ -19,12 +19,12 @@ from sallyport.web.scope import ADMINS, READERS, Caller, Gate
 
 
 def operations(service: LoginRules, names: Names, gate: Gate) -> Operations:
-    """Declare the operations. Rules decide on access, so only an admin may change them."""
+    """Declare the operations. Only an admin may change rules, because they decide about access."""
     rules = Operations("Login rules", gate)
 
     @rules.post("/ad/ListLoginRules", roles=READERS)
     async def list_login_rules(body: ListLoginRules, caller: Caller) -> Plain[RuleList]:
-        """List the login rules of a domain, ordered by id; `position` is the order in which they are read."""
+        """List the login rules of a domain, ordered by id. `position` tells the order in which they are read."""
         own, page = service.all_of(body.domainId), body.page()
         positions = {rule.id: place for place, rule in enumerate(sorted(own, key=lambda rule: rule.place), 1)}
         needle = body.search.casefold()
@@ -34,21 +34,22 @@ def operations(service: LoginRules, names: Names, gate: Gate) -> Operations:
 
     @rules.post("/ad/AddLoginRule", roles=ADMINS)
     async def add_login_rule(body: AddLoginRule, caller: Caller) -> RuleAdded:
-        """Add a rule that allows logins, blocks them, or requires a second factor. It applies to the next login.
+        """Add a rule that allows logins, blocks them, or requires a second factor. It applies from the next login on.
 
-        Of each scope that is given, one entry must match the login. A login without a needed fact, such as a
-        Calling-Station-Id, is not exempt. An `allow` rule without a scope exempts all logins of the domain from the
-        second factor, and needs `everyone`. `warnings` lists unknown users, groups and clients. They are not errors,
-        since an import may add them.
+        The rule matches if the login fits one entry of each scope that is given. A login that lacks a needed fact, such
+        as a Calling-Station-Id, is not exempt. An `allow` rule without a scope exempts every login of the domain from
+        the second factor, so it must be confirmed by `everyone`. `warnings` lists users, groups and clients that do not
+        exist. They are not errors, because an import may add them.
         """
         warnings = await names.unknown(body.domainId, body)
         return RuleAdded(message="rule added", ruleId=await service.add(body.domainId, body), warnings=warnings)
 
     @rules.post("/ad/UpdateLoginRule", roles=ADMINS)
     async def update_login_rule(body: UpdateLoginRule, caller: Caller) -> RuleUpdated:
-        """Change a login rule. An absent field keeps its value, an empty list or text clears it.
+        """Change a login rule. An absent field keeps its value. An empty list or text clears the field.
 
-        A change after which the rule allows and has no scope needs `everyone`. `warnings` as in AddLoginRule.
+        If the changed rule is an `allow` rule without a scope, the change must be confirmed by `everyone`. `warnings`
+        lists users, groups and clients that do not exist.
         """
         warnings = await names.unknown(body.domainId, body)
         await service.update(body.domainId, body.ruleId, body)
@@ -56,7 +57,7 @@ def operations(service: LoginRules, names: Names, gate: Gate) -> Operations:
 
     @rules.post("/ad/DeleteLoginRule", roles=ADMINS)
     async def delete_login_rule(body: DeleteLoginRule, caller: Caller) -> Done:
-        """Remove one login rule or several. If an entry fails, nothing is changed."""
+        """Remove one login rule or several. If one of them does not exist, none is removed."""
         removed = await service.delete(body.domainId, body.ruleId)
         return Done(message=f"{counted(removed, 'rule')} deleted")
 
@@ -64,7 +65,6 @@ def operations(service: LoginRules, names: Names, gate: Gate) -> Operations:
 
 
 def _entry(service: LoginRules, rule: Rule, position: int) -> dict[str, JSON]:
-    """Return a `RuleEntry`."""
     kept = rule.definition
     return {
         "ruleId": rule.id,

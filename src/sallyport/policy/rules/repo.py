@@ -1,7 +1,7 @@
 """SQL for login rules.
 
-A row has the definition as JSON, columns for searching and sorting, and the reply attributes as octets, so that a
-changed dictionary does not change the replies of a rule.
+A row has the rule as JSON, and columns to search and sort by. It also has the encoded reply attributes, so that a
+changed RADIUS dictionary does not change what a stored rule sends.
 """
 
 import json
@@ -30,8 +30,8 @@ class _Row:
 
 @dataclass(frozen=True, slots=True)
 class OfDomain:
-    """The rules of a domain. rules: all rules, ordered by id. enabled: the enabled rules; None if no rule is
-    enabled."""
+    """The rules of a domain. rules: all rules, ordered by id. enabled: the enabled rules, prepared for `match`, or None
+    if all are disabled."""
 
     rules: tuple[Rule, ...]
     enabled: DomainRules | None
@@ -39,14 +39,14 @@ class OfDomain:
 
 @dataclass(slots=True)
 class Known:
-    """A cache of the last load, so that a reload prepares only changed rules and domains."""
+    """The result of the last load, so that a reload prepares only rules and domains that have changed."""
 
     rules: dict[int, tuple[_Row, Rule]] = field(default_factory=dict)
     domains: dict[int, OfDomain] = field(default_factory=dict)
 
 
 def load(tx: Tx, known: Known) -> Mapping[int, OfDomain]:
-    """Return the rules of all domains that have rules."""
+    """Return the rules of all domains, by domain id. Domains without rules are absent."""
     # Two reloads may overlap in two threads, so each builds its own objects and assigns them at the end.
     before, old_domains = known.rules, known.domains
     read: dict[int, tuple[_Row, Rule]] = {}
@@ -88,8 +88,8 @@ def get(tx: Tx, domain_id: int, rule_id: int) -> Definition:
 
 
 def add(tx: Tx, domain_id: int, definition: Definition, attributes: bytes, at: int) -> int:
-    """Insert a rule, and return its id. Raises Conflict if the domain would have too many rules, or if their total
-    length would be too great."""
+    """Insert a rule, and return its id. Raises Conflict if the domain would have too many rules, or too many characters
+    in all its rules."""
     count = tx.value(int, "select count(*) from login_rules where domain_id = :domain", domain=domain_id) or 0
     if count >= MAX_RULES:
         raise Conflict(f"a domain has at most {MAX_RULES} login rules: remove some first")
@@ -113,7 +113,7 @@ def add(tx: Tx, domain_id: int, definition: Definition, attributes: bytes, at: i
 
 
 def _must_fit(tx: Tx, domain_id: int) -> None:
-    """Limit the total length of a domain's rules, because all rules are in memory. Raises Conflict."""
+    """Raise Conflict if a domain's rules are too long together. The limit exists because all rules are in memory."""
     sql = "select sum(length(definition)) from login_rules where domain_id = :domain"
     if (tx.value(int, sql, domain=domain_id) or 0) > MAX_CHARACTERS:
         raise Conflict(
@@ -122,7 +122,7 @@ def _must_fit(tx: Tx, domain_id: int) -> None:
 
 
 def update(tx: Tx, domain_id: int, rule_id: int, definition: Definition, attributes: bytes, at: int) -> None:
-    """Update a domain's rule. Raises Conflict if the total length of the domain's rules would be too great."""
+    """Update a domain's rule. Raises Conflict if the domain's rules would be too long together."""
     tx.execute(
         "update login_rules set name = :name, priority = :priority, enabled = :enabled, action = :action, "
         "definition = :definition, attributes = :attributes, updated_at = :at where id = :id",
@@ -151,9 +151,9 @@ def has_endpoint_user(tx: Tx, domain_id: int, key: str) -> bool:
 
 
 def users_like(tx: Tx, domain_id: int, key: str, length: int, limit: int, *, local: bool) -> Iterator[str]:
-    """Yield case-folded user names of similar length that begin with the first `length` characters of `key`.
+    """Yield case-folded user names that begin with the first `length` characters of `key` and have a similar length.
 
-    They are the names of imported users. If `local` is true, the names of endpoint users are included.
+    They are names of imported users. local: whether to include endpoint users.
     """
     for table, extra in (("directory_names", "and is_alias = 0"), ("endpoint_users", "")):
         if local or extra:
@@ -174,7 +174,7 @@ def users_like(tx: Tx, domain_id: int, key: str, length: int, limit: int, *, loc
 
 
 def groups(tx: Tx, domain_id: int) -> dict[str, str]:
-    """Return the groups of a domain's endpoints and directories, by case-folded name."""
+    """Return the names of a domain's endpoint groups and imported groups, by case-folded name."""
     sql = (
         "select name from endpoint_groups where domain_id = :d union select name from directory_groups "
         "where domain_id = :d"

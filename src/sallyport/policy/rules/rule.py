@@ -1,4 +1,4 @@
-"""A login rule in memory, with its parts and limits."""
+"""A login rule and its parts."""
 
 import json
 from collections.abc import Mapping, Sequence
@@ -10,7 +10,8 @@ from sallyport.base.wire import JSON
 
 MAX_RULES: Final = 1000
 MAX_CHARACTERS: Final = 2 << 20
-"""Maximum length of all rules of a domain. A thread prepares them: 2 MiB of accented letters take some seconds."""
+"""Maximum number of characters in all rules of a domain. A thread prepares the rules; 2 MiB of accented letters take
+some seconds."""
 MAX_REPLY_OCTETS: Final = 2048
 DEFAULT_PRIORITY: Final = 100
 DAYS: Final = ("mon", "tue", "wed", "thu", "fri", "sat", "sun")
@@ -19,7 +20,7 @@ END_OF_DAY: Final = "24:00"
 
 
 class Action(StrEnum):
-    """The action of a rule on a login that passed its first factor."""
+    """The actions of a rule on a login that has passed its first factor."""
 
     ALLOW = "allow"
     BLOCK = "block"
@@ -27,7 +28,8 @@ class Action(StrEnum):
 
 
 class Kind(StrEnum):
-    """Kind of a login: a person, a computer with its own account or certificate, or a station by its MAC address."""
+    """Kind of account: a person, a computer with its own account or certificate, or a station that is admitted by its
+    MAC address."""
 
     USER = "user"
     MACHINE = "machine"
@@ -36,7 +38,7 @@ class Kind(StrEnum):
 
 MFA_REQUIRED: Final = Action.MFA_REQUIRED
 UNMATCHED: Final = MFA_REQUIRED
-"""The action for a login that no rule matches. It applies in a domain with an MFA provider."""
+"""The action for a login that no rule matches."""
 
 
 def minutes(clock: str) -> int:
@@ -49,8 +51,8 @@ def minutes(clock: str) -> int:
 class Window:
     """A time of day on certain days. If `until` is not after `start`, the window ends on the next day.
 
-    days: days of DAYS on which the window starts; empty for every day. start: `HH:MM`. until: `HH:MM`, exclusive.
-    timezone: an IANA name.
+    days: the entries of DAYS on which the window starts; empty for every day. start, until: the times as `HH:MM`;
+    `until` is exclusive. timezone: a name of the IANA database.
     """
 
     days: tuple[str, ...] = ()
@@ -60,7 +62,7 @@ class Window:
 
     @property
     def always(self) -> bool:
-        """Whether the window covers the whole week."""
+        """Whether the window covers every minute of the week."""
         return len(self.days) in (0, len(DAYS)) and minutes(self.start) == 0 and minutes(self.until) == 1440
 
     def as_json(self) -> dict[str, JSON]:
@@ -70,7 +72,7 @@ class Window:
 
 @dataclass(frozen=True, slots=True)
 class Reply:
-    """A reply attribute. name: its name in the RADIUS dictionary, with `:TAG` if the attribute takes a tag."""
+    """A reply attribute. name: the name in the RADIUS dictionary, with `:TAG` if the attribute takes a tag."""
 
     name: str
     value: str
@@ -78,7 +80,8 @@ class Reply:
 
 @dataclass(frozen=True, slots=True)
 class Definition:
-    """A rule as an admin wrote it, except that service_types are numbers and media are the inventory's names."""
+    """A rule as an admin has written it. But service_types are numbers, and media are the names that the inventory
+    uses."""
 
     name: str
     action: Action
@@ -99,7 +102,7 @@ class Definition:
 
     @classmethod
     def parse(cls, text: str) -> "Definition":
-        """Return the definition in a JSON text that `as_json` has made."""
+        """Parse the JSON text of a definition that `as_json` has made."""
         kept = json.loads(text)
         time = kept["time"]
         return cls(
@@ -144,7 +147,7 @@ class Definition:
 
     @property
     def scopes(self) -> tuple[str, ...]:
-        """API names of the scopes that the rule has; empty if it applies to every login."""
+        """The API names of the scopes that the rule has. It is empty if the rule applies to every login."""
         given = {
             "users": self.users,
             "groups": self.groups,
@@ -161,16 +164,16 @@ class Definition:
 
     @property
     def exempts_all(self) -> bool:
-        """Whether the rule, if enabled, allows every login without a second factor."""
+        """Whether the rule would allow every login without a second factor if it were enabled."""
         return self.action is Action.ALLOW and not self.scopes
 
     def changed(self, changes: Mapping[str, object]) -> "Definition":
-        """Return a copy of the definition with changed fields. changes: values by field name."""
+        """Return a copy with other values in some fields. changes: the new values by field name."""
         return replace(self, **changes)  # type: ignore[arg-type]  # fields of this class
 
 
 class Given(Protocol):
-    """The fields of a rule that a request contains."""
+    """A protocol for the fields of a rule in a request."""
 
     @property
     def serviceTypes(self) -> Sequence[str] | None:  # noqa: N802  the interface's spelling
@@ -189,7 +192,7 @@ class Given(Protocol):
         """Whether the admin has confirmed an `allow` rule without a scope."""
 
     def given(self) -> dict[str, object]:
-        """Return the fields that are present, by the names of `Definition`, without serviceTypes and media."""
+        """Return the fields that are present, except serviceTypes and media, by the names of `Definition`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -205,7 +208,8 @@ class Rule:
 
     @property
     def place(self) -> tuple[int, int, int]:
-        """Sort key of the rule: rules with users, with groups, with OUs, others; then by priority; then by id."""
+        """The sort key that gives the order of reading. Rules with users come first, then rules with groups, with OUs,
+        and all others. Among these, the order is by priority and then by id."""
         kept = self.definition
         identities = (kept.users, kept.groups, kept.ous)
         specific = next((rank for rank, entries in enumerate(identities) if entries), len(identities))

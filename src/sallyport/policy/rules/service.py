@@ -28,7 +28,7 @@ class LoginRules:
         self._table = configuration.hold(lambda tx: repo.load(tx, known), empty)
 
     def of(self, domain_id: int) -> DomainRules | None:
-        """Return a domain's enabled rules. Return None if no rule is enabled."""
+        """Return a domain's enabled rules, or None if no rule is enabled."""
         own = self._table.value.get(domain_id)
         return None if own is None else own.enabled
 
@@ -38,9 +38,9 @@ class LoginRules:
         return () if own is None else own.rules
 
     async def add(self, domain_id: int, fields: Given) -> int:
-        """Add a rule, and return its id. fields: at least a name and an action.
+        """Add a rule, and return its id. fields: the fields of the rule, at least name and action.
 
-        Raises Invalid if a field has an invalid value, and Conflict if the domain has too many rules.
+        Raises Invalid if a field has an invalid value. Raises Conflict if the domain has too many rules.
         """
         definition = Definition("", UNMATCHED).changed(self._translated(fields))
         _check_scope(None, definition, everyone=fields.everyone)
@@ -55,7 +55,7 @@ class LoginRules:
         return await self._configuration.change(work)
 
     async def update(self, domain_id: int, rule_id: int, fields: Given) -> None:
-        """Change the fields of a rule that are present. Raises NotFound if the domain has no such rule. Also raises
+        """Change those fields of a rule that are present. Raises NotFound if the domain has no such rule. Raises
         Invalid, Conflict."""
         changes, at = self._translated(fields), self._clock()
 
@@ -73,7 +73,8 @@ class LoginRules:
         await self._configuration.change(work)
 
     async def delete(self, domain_id: int, rule_ids: Sequence[int]) -> int:
-        """Delete rules, and return their number. If an entry fails, nothing is changed. Raises NotFound."""
+        """Delete rules, and return their number. Raises NotFound if one of them does not exist; then none is
+        deleted."""
         at, wanted = self._clock(), list(dict.fromkeys(rule_ids))
 
         def work(tx: Tx) -> int:
@@ -86,7 +87,7 @@ class LoginRules:
         return await self._configuration.change(work)
 
     def _translated(self, fields: Given) -> dict[str, object]:
-        """Return the fields that are present, converted to the form of `Definition`. Raises Invalid."""
+        """Return the present fields in the form of `Definition`. Raises Invalid."""
         kept = fields.given()
         if fields.serviceTypes is not None:
             kept["service_types"] = tuple(self.translation.service_types(fields.serviceTypes))
@@ -97,14 +98,14 @@ class LoginRules:
 
 
 def _check_scope(before: Definition | None, now: Definition, *, everyone: bool) -> None:
-    """Raise Invalid if the rule exempts all logins from the second factor and the admin has not confirmed it.
+    """Check that an admin has confirmed a rule that exempts every login from the second factor. Raises Invalid.
 
-    Changes of a stored rule of this kind need no confirmation, unless they enable it.
+    A stored rule that already exempts every login needs no confirmation, unless the change enables it.
     """
     if everyone and now.scopes:
         raise Invalid.about(
-            f"everyone is for a rule without a scope, and this one has: {', '.join(now.scopes)}; omit everyone, "
-            "or clear these",
+            f"everyone confirms a rule without a scope, but this rule has the scopes {', '.join(now.scopes)}; omit "
+            "everyone, or clear these scopes",
             "everyone",
         )
     stays = before is not None and before.exempts_all and before.enabled >= now.enabled

@@ -1,7 +1,6 @@
-"""This module translates the names in a rule's body into numbers and octets, with the help of the RADIUS dictionary.
+"""Convert the names in a rule's body to numbers and octets, by the RADIUS dictionary.
 
-An error message contains the field and the number of the entry, and for reply attributes the name of the attribute in
-the dictionary. It contains no submitted value.
+An error message contains the field and the number of the wrong entry. It never contains a submitted value.
 """
 
 import re
@@ -63,7 +62,7 @@ _LIKE_ADDRESS: Final = re.compile(r"[0-9.]+|.*/[0-9]+|(?=.*:.*:)[0-9A-Fa-f:.%]+"
 
 
 class Translation:
-    """A translator between names in bodies and the numbers and octets in the store and in replies."""
+    """A converter between names in bodies, and the numbers and octets in the store and in replies."""
 
     def __init__(self, dictionary: Dictionary) -> None:
         self._dictionary = dictionary
@@ -71,7 +70,7 @@ class Translation:
         self._port_type = dictionary.attribute("NAS-Port-Type")
 
     def service_types(self, entries: Sequence[str]) -> list[int]:
-        """Return Service-Types, given as names or numbers, as numbers without duplicates. Raises Invalid."""
+        """Convert names and numbers of Service-Types to numbers, without duplicates. Raises Invalid."""
         numbers = [_number(self._service_type, entry) for entry in entries]
         if None in numbers:
             raise _invalid("serviceTypes", numbers.index(None), "a number or a name of Service-Type")
@@ -82,8 +81,8 @@ class Translation:
         return self._service_type.value_name(number) or str(number)
 
     def media(self, entries: Sequence[str]) -> list[str]:
-        """Return the inventory's names of media. A name or number of a NAS-Port-Type becomes its medium. Raises
-        Invalid."""
+        """Convert names of media to the names that the inventory uses. A NAS-Port-Type, as a name or number, becomes
+        its medium. Raises Invalid."""
         known = {medium.casefold(): medium for medium in MEDIA.values()}
         media = []
         for place, entry in enumerate(entries):
@@ -95,13 +94,13 @@ class Translation:
         return list(dict.fromkeys(media))
 
     def replies(self, vlan: str, entries: Sequence[Reply]) -> bytes:
-        """Return the encoded reply attributes of a rule. Raises Invalid. The VLAN's come first (RFC 3580 section
-        3.31)."""
+        """Return the encoded reply attributes of a rule. The attributes for the VLAN come first (RFC 3580 section
+        3.31). Raises Invalid."""
         octets = b"".join(self._vlan(vlan)) if vlan else b""
         for place, entry in enumerate(entries):
             octets += self._reply(place, entry, with_vlan=bool(vlan))
             if len(octets) > MAX_REPLY_OCTETS:
-                raise _invalid("replyAttributes", place, f"up to {MAX_REPLY_OCTETS} octets in all")
+                raise _invalid("replyAttributes", place, f"at most {MAX_REPLY_OCTETS} octets in all")
         return octets
 
     def _vlan(self, vlan: str) -> list[bytes]:
@@ -120,9 +119,9 @@ class Translation:
         if attribute.number in _REFUSED.get(attribute.vendor, ()):
             raise _wrong_reply(place, f"a rule cannot set {attribute.name}")
         if attribute.secret:
-            raise _wrong_reply(place, f"{attribute.name} is a secret, which a rule does not keep")
+            raise _wrong_reply(place, f"{attribute.name} is a secret, and rules do not store secrets")
         if with_vlan and attribute.name in _VLAN:
-            raise _wrong_reply(place, f"the field vlan sets {attribute.name}")
+            raise _wrong_reply(place, f"{attribute.name} is already set by the field vlan")
         try:
             value = self._dictionary.encode(entry.name, entry.value)
         except DictionaryError:
@@ -132,7 +131,8 @@ class Translation:
         return push_attribute(attribute.number, value)
 
     def _attribute(self, place: int, entry: Reply) -> Attribute:
-        """Return the dictionary's definition of an entry's attribute, given by name or as Attr-N. Raises Invalid."""
+        """Return the dictionary's definition of the attribute in an entry. The entry gives a name or Attr-N. Raises
+        Invalid."""
         try:
             found = self._dictionary.attribute(_TAG.sub("", entry.name))
         except DictionaryError as error:
@@ -140,20 +140,24 @@ class Translation:
             unknown = "no RADIUS attribute of this name" + (f"; {near}" if near else "")
             raise _wrong_reply(place, unknown, ".name") from None
         if found.parent:
-            raise _wrong_reply(place, f"{found.name} is a part of {found.parent}, which is written as 0x...", ".name")
+            raise _wrong_reply(
+                place,
+                f"{found.name} is a part of {found.parent}; set {found.parent} as a whole, in octets written as 0x...",
+                ".name",
+            )
         return self._dictionary.find(found.vendor, found.number) or found
 
 
 def check_clients(entries: Sequence[str]) -> None:
-    """Raise Invalid if an entry looks like an address but is malformed. Otherwise it would be taken for the name of a
-    client."""
+    """Raise Invalid if an entry looks like an address but is malformed. Otherwise it would be taken for a client's
+    name."""
     for place, entry in enumerate(entries):
         if network_of(entry) is None and _LIKE_ADDRESS.fullmatch(entry):
             raise _invalid("clients", place, "a name, an address, or a network such as 192.0.2.0/24")
 
 
 def _wanted(attribute: Attribute, name: str) -> str:
-    """Return a description of an attribute's valid values, for an error message."""
+    """Return the part of an error message that describes the valid values of an attribute."""
     if _TAG.search(name):
         if not attribute.has_tag:
             return f"{attribute.name} takes no tag"
@@ -164,10 +168,10 @@ def _wanted(attribute: Attribute, name: str) -> str:
 
 
 def _number(attribute: Attribute, entry: str) -> int | None:
-    """Return the number of an attribute's value, which is given as digits or as a name. Return None if the name is
-    unknown.
+    """Return the number of an attribute's value, from digits or from a name in the dictionary. Return None if the name
+    is unknown.
 
-    Names match with and without `-User`: `Login-User` in FreeRADIUS is `Login` in the RFC.
+    Names match with or without `-User`, because `Login` in the RFC is `Login-User` in FreeRADIUS.
     """
     if _NUMERAL.fullmatch(entry):
         return int(entry) if int(entry) < 1 << 32 else None
@@ -178,11 +182,13 @@ def _number(attribute: Attribute, entry: str) -> int | None:
 
 
 def _invalid(field: str, place: int, accepted: str) -> Invalid:
-    """Return the refusal of an entry. Its message is `invalid FIELD: entry N: ACCEPTED`; entries are counted from 1."""
+    """Return an error for an entry, with the message `invalid FIELD: entry N: ACCEPTED`. place: the index of the entry,
+    from 0."""
     return Invalid(f"invalid {field}: entry {place + 1}: {accepted}", (FieldError(f"{field}.{place}", accepted),))
 
 
 def _wrong_reply(place: int, sentence: str, part: str = "") -> Invalid:
-    """Return the refusal of a reply attribute. part: the name of its wrong field, preceded by a dot."""
+    """Return an error for a reply attribute. place: the index of the entry, from 0. part: the name of the wrong field
+    with a leading dot, or empty."""
     wrong = FieldError(f"replyAttributes.{place}{part}", sentence, is_sentence=True)
     return Invalid(f"invalid replyAttributes: entry {place + 1}: {sentence}", (wrong,))

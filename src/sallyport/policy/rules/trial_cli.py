@@ -12,13 +12,15 @@ READ = ("position", "ruleId", "name", "action", "result", "scope", "has")
 
 @click.command()
 @click.option("--user", required=True, help="User name, with or without a realm.")
-@click.option("--client", default="", help="RADIUS client that sends the login: its name or its address.")
-@click.option("--domain", help="Name or domainId of the domain. Without it: domain of the client or of the realm.")
-@click.option("--at", default="", help="Time of the login, ISO 8601, UTC if it has no time zone. Without it: now.")
-@click.option("--station", default="", help="Calling-Station-Id; a MAC address in any notation.")
+@click.option("--client", default="", help="RADIUS client that sends the login: a name or an address.")
+@click.option(
+    "--domain", help="Name or domainId of the domain. Default: the domain that the client and the realm select."
+)
+@click.option("--at", default="", help="Time of the login in ISO 8601; UTC if it has no time zone. Default: now.")
+@click.option("--station", default="", help="Calling-Station-Id; a MAC address may be in any notation.")
 @click.option("--nas", default="", help="Address of the NAS behind the client (NAS-IP-Address).")
-@click.option("--nas-identifier", "nasIdentifier", default="", help="Name that the NAS sends.")
-@click.option("--medium", default="", help="Ethernet, Wireless, Virtual, ... Without it: the medium in the inventory.")
+@click.option("--nas-identifier", "nasIdentifier", default="", help="Name that the NAS sends (NAS-Identifier).")
+@click.option("--medium", default="", help="Ethernet, Wireless, Virtual, ... Default: the medium in the inventory.")
 @click.option("--service-type", "serviceType", default="", help="A number or a name: Login, Framed, ...")
 @click.option(
     "--group", "groups", multiple=True, help="A group of the user, as an LDAP server would return it; repeatable."
@@ -27,13 +29,13 @@ READ = ("position", "ruleId", "name", "action", "result", "scope", "has")
 @click.option("--json", "form", flag_value="json", help="Print JSON.")
 @click.pass_obj
 def test(line: CommandLine, /, *, user: str, client: str, domain: str | None, form: Form | None, **facts: JSON) -> None:
-    """Show which rule decides a login with a correct password, and why each rule before it does not.
+    """Show which rule decides a login with a correct password, and why each rule before it does not decide.
 
-    Nothing is written, and the user is not prompted.
+    Nothing is stored, and the user is not asked for a second factor.
     """
     if domain is None:
         if not client:
-            raise click.UsageError("--domain or --client is missing: they select the domain whose rules are tested")
+            raise click.UsageError("give --domain or --client, to select the domain whose rules are tested")
         domain = str(_domain_of(line, user, client)["domainId"])
     body: Row = {"user": user, "client": client}
     for name, value in facts.items():
@@ -52,7 +54,7 @@ def test(line: CommandLine, /, *, user: str, client: str, domain: str | None, fo
 
 
 def _outcome(tested: Row) -> list[str]:
-    """Return the outcome of a test. It contains a line for each step."""
+    """Return the result of a test as lines, one for each step."""
     password = tested["firstFactorReason"]
     second, provider = tested["secondFactorReason"], tested["secondFactor"] or "no MFA provider"
     steps = [f"{tested['message']}"]
@@ -62,7 +64,7 @@ def _outcome(tested: Row) -> list[str]:
         steps.append(f"first factor: {tested['firstFactor']}, {password or 'taken as passed'}")
         steps.append(f"second factor: {provider}, {second or 'not asked'}")
     if tested["lockedOut"]:
-        steps.append("locked out: sallyport lockout remove ends it")
+        steps.append("locked out; `sallyport lockout remove` ends the lock-out")
     reason = f" ({tested['reason']})" if tested["reason"] else ""
     mode = f"{tested['enforcementMode']}, fallback {tested['fallbackAction']}"
     decided = f"decision: {tested['decision']}{reason}"
@@ -72,7 +74,7 @@ def _outcome(tested: Row) -> list[str]:
 
 
 def _domain_of(line: CommandLine, user: str, client: str) -> Row:
-    """Return the domain to which a login of a RADIUS client belongs. Raises NotFound."""
+    """Return the domain to which a user's logins through a RADIUS client belong. Raises NotFound."""
     path = "/network_device/ListClients"
     own = list(line.listed_everywhere(path, "clients"))
     same = [each for each in own if each["address"] == client or fold(str(each["name"])) == fold(client)]

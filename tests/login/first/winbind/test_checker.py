@@ -94,7 +94,7 @@ async def test_the_remedy_follows_the_text(running: Running) -> None:
 @pytest.mark.parametrize(
     ("said", "remedy"),
     [
-        ("NT_STATUS_TIME_DIFFERENCE_AT_DC", "set this host's clock"),
+        ("NT_STATUS_TIME_DIFFERENCE_AT_DC", "synchronize this host"),
         ("NT_STATUS_NO_TRUST_LSA_SECRET", "net ads join"),
         ("NT_STATUS_CANT_ACCESS_DOMAIN_INFO", "net ads join"),
         ("NT_STATUS_ACCESS_DENIED", "net ads join"),

@@ -40,7 +40,7 @@ def test_a_refusal_has_its_text() -> None:
     refused = b"Authenticated: No\nAuthentication-Error"
     assert pull_answer(refused + b": Wrong Password\n.\n") == Answer(None, "Wrong Password")
     assert pull_answer(refused + b":: V3Jvbmc=\n.\n.\n") == Answer(None, "Wrong")
-    assert pull_answer(b"Authenticated: No\n.\n") == Answer(None, "no reason was given")
+    assert pull_answer(b"Authenticated: No\n.\n") == Answer(None, "winbind gave no reason")
 
 
 @pytest.mark.parametrize(

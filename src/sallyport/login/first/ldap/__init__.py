@@ -1,13 +1,15 @@
-"""The first factor `ldap`. It makes a bind to the domain's directory with the user's name and password (RFC 4513).
+"""The first factor `ldap`. It sends a bind request with the user's name and password to the domain's directory (RFC
+4513).
 
-    directory   several servers: selection, pause after a failure, connection pool
+    directory   selects a server, pauses after a server's failure, pools connections
     account     evaluates an entry or an error: groups, units, and the reason why an account may not log in
-    memory      a short-lived cache of correct passwords
+    memory      caches correct passwords for a short time
     checker     checks the credentials of one login
 
-Each login makes at most one bind with the user's password, so that the directory's own lock-out counts each failure
-once. The service account finds the user's entry. The user's password is sent over a separate connection to the server
-that found the entry, because libldap's bindings cannot bind a connection twice.
+Each login sends at most one bind with the user's password, so the directory's own lock-out counts each failure once.
+The service account searches for the user's entry. The user's password then goes over a separate connection to the
+server that returned the entry. A separate connection is needed because libldap's Python bindings cannot bind a
+connection twice.
 
-`sallyport.directory.reading` implements the connections and the protocol.
+`sallyport.directory.reading` implements the connections and the LDAP protocol.
 """

@@ -1,8 +1,8 @@
-"""The data about an account in a directory: its groups, its organizational units, and the reason if it may not log in.
+"""Evaluate a directory's data about an account: its groups, its units, and the reason why it may not log in.
 
-Active Directory returns the reason in the error text of a refused bind (`data 775`, a Win32 error code of MS-ERREF
-section 2.2), OpenLDAP in the password policy control. Both also have attributes with the reason, if the service account
-may read them.
+After a refused bind, Active Directory gives the reason in the error text (`data 775`, a Win32 error code of MS-ERREF
+section 2.2). OpenLDAP gives the reason in the password policy control. Both also store the reason in attributes, which
+the service account can read if it has the permission.
 """
 
 from __future__ import annotations
@@ -26,17 +26,17 @@ from sallyport.login.login import Found, Reason
 
 USER: Final = "{user}"
 ASSERTION: Final = re.compile(r"\(([A-Za-z][A-Za-z0-9-]*)=([^()=]*\{user\}[^()]*)\)")
-"""The assertions of a filter that contain the user's name. Each is given as the attribute and the pattern of its value
+"""A regular expression for the comparisons in a filter that contain {user}. It captures the attribute and the value
 (RFC 4515 section 3)."""
 ATTRIBUTES: Final = (
     "memberOf", "userAccountControl", "accountExpires", "lockoutTime", "pwdAccountLockedTime", "pwdReset",
 )  # fmt: skip
 
 LONGEST_NAME: Final = 255
-"""Maximum length in characters of a value that is compared with names, and of a group's or unit's name."""
+"""Maximum length in characters of a user's, group's or unit's name."""
 LONGEST_NAMES: Final = 65_536
-"""Maximum length in characters of all groups and units of an account together. It is limited because a login that waits
-for its second factor keeps them in memory."""
+"""Maximum total length in characters of the group and unit names of an account. A login keeps them in memory while it
+waits for its second factor."""
 _IN_PARTS: Final = "memberof;range="  # MS-ADTS section 3.1.1.3.1.3.3
 _DATA: Final = re.compile(r"\bdata ([0-9a-f]{3,4})\b", re.IGNORECASE)
 _CODES: Final = {
@@ -63,8 +63,8 @@ _FILETIME_EPOCH_US: Final = 11_644_473_600_000_000  # from 1601 to 1970
 
 
 def why_refused(refusal: Refusal, entry: Entry, now: int) -> Reason:
-    """Return the reason why a bind with the user's password was refused; NONE if the user is not the cause. now: the
-    present time in microseconds."""
+    """Return the reason why a directory refused a bind with the user's password. Return NONE if the refusal has another
+    cause than the user's account. now: the time in microseconds."""
     reason = coded(refusal)
     if reason is not Reason.NONE or refusal.code not in (INVALID_CREDENTIALS, INAPPROPRIATE_AUTHENTICATION):
         return reason
@@ -72,8 +72,8 @@ def why_refused(refusal: Refusal, entry: Entry, now: int) -> Reason:
 
 
 def coded(refusal: Refusal) -> Reason:
-    """Return the reason in the password policy control or in Active Directory's error text; NONE if neither contains
-    one."""
+    """Return the reason from the password policy control or from Active Directory's error text. Return NONE if neither
+    contains a reason."""
     if refusal.policy is not None:
         return _POLICIES[refusal.policy]
     code = _DATA.search(str(refusal))
@@ -81,7 +81,8 @@ def coded(refusal: Refusal) -> Reason:
 
 
 def state(entry: Entry, now: int) -> Reason:
-    """Return the reason in the attributes of an account that was refused; WRONG_PASSWORD if they contain none."""
+    """Return the reason from the attributes of a refused account. Return WRONG_PASSWORD if the attributes contain no
+    reason."""
     if entry.of("pwdAccountLockedTime") or _number(entry, "lockoutTime"):
         return Reason.ACCOUNT_LOCKED
     if _number(entry, "userAccountControl") & _ACCOUNT_DISABLE:
@@ -93,23 +94,26 @@ def state(entry: Entry, now: int) -> Reason:
 
 
 def must_change(entry: Entry) -> bool:
-    """Return whether the user must change the password because an admin has set it (`pwdReset`)."""
+    """Return whether an admin has required the user to change the password (`pwdReset`)."""
     return any(value.upper() == "TRUE" for value in entry.of("pwdReset"))
 
 
 def principal_pattern(pattern: str) -> re.Pattern[str]:
-    """Return a regular expression for the values that an assertion matches; its group `user` is the user's name."""
+    """Return a regular expression that finds the user's name in an attribute value. pattern: the value in a filter,
+    which contains {user}. The group `user` of a match is the name."""
     before, _, behind = pattern.partition(USER)
     return re.compile(f"{re.escape(before)}(?P<user>.+){re.escape(behind)}", re.IGNORECASE | re.DOTALL)
 
 
 def name_of(entry: Entry, patterns: Sequence[tuple[str, re.Pattern[str]]]) -> str | None:
-    """Return the canonical name of an entry, or None if no pattern matches. It is the only name under which the entry
-    may log in. Each pattern is tried on the values of its attribute, and the first match is the name. Values longer
-    than LONGEST_NAME are ignored.
+    """Return the canonical name of an entry, the only name under which it may log in. Return None if no pattern
+    matches.
 
-    A directory also finds an entry by other attributes and values, and ignores spaces, accents and width. If such names
-    could log in, a login rule or a lock-out for `ann` would not apply to the same person as `Ann ` or
+    patterns: pairs of an attribute and the pattern of its value. The first match is the name. Values longer than
+    LONGEST_NAME are ignored.
+
+    A directory also finds an entry by other attributes, and ignores spaces, accents and width. Suppose that users could
+    log in with such names. Then a login rule or lock-out for `ann` would not apply to the same person as
     `ann@corp.example`.
     """
     matches = (
@@ -119,14 +123,14 @@ def name_of(entry: Entry, patterns: Sequence[tuple[str, re.Pattern[str]]]) -> st
 
 
 def found(entry: Entry) -> Found:
-    """Return the case-folded names of the groups of which the entry is a direct member, and of the organizational units
-    that contain it.
+    """Return the groups of which the entry is a direct member, and the organizational units that contain the entry. All
+    names are case-folded.
 
-    Raises TooLarge if a name cannot be read or a limit is exceeded. The login is then refused. The list is not
-    truncated, because the group of a block rule could then be missing.
+    Raises TooLarge if a name cannot be read or a limit is exceeded, and the login is then refused. The list is never
+    truncated, because the group of a block rule could be missing.
     """
     if any(name.startswith(_IN_PARTS) for name in entry.values):
-        raise TooLarge("the directory gives the memberships in parts")
+        raise TooLarge("the directory returns the group memberships in several parts, which is not supported")
     groups = {pairs[0][1] for dn in entry.of("memberOf") if (pairs := _pairs(dn))}
     units = {value for name, value in _pairs(entry.dn) if name == "ou"}
     if any(len(name) > LONGEST_NAME for name in groups | units):
@@ -140,7 +144,9 @@ def _pairs(dn: str) -> list[tuple[str, str]]:
     try:
         return [pair for pairs in parsed(dn) for pair in pairs]
     except Invalid:
-        raise TooLarge("a membership, or the entry, has no distinguished name of at most 8,192 octets") from None
+        raise TooLarge(
+            "a group membership or the entry itself has an invalid distinguished name, or one of more than 8,192 octets"
+        ) from None
 
 
 def _number(entry: Entry, attribute: str) -> int:

@@ -1,5 +1,5 @@
-"""This module checks the credentials of a login by asking a directory. `Ldap.bind` also checks a name and password that
-are not from a login."""
+"""Check the credentials of a login by asking a directory. `Ldap.bind` serves callers that have only a name and a
+password."""
 
 from __future__ import annotations
 
@@ -43,8 +43,8 @@ from sallyport.radius.password import Method, sent_password
 
 ACCOUNT_NAME: Final = "sAMAccountName"
 MANY_VALUES: Final = 100
-"""Maximum number of values of an entry that are evaluated on the event loop. An entry with more values is evaluated in
-a thread."""
+"""Maximum number of attribute values in an entry that is evaluated on the event loop. Larger entries are evaluated in a
+thread."""
 _Answer = TypeVar("_Answer")
 
 log = structlog.get_logger()
@@ -52,8 +52,6 @@ log = structlog.get_logger()
 
 @dataclass(frozen=True, slots=True)
 class _Known:
-    """A user's entry, the server that returned it, and the entry's groups and units."""
-
     server: Server
     entry: Entry
     found: Found
@@ -63,11 +61,12 @@ class _Known:
 class LdapSettings:
     """The configuration of a directory.
 
-    servers: the servers in order of preference. service: the account that searches; None for an anonymous search.
-    user_filter: the filter that finds a user, with {user} in place of the name. authorities: trusted certificates in
-    PEM; if None, the system's store is used. remember_s: the seconds for which a correct password is cached.
-    winbind_domain: the domain in Active Directory; empty for the domain that the host has joined. code_digits: the
-    number of digits of a code that is appended to the password. timeout_s: the time limit of one login in seconds.
+    servers: the servers in order of preference. service: the account that searches for users; None for an anonymous
+    search. user_filter: the filter that finds a user, with {user} in place of the name. authorities: the trusted
+    certificates in PEM; None for the system's store. remember_s: the time for which a correct password is cached, in
+    seconds. winbind_domain: the name of the Active Directory domain; empty for the domain that the host has joined.
+    code_digits: the number of digits of a code that users append to the password. timeout_s: the time limit for one
+    login, in seconds.
     """
 
     servers: tuple[Server, ...]
@@ -83,8 +82,8 @@ class LdapSettings:
 
 
 class Ldap:
-    """The checker of a domain with a directory. A bind cannot check MS-CHAP. It is checked by winbind, if this is
-    configured."""
+    """The checker of a domain with a directory. It checks PAP passwords by an LDAP bind. It checks MS-CHAP responses by
+    winbind, if this is configured, because a bind needs the password itself."""
 
     name: ClassVar[str] = "ldap"
 
@@ -103,25 +102,24 @@ class Ldap:
 
     @property
     def checks_mschap(self) -> bool:
-        """Return whether MS-CHAP can be checked by winbind."""
+        """Whether winbind is configured, so that MS-CHAP can be checked."""
         return self._winbind is not None
 
     @property
     def code_digits(self) -> int:
-        """Return the number of digits of a code that is appended to the password."""
+        """The number of digits of a code that users append to the password."""
         return self._settings.code_digits
 
     async def run(self) -> None:
-        """Run the directory's connections until cancelled."""
+        """Keep the connections to the directory until cancelled."""
         await self._directory.run()
 
     async def check(self, login: Login, takes_code: Callable[[], bool], tell: Tell) -> Reason:
-        """Check a PAP password or an MS-CHAP response. If a code may follow a PAP password, the last six characters (or
-        eight, as configured) are the code if they are digits.
+        """Check a PAP password or an MS-CHAP response.
 
-        There is only one bind, and therefore no second try with another split. So a user that has codes, and whose
-        password ends in this number of digits, must always append a code to the password. A code of another length
-        cannot be appended to the password.
+        If a code may follow a PAP password, the last six characters (eight if so configured) are the code, provided
+        that they are digits. A wrong split is not corrected by a second bind. Therefore a user with codes, whose
+        password itself ends in six digits, must always append a code. Codes of another length cannot be appended.
         """
         login.code = None
         if login.method in (Method.MSCHAP, Method.MSCHAP2) and self._winbind is not None:
@@ -144,9 +142,10 @@ class Ldap:
         return reason
 
     async def bind(self, user: str, password: str, tell: Tell) -> tuple[Reason, Found]:
-        """Bind as the user, and return the result with groups and units. A failure of the directory is returned as a
-        reason, not raised. An empty password is never sent, because to a directory it means an unauthenticated bind
-        (RFC 4513 section 5.1.2).
+        """Check a user's password by a bind. Return the result, and the user's groups and units.
+
+        A failure of the directory is returned as a reason. An empty password is never sent, because directories accept
+        it as an unauthenticated bind (RFC 4513 section 5.1.2).
         """
         if not password or "\0" in password:
             tell("an empty password, or one with a NUL, is never sent")
@@ -162,8 +161,11 @@ class Ldap:
         return reason, found
 
     async def look_up(self, user: str, tell: Tell) -> tuple[Reason, Found]:
-        """Return whether a user exists and may log in, with groups and units. It makes no bind, because the user is
-        authenticated otherwise. Therefore the directory's password policy is not applied."""
+        """Check whether a user exists and may log in. Return the result, and the user's groups and units.
+
+        No bind is made, because the caller has authenticated the user by other means. So the directory's password
+        policy is not applied.
+        """
         answer = await self._answered(partial(self._find, account_name(user), tell), tell)
         if isinstance(answer, Reason):
             return answer, NOTHING
@@ -185,10 +187,10 @@ class Ldap:
         self, user: str, attempt: MsChap1 | MsChap2, name: bytes, tell: Tell
     ) -> tuple[bytes | Reason, Found]:
         """Check an MS-CHAP response by winbind. Return the hash of the password's NT hash (16 octets), or the reason
-        for a refusal, and the findings. name: the octets that the client has hashed as its name.
+        for a refusal. The second value has the user's groups and units.
 
-        The account name comes from the user's entry in the directory, so that password and groups belong to the same
-        person.
+        name: the user name that the client has included in its MS-CHAP hash. The account name for winbind comes from
+        the user's directory entry, so password and groups always belong to the same person.
         """
         if self._winbind is None:
             tell("MS-CHAP is checked through winbind, which this domain does not use")
@@ -198,13 +200,13 @@ class Ldap:
             return answer, NOTHING
         names = answer.entry.of(ACCOUNT_NAME)
         if not names or len(names[0]) > account.LONGEST_NAME:
-            tell(f"it has no {ACCOUNT_NAME} that may be read")
+            tell(f"the entry has no {ACCOUNT_NAME} that the service account may read")
             return Reason.UNKNOWN_USER, NOTHING
         key = await self._winbind.ask(names[0], attempt, name, tell)
         return (key, NOTHING) if isinstance(key, Reason) else (key, answer.found)
 
     async def _answered(self, work: Callable[[], Awaitable[_Answer]], tell: Tell) -> _Answer | Reason:
-        """Return the result of `work`, or the reason why the directory gave no answer in time."""
+        """Return the result of `work`. If the directory fails or exceeds the time limit, return the reason."""
         with trio.move_on_after(self._settings.timeout_s):
             try:
                 return await work()
@@ -224,11 +226,11 @@ class Ldap:
         return Reason.FIRST_FACTOR_UNREACHABLE
 
     def _remedy(self, refusal: Refusal) -> str:
-        """Return the remedy for a refused search, preceded by a semicolon. Return an empty text if no remedy is
-        known."""
+        """Return a hint on how to correct a refused search, with a leading semicolon. Return an empty text if no hint
+        is known."""
         base, service = self._settings.base_dn, self._settings.service
         if refusal.code in (NO_SUCH_OBJECT, REFERRAL, INVALID_DN):
-            return f"; the server has no base DN {base} that the account may read: check baseDN"
+            return f"; the server has no base DN {base} that the service account may read: check baseDN"
         if refusal.code in (OPERATIONS_ERROR, INSUFFICIENT_ACCESS):
             return (
                 "; the server refuses anonymous searches: set bindDN and bindPassword"
@@ -245,8 +247,8 @@ class Ldap:
         return (reason, known.found) if reason is Reason.NONE else (reason, NOTHING)
 
     async def _find(self, user: str, tell: Tell) -> _Known | Reason:
-        """Return a user's entry; UNKNOWN_USER if there is not exactly one, or if the login uses another name than the
-        entry's own. Raises TooLarge."""
+        """Return a user's entry. Return UNKNOWN_USER unless the search finds exactly one entry, and the login uses the
+        canonical name of that entry. Raises TooLarge."""
         pattern = self._settings.user_filter.replace(account.USER, escaped(user))
         tell(f"search below {self._settings.base_dn} for {pattern}")
         attributes = dict.fromkeys((*account.ATTRIBUTES, ACCOUNT_NAME, *(name for name, _ in self._names)))
@@ -270,8 +272,8 @@ class Ldap:
         return _Known(server, entries[0], found)
 
     async def _tell_base(self, tell: Tell) -> None:
-        """Report that the base DN is missing, or else that the user is missing. The bindings of libldap return no entry
-        in both cases."""
+        """Report whether the base DN or only the user is missing. The search result does not tell, because libldap's
+        bindings return no entry in both cases."""
         base = self._settings.base_dn
         try:
             _, found = await self._directory.search(base, "(objectClass=*)", ["1.1"], silent)
@@ -281,10 +283,10 @@ class Ldap:
         if exists:
             tell(f"the base DN {base} is right: check the name, userFilter, and where the user is")
         else:
-            tell(f"the server has no base DN {base} that the account may read: check baseDN")
+            tell(f"the server has no base DN {base} that the service account may read: check baseDN")
 
     async def _examined(self, entry: Entry) -> tuple[str | None, Found]:
-        """Return the name under which an entry may log in, and its groups and units. Raises TooLarge."""
+        """Return the canonical name of an entry, and its groups and units. Raises TooLarge."""
 
         def examine() -> tuple[str | None, Found]:
             return account.name_of(entry, self._names), account.found(entry)
@@ -323,9 +325,11 @@ class Ldap:
 
 
 async def _must_change(connection: Connection, entry: Entry) -> bool:
-    """Return whether the directory allows the user only to change the password. The bindings do not return the policy
-    control of a successful bind. Therefore, if the server has a password policy, the user's own entry is read. The
-    server refuses this if the password must be changed."""
+    """Return whether the directory requires the user to change the password before anything else.
+
+    The bindings do not return the policy control of a successful bind. So, if the server has a password policy, the
+    user's own entry is read over this connection. The server refuses to return it if the password must be changed.
+    """
     if account.must_change(entry):
         return True
     if not connection.has_policy:

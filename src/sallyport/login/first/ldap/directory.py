@@ -1,7 +1,7 @@
-"""This module selects a server of the directory and keeps the service account's connections.
+"""Select a server of the directory, and pool the service account's connections.
 
-A server that fails is not asked for a while, unless all others fail too. Connections of the service account are kept
-for the next search.
+After a failure, a server is not asked for a while, unless all other servers fail too. Connections of the service
+account stay open for later searches.
 """
 
 from __future__ import annotations
@@ -33,12 +33,12 @@ from sallyport.outgoing.tls import LazyContext
 
 REST_S: Final = 30.0
 WRONG_ACCOUNT_REST_S: Final = 300.0
-"""Pause after the service account's password was refused, in seconds, so that the directory does not lock the account
-permanently."""
+"""Pause after a refused bind of the service account, in seconds. Without the pause, the directory could lock the
+account permanently."""
 IDLE_S: Final = 60.0
 MAX_IDLE: Final = 4
 AT_ONCE: Final = 16
-"""Maximum number of logins that ask the directory at the same time. Other logins wait, within their time limit."""
+"""Maximum number of logins that ask the directory at the same time. Further logins wait until their time limit ends."""
 
 log = structlog.get_logger()
 
@@ -48,8 +48,8 @@ class ServiceRefused(Exception):
 
 
 class Directory:
-    """The servers of one domain. service: the account that searches; None for an anonymous search. `run` must be active
-    while logins use the directory."""
+    """The directory servers of one domain. service: the account that searches; None for an anonymous search. `run` must
+    be running while logins use the directory."""
 
     def __init__(self, servers: Sequence[Server], service: Account | None, trust: LazyContext, egress: Egress) -> None:
         self._servers = tuple(servers)
@@ -65,7 +65,7 @@ class Directory:
         self._nursery: trio.Nursery
 
     async def run(self) -> None:
-        """Run the connections until cancelled, and close idle ones."""
+        """Keep the connections until cancelled, and close idle connections."""
         async with trio.open_nursery() as self._nursery:
             self._running.set()
             while True:
@@ -80,8 +80,11 @@ class Directory:
     async def search(
         self, base: str, pattern: str, attributes: Sequence[str], tell: Tell
     ) -> tuple[Server, list[Entry]]:
-        """Search as the service account. Return the server that answered, and the entries as from `Connection.search`.
-        Raises Refusal, ServiceRefused. Raises Unreachable if no server answers."""
+        """Search as the service account. Return the server that answered, and the entries that `Connection.search`
+        returns.
+
+        Raises Refusal, ServiceRefused. Raises Unreachable if no server answers.
+        """
         await self._running.wait()
         servers = self._in_order()
         async with self._room:
@@ -101,13 +104,13 @@ class Directory:
     async def _search_at(
         self, server: Server, base: str, pattern: str, attributes: Sequence[str], tell: Tell
     ) -> list[Entry]:
-        """Search on an idle connection, or on a new one if there is none or it is broken."""
+        """Search on an idle connection. If none is usable, open a new connection."""
         kept = self._take(server)
         if kept is not None:
             try:
                 return await self._search_on(kept, server, base, pattern, attributes)
             except Unreachable:
-                tell(f"{server}: the kept connection is dead")
+                tell(f"{server}: the pooled connection is closed")
         fresh = await self._bind_service(server, tell)
         return await self._search_on(fresh, server, base, pattern, attributes)
 
@@ -142,7 +145,7 @@ class Directory:
     async def _bind_service(self, server: Server, tell: Tell) -> Connection:
         until, why = self._refused
         if trio.current_time() < until:
-            raise ServiceRefused(f"the service account was refused and is not used for now: {why}")
+            raise ServiceRefused(f"the service account is not tried again for some minutes after this refusal: {why}")
         stream = await server.connect(await self._trust.get(), self._egress, tell)
         try:
             connection = await bind(stream, self._nursery, self._service, LOGIN, self._egress.turns)
@@ -159,9 +162,10 @@ class Directory:
     # --- users ------------------------------------------------------------------------------------------------
 
     async def bind(self, server: Server, account: Account, tell: Tell) -> Connection:
-        """Bind once as a user and return the connection. If this server cannot be reached, another one is used.
+        """Bind once as a user, and return the connection, which the caller must close. If `server` cannot be reached,
+        the other servers are tried.
 
-        The caller must close the connection. Raises Refusal, Unreachable.
+        Raises Refusal if the server refuses the bind. Raises Unreachable if no server answers.
         """
         for each in (server, *(other for other in self._in_order() if other != server)):
             async with self._room:
@@ -184,8 +188,7 @@ class Directory:
     # --- health -----------------------------------------------------------------------------------------------
 
     def _in_order(self) -> list[Server]:
-        """Return all servers. The servers without a recent failure come first, then the others. Both groups are in the
-        configured order."""
+        """Return all servers, those without a recent failure first. Otherwise the configured order is kept."""
         now = trio.current_time()
         return sorted(self._servers, key=lambda server: self._rests_until[server] > now)
 
@@ -197,11 +200,11 @@ class Directory:
 
 
 def _remedy(refusal: Refusal) -> str:
-    """Return the remedy for a refused service account."""
+    """Return a hint on how to correct a refused bind of the service account."""
     reason = coded(refusal)
     if reason in (Reason.NONE, Reason.WRONG_PASSWORD, Reason.UNKNOWN_USER):
-        return "check bindDN and bindPassword; it is not the user's password"
-    return f"this account, not the user's: {reason}; correct it in the directory, or set another bindDN"
+        return "check bindDN and bindPassword; the user's password is not the cause"
+    return f"the service account cannot log in: {reason}; correct it in the directory, or set another bindDN"
 
 
 def _is_fresh(connection: Connection) -> bool:

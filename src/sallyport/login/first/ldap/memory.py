@@ -1,7 +1,7 @@
-"""A short-lived cache of correct passwords, so that a device that logs in every minute does not load the directory.
+"""A short-lived cache of correct passwords. It spares the directory the load of devices that log in every minute.
 
-It contains only a keyed hash of a password. The key is random for each cache, and a change of the configuration
-replaces the cache.
+The cache contains only keyed hashes of passwords. Each cache has a random key. A change of the configuration creates a
+new, empty cache.
 """
 
 from __future__ import annotations
@@ -17,12 +17,11 @@ from sallyport.login.login import NOTHING, Found
 
 _LIMIT: Final = 10_000
 LONGEST: Final = 4 << 20
-"""Maximum length in characters of all groups and units in a domain's cache."""
+"""Maximum total length in characters of the group and unit names in a domain's cache."""
 
 
 class Memory:
-    """The recent correct passwords of one domain's users. seconds: the lifetime of an entry; if 0, nothing is
-    cached."""
+    """The recent correct passwords of one domain's users. seconds: the lifetime of an entry; 0 disables the cache."""
 
     def __init__(self, seconds: int, clock: Clock) -> None:
         self._key = token_bytes(32)
@@ -32,14 +31,15 @@ class Memory:
         self._length = 0
 
     def recall(self, user: str, password: str) -> Found | None:
-        """Return the cached findings for a user and password, or None if the directory must be asked."""
+        """Return the cached groups and units of a user, or None if the cache does not have this user with this
+        password."""
         if not self._lasts_us:
             return None
         until, found = self._known.get(self._hash(user, password), (0, None))
         return found if self._clock() < until else None
 
     def keep(self, user: str, password: str, found: Found) -> None:
-        """Cache a correct password with its findings."""
+        """Cache a correct password with the user's groups and units."""
         if not self._lasts_us:
             return
         key = self._hash(user, password)

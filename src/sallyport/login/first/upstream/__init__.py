@@ -1,16 +1,15 @@
-"""The first factor `radius`: another RADIUS server to which every request is forwarded (RFC 2865 section 2.3), also
-EAP.
+"""The first factor `radius` forwards every request, including EAP, to another RADIUS server (RFC 2865 section 2.3).
 
-    checker  one login: the forwarded request, and the result of its answer
-    rewrite  converts a request or answer for the other hop: encryption with its secret, and the user's name
-    home     a home server and its sockets; each has 256 identifiers
+    checker  forwards one login, and converts the answer to a result
+    rewrite  rewrites a request or an answer for the next hop: encryption with its secret, the user's name
+    home     a home server and its sockets, each with 256 identifiers
     link     RADIUS over TLS to a home server (RFC 6614)
-    health   the state of a home server, with states and times as in FreeRADIUS; no socket, no clock
-    pool     selection of the home server, matching of answers to requests, failover
+    health   whether a home server is alive, with the states and times of FreeRADIUS
+    pool     selects the home server, matches answers to requests, fails over
 
-A request is retransmitted only when the NAS retransmits, as the same packet, so that the home server sees the same
-traffic as without Sallyport. No login waits longer than `pool.LIMIT_S`, or than the response window if that is longer.
+The service retransmits a request only when the NAS does, and with the same octets. So the home server sees the same
+traffic as without Sallyport. A login waits at most `pool.LIMIT_S`, or the response window if this is longer.
 
-A waiting login has an entry under its RADIUS identifier, but no task or timer in the pool. Instead the pool searches
-for expired response windows a few times a second.
+A waiting login has no task and no timer. It is one entry in the pool, under its RADIUS identifier. The pool looks for
+expired response windows a few times a second.
 """

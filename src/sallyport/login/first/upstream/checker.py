@@ -1,4 +1,4 @@
-"""The checker that forwards logins to the home servers of a domain, and converts their answers to results."""
+"""Forward logins to the home servers of a domain, and convert their answers to results."""
 
 from __future__ import annotations
 
@@ -33,8 +33,8 @@ MARK_OCTETS: Final = 8
 LOCATE_S: Final = 10.0  # time for which the first logins wait until the servers' names are resolved
 
 SILENCE: Final = (
-    "a RADIUS server does not answer if it does not know this machine as a client, if the secret is wrong, or if a "
-    "firewall drops packets: check address, port and secret at both ends"
+    "a RADIUS server stays silent if it does not know this machine as a client, if the secret is wrong, or if a "
+    "firewall drops packets: check address, port and secret on both sides"
 )
 
 log = structlog.get_logger()
@@ -42,7 +42,7 @@ log = structlog.get_logger()
 
 @dataclass(frozen=True, slots=True)
 class HomeServerSettings:
-    """The configuration of one home server. tls: the settings of RADIUS over TLS; None for UDP."""
+    """The configuration of one home server. tls: the settings for RADIUS over TLS, or None for UDP."""
 
     host: str
     port: int
@@ -54,10 +54,10 @@ class HomeServerSettings:
 class UpstreamSettings:
     """The configuration of a domain's home servers.
 
-    servers: the home servers in order of preference. window_s: the response window in seconds. shares_load: whether
-    logins are distributed among all servers that are alive. checks_status: whether Status-Server is sent to a server
-    that does not answer. only_signed: whether answers without Message-Authenticator are dropped. strips_realm: whether
-    the realm is removed from User-Name. code_digits: the number of digits of a code that is typed after a PAP password.
+    servers: the home servers in order of preference. window_s: the response window, in seconds. shares_load: whether
+    logins are shared among all servers that are alive. checks_status: whether Status-Server is sent to a server that
+    does not answer. only_signed: whether answers without Message-Authenticator are dropped. strips_realm: whether the
+    realm is removed from User-Name. code_digits: the number of digits of a code that users append to a PAP password.
     """
 
     servers: tuple[HomeServerSettings, ...]
@@ -97,7 +97,7 @@ class Upstream:
         self._cells: dict[str, Cell] = {}
 
     def begin(self, login: Login, takes_code: Callable[[], bool], done: Callable[[Reason], None]) -> bool:
-        """Forward a login without a task, see `AtOnce.begin`."""
+        """Forward a login without a task. Return False if the caller must await `check`, see `AtOnce.begin`."""
         if not self._pool.located.is_set() or self._was_here(login):
             return False
         question = self._question(login, takes_code)
@@ -105,10 +105,12 @@ class Upstream:
         return self._send(login, question)
 
     async def check(self, login: Login, takes_code: Callable[[], bool], tell: Tell) -> Reason:
-        """Forward a login and wait for the answer, see `Checker.check`. Also raises PacketError if the packet is too
-        long with the added attributes."""
+        """Forward a login, and wait for the answer. Parameters and result are those of `Checker.check`. Raises
+        PacketError if the password field is malformed, or if the forwarded packet would be too long."""
         if self._was_here(login):
-            tell("a proxy loop: the server to which the login is forwarded sends it back")
+            tell(
+                "a proxy loop: the request already has this service's Proxy-State, so the home server has sent it back"
+            )
             return Reason.PROXY_LOOP
         question, over = self._question(login, takes_code), trio.Event()
         question.done = over.set
@@ -127,7 +129,7 @@ class Upstream:
         return self._judge(login, question, tell)
 
     async def run(self) -> None:
-        """Run the sockets and health checks of the servers, until cancelled."""
+        """Run the sockets and health checks of the home servers until cancelled."""
         for server in self._pool.servers:
             self._metrics.moved(self._label, "", server.health.state)
         try:
@@ -172,9 +174,12 @@ class Upstream:
         return True
 
     def _password(self, login: Login, takes_code: Callable[[], bool]) -> bytes:
-        """Return the PAP password to forward, and set `login.code` if a code follows it. The server is asked only once.
-        Therefore the code must have the configured number of digits. Otherwise it would be unclear how a password that
-        ends in eight digits must be split."""
+        """Return the PAP password to forward. If a code follows the password, remove the code and store it in
+        `login.code`.
+
+        The home server is asked only once, so the code must have the configured number of digits. Otherwise a password
+        that ends in eight digits could be split in two ways.
+        """
         login.code = None
         given = sent_password(login.request, login.client.secret)
         split = split_digits(given, self._code_digits) if given[-1:].isdigit() and takes_code() else None
@@ -184,7 +189,7 @@ class Upstream:
         return split[0]
 
     def _name(self, login: Login) -> bytes | None:
-        """Return the User-Name that replaces the received one; None if it is not replaced."""
+        """Return the User-Name to send in place of the received one, or None to keep the received one."""
         if not self._strips_realm:
             return None
         name = login.request.first.get(USER_NAME, b"")
@@ -211,7 +216,7 @@ class Upstream:
         try:
             attributes = self._back.attributes(answer, received, sent)
         except PacketError as error:
-            tell(f"the answer cannot be passed on: {error}")
+            tell(f"the answer cannot be forwarded to the NAS: {error}")
             log.warning("upstream_answer_not_passed_on", domain=self._domain, server=str(server), error=str(error))
             return self._count("malformed", Reason.FIRST_FACTOR_UNREACHABLE)
         if code == ACCESS_ACCEPT:
@@ -220,7 +225,10 @@ class Upstream:
             login.found = Found(accept=attributes)
             return self._count("accept", PASSED)
         if code == ACCESS_REJECT:
-            tell("the secret is right there: the name or the password is wrong, or a policy of that server refuses")
+            tell(
+                "the shared secret is correct, but the server refuses the login: the name or password is wrong, or a"
+                " policy forbids it"
+            )
             login.found = Found(refuse=attributes)
             return self._count("reject", Reason.REFUSED_UPSTREAM)
         if STATE in first:
@@ -229,18 +237,18 @@ class Upstream:
         return self._count("challenge", PASSED)
 
     def _names_user(self, login: Login, server: HomeServer, name: bytes, tell: Tell) -> bool:
-        """Return whether the User-Name in an Access-Accept fits this login. For EAP, set the login's user to this inner
-        name."""
+        """Return whether the User-Name in an Access-Accept fits this login. For EAP, set the login's user to this name,
+        because it is the inner identity."""
         user = accepted_user(login, name)
         if user is None:
-            tell(f"the answer admits another user: {as_text(name)}")
+            tell(f"the answer admits another user than the request names: {as_text(name)}")
             log.warning(
                 "upstream_accept_names_another_user", domain=self._domain, server=str(server), user=login.user,
                 named=as_text(name),
             )  # fmt: skip
             return False
         if user != login.user:
-            tell(f"the answer names the user: {user}")
+            tell(f"the server found the user: {user}")
             login.user = user
         login.outside = False
         return True

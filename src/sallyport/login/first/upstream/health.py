@@ -1,13 +1,15 @@
-"""The health of a home server. This module uses no sockets and no clock; `now` is in seconds of a monotonic clock.
+"""The health of a home server. The state changes by answers, missing answers and time:
 
     alive   becomes zombie if no answer arrives in the response window of a request, or if the network reports the
             server unreachable
     zombie  is asked only if no server is alive; becomes dead after ZOMBIE_S without any answer
-    dead    is asked only if no other server is left; becomes alive after REVIVE_S, for a new try, unless the server
-            is known to answer Status-Server
+    dead    is asked only if all other servers are dead too; becomes alive after REVIVE_S, unless the server is known to
+            answer Status-Server
 
-A zombie or dead server becomes alive after an answer to a request, or after ANSWERS_TO_ALIVE consecutive answers to
-Status-Server (RFC 5997). One Status-Server is sent at the start, to learn whether the server supports it.
+A zombie or dead server also becomes alive after an answer to a request, or after ANSWERS_TO_ALIVE consecutive answers
+to Status-Server (RFC 5997). The service sends one Status-Server at the start to learn whether the server supports it.
+
+This module uses neither sockets nor a clock. The argument `now` is the time in seconds of a monotonic clock.
 """
 
 import math
@@ -25,7 +27,7 @@ ANSWERS_TO_ALIVE: Final = 3
 
 
 class State(StrEnum):
-    """The states of a home server. Servers are asked in the order of these states."""
+    """The states of a home server, best first. A login goes to a server in the best state."""
 
     ALIVE = "alive"
     ZOMBIE = "zombie"
@@ -37,8 +39,11 @@ RANK: Final = {state: rank for rank, state in enumerate(State)}
 
 
 class Health:
-    """The health of one home server. checks: send Status-Server. changed: called with the old and the new state after
-    each change."""
+    """The health of one home server.
+
+    checks: whether to send Status-Server. changed: a function that is called with the old and the new state after each
+    change.
+    """
 
     __slots__ = (
         "_answered_at",
@@ -64,13 +69,14 @@ class Health:
         self._check_at = now if checks else math.inf
 
     def answered(self, now: float) -> None:
-        """Record that a request was answered."""
+        """Record an answer to a request."""
         self._answered_at = self._signed_at = now
         if self.state is not ALIVE:
             self._become(State.ALIVE, now)
 
     def unanswered(self, sent_at: float, now: float) -> None:
-        """Record that the response window of a request has ended without an answer to it."""
+        """Record that no answer to a request has arrived within the response window. sent_at: the time when it was
+        sent."""
         if self.state is State.ALIVE and self._answered_at < sent_at:
             self._become(State.ZOMBIE, now)
 
@@ -80,7 +86,7 @@ class Health:
             self._become(State.ZOMBIE, now)
 
     def check_answered(self, now: float) -> None:
-        """Record that a Status-Server was answered."""
+        """Record an answer to a Status-Server."""
         self._signed_at = now
         self._knows_status = True
         self._answers += 1
@@ -88,7 +94,7 @@ class Health:
             self._become(State.ALIVE, now)
 
     def check_unanswered(self) -> None:
-        """Record that a Status-Server was not answered in CHECK_TIMEOUT_S."""
+        """Record that no answer to a Status-Server has arrived within CHECK_TIMEOUT_S."""
         self._answers = 0
 
     def is_check_due(self, now: float) -> bool:
@@ -99,7 +105,7 @@ class Health:
         return True
 
     def pass_by(self, now: float) -> None:
-        """Change the state if its time is over. A zombie server becomes dead, and a dead server becomes alive."""
+        """Apply the changes of state that depend on time: from zombie to dead, and from dead to alive."""
         if self.state is State.ZOMBIE and now - max(self._since, self._signed_at) >= ZOMBIE_S:
             self._become(State.DEAD, now)
         elif self.state is State.DEAD and not self._knows_status and now - self._since >= REVIVE_S:

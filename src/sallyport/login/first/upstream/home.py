@@ -1,4 +1,4 @@
-"""One home server: its address, its health, and its sockets."""
+"""A home server: its address, its health and its sockets."""
 
 from __future__ import annotations
 
@@ -44,13 +44,14 @@ def udp(sockets: Sockets, address: str, port: int) -> socket.socket:
 
 
 class Channel(Generic[Waits]):
-    """A connected socket with its 256 identifiers. waiting: the pending requests by identifier. far: for RADIUS over
-    TLS, the other end of the socket pair, which is closed with the connection; None for UDP. retired: whether the
-    channel accepts no more requests.
+    """A connected socket with its 256 identifiers.
 
-    When a request is answered, its identifier goes to the end of the queue of free ones. When a request stays
-    unanswered, its identifier is not reused as long as an answer could still arrive. Otherwise a late answer could be
-    taken for the answer to another request.
+    waiting: the pending requests by identifier. far: the other end of the socket pair for RADIUS over TLS, or None for
+    UDP. retired: whether the channel accepts no more requests.
+
+    The identifier of an answered request goes to the end of the queue of free identifiers. The identifier of an
+    unanswered request stays blocked as long as an answer may still arrive. Otherwise a late answer could be taken for
+    the answer to another request.
     """
 
     __slots__ = ("_free", "_resting", "_used_at", "far", "retired", "sock", "waiting")
@@ -70,7 +71,7 @@ class Channel(Generic[Waits]):
         return bool(self._free) and not self.retired
 
     def take(self, waits: Waits, now: float) -> int:
-        """Assign a free identifier to a request, and return it."""
+        """Assign a free identifier to a request, and return the identifier."""
         identifier = self._free.popleft()
         self.waiting[identifier] = waits
         self._used_at = now
@@ -82,26 +83,27 @@ class Channel(Generic[Waits]):
         self._free.append(identifier)
 
     def rest(self, identifier: int, until: float) -> None:
-        """Block the identifier of an unanswered request until the given time. This time must not decrease from call to
-        call, except in a retired channel."""
+        """Block the identifier of an unanswered request until the given time, which must not be before that of the
+        previous call. In a retired channel any order is allowed."""
         del self.waiting[identifier]
         self._resting.append((until, identifier))
 
     def pass_by(self, now: float) -> None:
-        """Free the identifiers whose blocking time is over."""
+        """Free the identifiers whose blocking time has ended."""
         while self._resting and self._resting[0][0] <= now:
             self._free.append(self._resting.popleft()[1])
 
     def is_idle(self, now: float) -> bool:
-        """Return whether the channel can be closed."""
+        """Return whether the channel can be closed: it is retired and has no pending requests, or it was unused for
+        IDLE_S."""
         if self.retired:
             return not self.waiting
         return not self.waiting and not self._resting and now - self._used_at >= IDLE_S
 
 
 class Pending:
-    """A request that waits for its answer. A channel has an identifier for it. packet: the sent octets. ends_at: the
-    end of its response window."""
+    """A request that waits for its answer, and the identifier that it occupies in a channel. packet: the sent octets.
+    ends_at: the end of its response window."""
 
     __slots__ = ("channel", "ends_at", "identifier", "packet", "sent_at")
 
@@ -119,11 +121,12 @@ class Check(Pending):
 
 
 class Question(Pending):
-    """A forwarded login.
+    """A login that is forwarded to home servers, one after the other if they do not answer.
 
-    server: the home server that is asked now or has answered. tried: all servers that were asked. over: whether there
-    is an answer, or no server is left to ask. done: called when the login is over. limit_at: the end of the failover
-    time limit. stays: whether only this server can continue the login, because it sent the State.
+    server: the home server that is asked now or has answered. tried: all servers that were asked. over: whether an
+    answer has arrived or no server is left to ask. done: a function that is called once, when `over` becomes true.
+    limit_at: the time after which no other server is asked. stays: whether only this server can continue the login,
+    because the request contains a State of this server.
     """
 
     __slots__ = ("answer", "done", "forward", "limit_at", "over", "server", "stays", "tried")
@@ -148,9 +151,12 @@ class Question(Pending):
 
 
 class HomeServer:
-    """One home server. address: the IP address; empty until the name is resolved. trouble: the last error, for an
-    admin. waiting: the number of pending logins. refused_at: the last time when the network reported the server
-    unreachable. link: the TLS connection; None for UDP."""
+    """A home server.
+
+    address: the IP address, or empty until the name is resolved. trouble: the last error, for an admin. waiting: the
+    number of pending logins. refused_at: the last time when the network reported the server unreachable. link: the
+    connection for RADIUS over TLS, or None for UDP.
+    """
 
     def __init__(
         self,
@@ -181,11 +187,12 @@ class HomeServer:
 
     @property
     def is_alive(self) -> bool:
-        """Return whether the server is in the state alive and has an address."""
+        """Whether the server is in the state alive and its address is known."""
         return self.health.state is State.ALIVE and bool(self.address)
 
     def locate(self, addresses: list[str]) -> None:
-        """Set the server's address from the resolved addresses. The present address remains if it is one of them."""
+        """Choose the server's address from the addresses of its name. The current address is kept if it is among
+        them."""
         if self.address not in addresses:
             self.address = addresses[0]
             for channel in self.channels:
@@ -198,7 +205,7 @@ class HomeServer:
 
     def free_channel(self, now: float) -> tuple[Channel[Pending], bool] | None:
         """Return a channel with a free identifier, and whether the channel is new. Return None if there is no route to
-        the server, or if all identifiers are in use and no more channels may be opened."""
+        the server, or if all identifiers of the allowed number of channels are in use."""
         for channel in self.channels:
             if channel.has_room:
                 return channel, False
@@ -221,13 +228,14 @@ class HomeServer:
         return Channel(near, now, far)
 
     def lost(self, channel: Channel[Pending], now: float) -> None:
-        """Retire the channel of a connection that has ended. Its requests are sent again when the NAS retransmits
-        them."""
+        """Retire a channel whose TLS connection has ended. When the NAS retransmits, its requests are sent on a new
+        connection."""
         channel.retired = True
         self.refused(now)
 
     def send(self, channel: Channel[Pending], packet: bytes, now: float) -> None:
-        """Send a packet without waiting. If the kernel's buffer is full, the packet is lost, as on any network."""
+        """Send a packet without waiting. If the kernel's buffer is full, the packet is lost, as it could be on the
+        network."""
         for _ in range(2):  # the error may belong to an earlier packet, but this packet was not sent either
             try:
                 channel.sock.send(packet)
@@ -240,7 +248,7 @@ class HomeServer:
                 return
 
     def close_idle(self, now: float = math.inf) -> None:
-        """Close the idle channels. now: the present time; if it is not given, all channels are closed."""
+        """Close the channels that are idle at the time `now`. Without an argument, close all channels."""
         idle = [channel for channel in self.channels if now == math.inf or channel.is_idle(now)]
         for channel in idle:
             self.channels.remove(channel)

@@ -1,7 +1,8 @@
-"""RADIUS over TLS to a home server (RFC 6614). The pool uses the TLS connection through a local socket pair.
+"""RADIUS over TLS to a home server (RFC 6614).
 
-A channel uses one end of the socket pair like a UDP socket, so that the pool does not depend on the transport. A task
-moves packets between the other end and the TLS connection. When the connection ends, the socket pair is closed.
+The pool uses a TLS connection like a UDP socket, so that it does not depend on the transport. For this purpose, a
+channel has one end of a local socket pair. A task moves packets between the other end and the TLS connection. When the
+connection ends, the task closes its end of the socket pair.
 """
 
 from __future__ import annotations
@@ -27,11 +28,13 @@ CONNECT_S: Final = 10.0
 GOODBYE_S: Final = 1.0
 CHUNK: Final = 16 << 10
 RECONNECT_S: Final = 1.0
-"""Pause in seconds between a failed connection and the next attempt. Meanwhile requests wait."""
+"""Pause in seconds after a failed connection. Requests wait until the next attempt."""
 TAKEN_S: Final = 10.0
-"""Time limit in seconds for the TCP acknowledgement of sent octets (RFC 5482). A firewall that has lost the state of
-the connection drops packets silently. Without the limit, the kernel would retransmit for a quarter of an hour, although
-a new connection would work."""
+"""Time limit in seconds for the TCP acknowledgement of sent octets (RFC 5482).
+
+A firewall that has lost the state of the connection drops packets silently. Without the limit, the kernel would
+retransmit for a quarter of an hour. A new connection would work at once.
+"""
 BATCH: Final = 64
 """Maximum number of packets in one write."""
 
@@ -40,9 +43,11 @@ Tls: TypeAlias = trio.SSLStream[trio.SocketStream]
 
 @dataclass(frozen=True, slots=True, repr=False)
 class TlsSettings:
-    """The settings of RADIUS over TLS. certificate, key: the client certificate and its key, in PEM. authorities:
-    trusted certificates in PEM; if None, the system's store is used. server_name: the name in the server's certificate;
-    empty if it is the host name."""
+    """The settings of RADIUS over TLS.
+
+    certificate, key: the client certificate and its key, in PEM. authorities: the trusted certificates in PEM, or None
+    for the system's store. server_name: the name that the server's certificate must have, or empty for the host name.
+    """
 
     certificate: str
     key: str
@@ -51,7 +56,10 @@ class TlsSettings:
 
     def context(self) -> ssl.SSLContext:
         """Return a context for TLS 1.2 or newer that verifies the server's name and sends the client certificate (RFC
-        6614 section 2.3). Raises PemError, ssl.SSLError. Call it in a worker thread, because it takes up to 100 ms."""
+        6614 section 2.3).
+
+        Call it in a worker thread, because it takes up to 100 ms. Raises PemError, ssl.SSLError.
+        """
         made = client_context(self.authorities)
         made.minimum_version = ssl.TLSVersion.TLSv1_2
         show_certificate(made, self.certificate, self.key)
@@ -59,7 +67,8 @@ class TlsSettings:
 
 
 class Link:
-    """The TLS connections to one home server. egress: the tenant's egress. taken_s: see `TAKEN_S`."""
+    """The TLS connections to one home server. egress: the tenant's rules for outgoing connections. taken_s: the time
+    limit for TCP acknowledgements, in seconds."""
 
     def __init__(self, host: str, settings: TlsSettings, egress: Egress, *, taken_s: float = TAKEN_S) -> None:
         self._egress = egress
@@ -69,13 +78,13 @@ class Link:
         self._failed_at = -math.inf
 
     def pair(self) -> tuple[socket.socket, socket.socket]:
-        """Return a socket pair. The first end is for a channel, the second for `carry`. Raises OSError if no socket can
-        be opened."""
+        """Return a socket pair: the end for a channel, and the end for `carry`. Raises OSError if no socket can be
+        opened."""
         return socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET | socket.SOCK_NONBLOCK | socket.SOCK_CLOEXEC)
 
     async def carry(self, far: socket.socket, address: str, port: int) -> str:
-        """Connect, and forward packets in both directions until either side closes. Return a text for an admin that
-        says why the connection ended."""
+        """Connect to the server, and forward packets in both directions until either side closes. Return the reason for
+        the end of the connection, as a text for an admin."""
         with far:
             await trio.sleep_until(self._failed_at + RECONNECT_S)
             try:
@@ -83,7 +92,7 @@ class Link:
                     stream = await self._egress.sockets.connect(address, port)
             except (OSError, trio.TooSlowError) as error:
                 self._failed_at = trio.current_time()
-                return getattr(error, "strerror", None) or "no connection in time"
+                return getattr(error, "strerror", None) or "no TCP connection in time"
             async with stream:
                 stream.setsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT, self._taken_ms)
                 try:
@@ -100,7 +109,7 @@ class Link:
 
 
 async def _converse(far: socket.socket, tls: Tls, turns: LoopTurns) -> str:
-    """Forward packets in both directions until either side closes. Return why."""
+    """Forward packets in both directions until either side closes. Return the reason for the end, in words."""
     reasons: list[str] = []
     async with trio.open_nursery() as nursery:
 
@@ -111,7 +120,7 @@ async def _converse(far: socket.socket, tls: Tls, turns: LoopTurns) -> str:
             except trio.BrokenResourceError as error:
                 reasons.append(f"the connection broke: {_why(error)}")
             except OSError:
-                reasons.append("no request waits any more")
+                reasons.append("closed, because no request uses the connection")
             nursery.cancel_scope.cancel()
 
         nursery.start_soon(one_way, _to_server)
@@ -120,7 +129,6 @@ async def _converse(far: socket.socket, tls: Tls, turns: LoopTurns) -> str:
 
 
 async def _to_server(far: socket.socket, tls: Tls) -> None:
-    """Forward packets from the channel to the server until the channel is closed."""
     while True:
         await trio.lowlevel.wait_readable(far)
         packets: list[bytes] = []
@@ -135,8 +143,8 @@ async def _to_server(far: socket.socket, tls: Tls) -> None:
 
 
 async def _to_channel(far: socket.socket, tls: Tls, turns: LoopTurns) -> None:
-    """Forward packets from the server to the channel, until the connection ends or a packet's length is invalid (RFC
-    6613 section 2.6.3)."""
+    """Forward packets from the server to the channel. Return when the connection ends, or when the length in a packet
+    is invalid (RFC 6613 section 2.6.3)."""
     pending = bytearray()
     while received := await tls.receive_some(CHUNK):
         await turns.take()
@@ -156,9 +164,9 @@ async def _to_channel(far: socket.socket, tls: Tls, turns: LoopTurns) -> None:
 
 
 def _why(error: BaseException) -> str:
-    """Return OpenSSL's error text without the source location."""
+    """Return an error's text for an admin. For an error of OpenSSL, leave out the source location."""
     cause = error.__cause__
     if isinstance(cause, ssl.SSLCertVerificationError):
-        trusted = "; trust its issuer by caCertificate (--radius-tls-ca FILE)"
+        trusted = "; if the certificate is correct, set its issuer as caCertificate (--radius-tls-ca FILE)"
         return cause.verify_message + (trusted if cause.verify_code in ISSUER_UNKNOWN else "")
-    return (isinstance(cause, ssl.SSLError) and cause.reason) or str(error) or "no handshake in time"
+    return (isinstance(cause, ssl.SSLError) and cause.reason) or str(error) or "no TLS handshake in time"

@@ -1,6 +1,8 @@
-"""The home servers of a domain. The pool selects the server, matches answers to requests, and fails over to another
-server. Except for the waiting for sockets, all work is done by plain function calls, which get the time as `now`. A
-readable socket is drained as in `listen/udp`.
+"""The home servers of a domain. The pool selects a server for each login, matches answers to requests, and fails over
+to another server.
+
+Only the waiting for sockets and names is asynchronous. All other methods are plain functions that get the time as
+`now`. From a readable socket, up to DRAIN packets are read at once.
 """
 
 from __future__ import annotations
@@ -38,13 +40,13 @@ if TYPE_CHECKING:
 
 MAX_CONVERSATIONS: Final = 65_536
 CONVERSATION_S: Final = 120.0
-"""The seconds for which a server's State is stored. The answer to a challenge must go to the server that sent it, which
-alone knows the State (RFC 2865 section 5.24)."""
+"""Time in seconds for which the pool remembers the server of a State. The answer to a challenge must go to the server
+that sent the challenge, because only this server knows the State (RFC 2865 section 5.24)."""
 LIMIT_S: Final = 30.0
 """Failover time limit for one login in seconds, like FreeRADIUS's max_request_time."""
 DRAIN: Final = 64
 TICK_S: Final = 0.25  # seconds between two searches for requests whose response window has ended
-QUIET_S: Final = 0.5  # the same while no login waits
+QUIET_S: Final = 0.5  # the pause between two searches while no login waits, in seconds
 LOCATE_S: Final = 30.0  # seconds between two look-ups of a dead server's name
 LOCATE_ALL_S: Final = 300.0  # the same, for other servers
 WARN_S: Final = 60.0
@@ -56,10 +58,10 @@ log = structlog.get_logger()
 
 
 class Pool:
-    """The home servers in order of preference. `run` must be active while logins use the pool. `located` is set when a
-    server has an address, or when the look-up of all names has failed.
+    """The home servers of a domain, in order of preference. `run` must be running while logins use the pool.
 
-    domain_id: the id of the domain, for metrics and the log. The other parameters are those of `UpstreamSettings`.
+    `located` is set when a server has an address, or when the look-ups of all names have failed. domain_id: the id of
+    the domain, for metrics and the log. The other parameters are those of `UpstreamSettings`.
     """
 
     def __init__(
@@ -96,7 +98,10 @@ class Pool:
     # --- a login ----------------------------------------------------------------------------------------------
 
     def begin(self, question: Question, state: bytes | None, now: float) -> bool:
-        """Forward a login to a server. state: the State in the request. Return False if no server can be asked."""
+        """Forward a login to a server. Return False if no server can be asked.
+
+        state: the State in the request, or None. The server that has sent this State is asked first.
+        """
         question.limit_at = now + max(LIMIT_S, self._window_s)
         partner = None if state is None else self._partners.get(state, now=now)
         if partner is not None and partner.health.state is not State.DEAD:
@@ -106,8 +111,8 @@ class Pool:
         return self._ask_next(question, now)
 
     def again(self, question: Question, now: float) -> None:
-        """Process a retransmission by the NAS. It is sent to the same server if this server is still alive, otherwise
-        to another server that is alive."""
+        """Forward a retransmission by the NAS. If the current server is not alive but another is, ask that server
+        instead."""
         server = question.server
         if server is None or question.over:
             return None
@@ -119,8 +124,8 @@ class Pool:
         return server.send(question.channel, question.packet, now)
 
     def _reconnect(self, question: Question, server: HomeServer, now: float) -> None:
-        """Send a request again on a new connection because its connection has ended. If no new channel can be opened,
-        nothing changes."""
+        """Send a request on a new connection, because its connection has ended. If no new channel can be opened, do
+        nothing."""
         before, identifier = question.channel, question.identifier
         channel = self._channel(server, now)
         if channel is None:
@@ -132,12 +137,13 @@ class Pool:
         server.send(channel, question.packet, now)
 
     def leave(self, question: Question, now: float) -> None:
-        """Stop waiting for the answer."""
+        """Stop waiting for an answer to this login."""
         if not question.over:
             self._let_go(question, now)
 
     def stay(self, question: Question, state: bytes, now: float) -> None:
-        """Record which server sent a challenge with this State. The answer to the challenge must be sent to it."""
+        """Remember the server that sent a challenge with this State, because only this server can continue the
+        login."""
         if question.server is not None:
             self._partners.put(state, question.server, now=now)
 
@@ -147,7 +153,7 @@ class Pool:
         return RANK[server.health.state], server.waiting if self._shares else 0
 
     def _ask_next(self, question: Question, now: float) -> bool:
-        """Ask the best server that was not asked yet. Return False if there is none."""
+        """Ask the best server that this login has not tried. Return False if no server is left."""
         while (best := self._best(question)) is not None:
             if self._send(question, best, now):
                 return True
@@ -162,11 +168,11 @@ class Pool:
         return best
 
     def _can_flee(self, question: Question) -> bool:
-        """Return whether there is a server that is alive and was not asked yet."""
+        """Return whether a server is alive that this login has not tried."""
         return any(each.is_alive and each not in question.tried for each in self.servers)
 
     def _move(self, question: Question, now: float) -> None:
-        """Ask another server. End the login if no server or no time is left."""
+        """Ask another server. End the login if no server is left or its time limit is over."""
         self._let_go(question, now)
         if now < question.limit_at and self._ask_next(question, now):
             self._moved_cell.count += 1
@@ -205,7 +211,7 @@ class Pool:
         self._warn(server, "home_server_connection_ended", server.trouble, trio.current_time())
 
     def _let_go(self, question: Question, now: float) -> None:
-        """Stop waiting for the present server. Block the identifier, because an answer may still arrive."""
+        """Stop waiting for the current server. Block the identifier, because the server may still answer."""
         if question.server is not None:
             question.channel.rest(question.identifier, now + self._window_s)
             question.server.waiting -= 1
@@ -239,18 +245,20 @@ class Pool:
                 server.refused(now)
 
     def _take(self, server: HomeServer, channel: Channel[Pending], datagram: bytes, now: float) -> None:
-        """Deliver an answer to its request. A packet that fails verification is dropped, because the authentic answer
-        may still arrive."""
+        """Deliver an answer to its request. A packet that fails verification is dropped without ending the request,
+        because the authentic answer may still arrive."""
         ask = channel.waiting.get(datagram[1]) if len(datagram) >= MIN_LENGTH else None
         if ask is None:
-            return self._discard(server, "no request waits for it", "unexpected", now)
+            return self._discard(server, "no request with this identifier is waiting", "unexpected", now)
         try:
             reply = open_reply(datagram, ask.packet, server.secret)
             if reply.code not in _ANSWERS:
                 raise PacketError(f"code {reply.code}", "unknown_type")
             must_be_signed = EAP_MESSAGE in reply.first or (self._only_signed and isinstance(ask, Question))
             if must_be_signed and MESSAGE_AUTHENTICATOR not in reply.first:  # RFC 3579 section 3.2
-                raise PacketError("without Message-Authenticator, see requireMessageAuthenticator", "unsigned")
+                raise PacketError(
+                    "it has no Message-Authenticator, but requireMessageAuthenticator or EAP demands one", "unsigned"
+                )
         except PacketError as error:
             return self._discard(server, str(error), error.reason, now)
         channel.give(ask.identifier)
@@ -275,8 +283,8 @@ class Pool:
     # --- periodic work ----------------------------------------------------------------------------------------
 
     def pass_by(self, now: float) -> float:
-        """Do all work that is due. Return the seconds until the next call; infinity if no work can become due by
-        itself."""
+        """Apply everything that depends on time: health, failover and idle channels. Return the seconds until the next
+        call, or infinity if nothing is due before the next login."""
         for server in self.servers:
             server.health.pass_by(now)
             flees = not server.is_alive and any(each.is_alive for each in self.servers)
@@ -298,7 +306,8 @@ class Pool:
         return math.inf if calm else QUIET_S
 
     def _end(self, server: HomeServer, ask: Pending, now: float) -> None:
-        """Handle a request whose response window has ended, or whose server was reported unreachable by the network."""
+        """Handle a request whose response window has ended, or whose server the network has reported unreachable. If
+        possible, ask another server."""
         if isinstance(ask, Question):
             if ask.ends_at <= now:
                 if now >= ask.sent_at + self._window_s:
@@ -321,7 +330,7 @@ class Pool:
         return server.send(channel, check.packet, now)
 
     async def run(self) -> None:
-        """Resolve names, read answers and check servers until cancelled. Afterwards no server is asked."""
+        """Resolve names, read answers and check servers until cancelled. After the end, `begin` returns False."""
         try:
             async with trio.open_nursery() as self._nursery:
                 for server in self.servers:
@@ -344,7 +353,7 @@ class Pool:
                 server.close_idle()
 
     def _give_up(self) -> None:
-        """End all pending logins, because the sockets are no longer read."""
+        """End all pending logins, because no answers are read any more."""
         for server in self.servers:
             for channel in server.channels:
                 for ask in tuple(channel.waiting.values()):

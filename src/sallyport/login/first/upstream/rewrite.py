@@ -1,9 +1,9 @@
-"""The conversion of a request and its answer between the two hops of a proxy (RFC 2865 sections 2.3 and 5.33).
+"""Rewrite a request for the home server, and its answer for the NAS (RFC 2865 sections 2.3 and 5.33).
 
-All attributes are forwarded unchanged, except those that belong to one hop: Message-Authenticator, attributes that are
-encrypted with the hop's secret, and the Proxy-State that this service adds and later removes from the answer.
-Attributes of one type keep their order; the order of different types does not matter (RFC 2865 section 5). An
-Access-Accept may contain another User-Name than the request (RFC 2865 section 5.1).
+All attributes are forwarded unchanged, except three kinds that belong to one hop. These are Message-Authenticator,
+attributes encrypted with the hop's secret, and the Proxy-State of this service, which is removed from the answer.
+Attributes of one type keep their order; the order between types may change (RFC 2865 section 5). An Access-Accept may
+contain another User-Name than the request (RFC 2865 section 5.1).
 """
 
 from __future__ import annotations
@@ -45,8 +45,11 @@ _OF_THE_HOP: Final = frozenset({MESSAGE_AUTHENTICATOR, PROXY_STATE})
 
 
 class Forward:
-    """A request to forward. password: the PAP password in clear; None if there is none. name: the User-Name that
-    replaces the received one; None if it is not replaced. mark: the Proxy-State of this service."""
+    """A request to forward.
+
+    password: the decrypted PAP password, or None if the request has none. name: the User-Name to send instead of the
+    received one, or None to keep it. mark: the Proxy-State of this service.
+    """
 
     __slots__ = ("_attributes", "_password")
 
@@ -65,10 +68,12 @@ class Forward:
         length = MIN_LENGTH + 18 + len(attributes)
         length += 0 if password is None else 2 + max(16, (len(password) + 15) // 16 * 16)
         if length > MAX_LENGTH:
-            raise PacketError(f"passed on, it would have {length} octets")
+            raise PacketError(
+                f"the request would have {length} octets with the attributes for forwarding, which is too long"
+            )
 
     def packet(self, identifier: int, secret: SharedSecret) -> bytes:
-        """Return the request for a home server, with a new random authenticator."""
+        """Return the encoded request for a home server, with a new random authenticator."""
         authenticator, attributes = token_bytes(16), self._attributes
         if self._password is not None:
             hidden = hide_password(self._password, secret, authenticator)
@@ -77,8 +82,8 @@ class Forward:
 
 
 class Back:
-    """The conversion of a home server's answer for the NAS. places: the encrypted attributes by (vendor, type), see
-    `radius.salted`."""
+    """The conversion of a home server's answers for the NAS. places: the encrypted attributes by (vendor, type), and
+    how they are encrypted; see `radius.salted`."""
 
     def __init__(self, places: Mapping[tuple[int, int], int]) -> None:
         self._places = places
@@ -90,10 +95,11 @@ class Back:
         received: tuple[SharedSecret, bytes],
         sent: tuple[SharedSecret, bytes],
     ) -> bytes:
-        """Return the attributes of a verified answer in octets, for the NAS.
+        """Return the encoded attributes of a verified answer, for the NAS. Raises PacketError if an encrypted attribute
+        cannot be decrypted.
 
-        received: the shared secret and request authenticator of the hop to the home server. sent: those of the hop to
-        the NAS. Raises PacketError if an encrypted attribute cannot be decrypted.
+        received: the shared secret and request authenticator between this service and the home server. sent: the same
+        between the NAS and this service.
         """
         kept = answer.without(_OF_THE_HOP)
         return (
@@ -104,10 +110,10 @@ class Back:
 
 
 def split_name(name: bytes) -> tuple[bytes, bytes]:
-    r"""Split a User-Name into (user, realm). It has the form `REALM\user`, or `user@realm`, where the last @ is the
-    separator. Without a realm the result is (name, b"").
+    r"""Split a User-Name into (user, realm). Return (name, b"") if it has no realm.
 
-    Like `login.identity.split_realm`, but for octets, because a forwarded User-Name need not be text.
+    The forms are `REALM\user` and `user@realm`; of several @, the last one separates. `login.identity.split_realm` does
+    the same for text, but a forwarded User-Name may be no text.
     """
     if b"\\" in name:
         realm, _, user = name.partition(b"\\")
@@ -119,12 +125,12 @@ def split_name(name: bytes) -> tuple[bytes, bytes]:
 
 
 def accepted_user(login: Login, name: bytes) -> str | None:
-    """Return the user that an Access-Accept with a User-Name admits, without realm; None if the User-Name does not fit
-    the request.
+    """Return the user that an Access-Accept with this User-Name admits, without the realm. Return None if the name does
+    not fit the request.
 
-    For EAP the result may be another user, because the outer identity may hide the user (RFC 3579 section 3). But the
-    domain must be the same: a realm must be that of the request, or one of the domain's. Otherwise the user must be
-    that of the request; the realm and the notation of a MAC address are ignored.
+    With other methods than EAP, the user must be that of the request. Realms and the notation of a MAC address are
+    ignored. With EAP the user may differ, because the outer identity can hide the user (RFC 3579 section 3). But a
+    realm in the name must be the realm of the request, or belong to its domain.
     """
     user, realm = map(as_name, split_name(name))
     is_same = station_key(user) == station_key(login.user)
@@ -136,5 +142,5 @@ def accepted_user(login: Login, name: bytes) -> str | None:
         return None
     if is_same:
         return login.user
-    is_name = user.isprintable() and "\ufffd" not in user  # `as_text` replaces NUL by it
+    is_name = user.isprintable() and "\ufffd" not in user  # `as_text` replaces NUL by U+FFFD
     return user if user and is_name else None

@@ -1,16 +1,16 @@
-"""MS-CHAP against Active Directory. A domain controller checks the client's response, and is asked through Samba's
-winbind.
+"""MS-CHAP against Active Directory. Samba's winbind asks a domain controller to check the client's response.
 
-    protocol  the codec of questions to `ntlm_auth` and its answers
-    helpers   the running `ntlm_auth` processes; each answers one question at a time
-    texts     the reason and the remedy for an error text
+    protocol  encodes questions to `ntlm_auth`, and decodes its answers
+    helpers   runs the `ntlm_auth` processes; each answers one question at a time
+    texts     finds the reason and the remedy for an error text
     checker   checks the response of one login
 
-A domain controller returns whether the response matches the password, and the hash of the password's NT hash. The
-answer to the client needs nothing else. The host must have joined the domain; its winbindd has the secure channel to
-the domain controller. `ntlm_auth` is Samba's program for RADIUS servers. Its helper protocol makes it unnecessary to
-start a process for each login.
+The host must have joined the domain. Its winbindd has the secure channel to the domain controller. `ntlm_auth` is
+Samba's program for RADIUS servers, and its helper protocol lets one process answer many questions.
 
-Each login is asked about only once, because Active Directory counts every wrong response for its lock-out. Therefore
-only one of the names that the client may have hashed is tried, and a question whose answer was lost is not repeated.
+A domain controller returns whether the response matches the password, and the hash of the password's NT hash. This hash
+suffices to create the answer to the client.
+
+winbind is asked only once for each login, because Active Directory counts every wrong response for its lock-out. So
+only one spelling of the user name is tried, and a question is not repeated if its answer was lost.
 """

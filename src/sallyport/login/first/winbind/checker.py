@@ -1,4 +1,4 @@
-"""The check of MS-CHAP logins by winbind."""
+"""Check MS-CHAP logins by winbind."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ log = structlog.get_logger()
 
 
 class Winbind:
-    """The check of MS-CHAP logins in one domain. domain: the name of the domain in this service. nt_domain: its name in
-    Active Directory; empty for the domain that the host has joined."""
+    """The checker of MS-CHAP logins of one domain. domain: the name of the domain in this service. nt_domain: the name
+    of the Active Directory domain, or empty for the domain that the host has joined."""
 
     def __init__(self, helpers: Helpers, domain: str, nt_domain: str) -> None:
         self._helpers = helpers
@@ -32,8 +32,8 @@ class Winbind:
         self._trouble = ""
 
     async def check(self, login: Login, tell: Tell) -> Reason:
-        """Check the response of a login. If it is correct, `login.found` gets the attributes of the answer. A failure
-        of winbind is returned as a reason, not raised."""
+        """Check the MS-CHAP response of a login. If it is correct, put the attributes for the Access-Accept into
+        `login.found`. A failure of winbind is returned as a reason."""
         attempt = attempt_of(login)
         if isinstance(attempt, Reason):
             return attempt
@@ -48,7 +48,7 @@ class Winbind:
         """Check an MS-CHAP response. Return the hash of the password's NT hash (16 octets), or the reason for a
         refusal.
 
-        name: the octets that the client has hashed as its name.
+        name: the user name that the client has included in its hash.
         """
         tell(f"winbind is asked about {account}")
         question = Question(account, self._nt_domain, attempt.nt_challenge(name), attempt.response)
@@ -68,7 +68,7 @@ class Winbind:
         return reason
 
     async def _unreachable(self, trouble: str, tell: Tell) -> Reason:
-        """Report an error with its remedy. Log it if it differs from the last error."""
+        """Report an error with its remedy to `tell`, and to the log if it is a new error."""
         is_new, self._trouble = trouble != self._trouble, trouble
         if is_new or tell is not silent:
             told = _joined(trouble, await self._remedy(trouble))
@@ -87,15 +87,17 @@ class Winbind:
 
 
 def hashed_name(user_name: bytes) -> bytes:
-    r"""Return the octets that a client has most likely hashed as its name: the name without `DOMAIN\`, with a `@realm`
-    as typed. RFC 2759 section 4 requires this, and Windows, wpa_supplicant and macOS do so. Other names are not tried,
-    because Active Directory would count each try as a wrong password."""
+    r"""Return the user name that a client includes in its MS-CHAP hash: without `DOMAIN\`, but with a `@realm`.
+
+    RFC 2759 section 4 requires this spelling, and Windows, wpa_supplicant and macOS use it. Other spellings are not
+    tried, because Active Directory would count each try as a wrong password.
+    """
     return peer_names(user_name)[0]
 
 
 def account_name(user: str) -> str:
-    """Return the account name for a user's name. A Windows computer logs in as host/NAME.DOMAIN, and its account is
-    NAME$."""
+    """Return the account name for a user's name. For a Windows computer, the user's name is host/NAME.DOMAIN, and the
+    account name is NAME$."""
     computer = _COMPUTER.fullmatch(user)
     return f"{computer[1]}$" if computer else user
 

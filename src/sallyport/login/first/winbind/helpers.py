@@ -1,8 +1,8 @@
-"""The running ntlm_auth processes. A process is started on demand, answers one question at a time, and is ended after
-it has been idle for a while.
+"""Run the ntlm_auth processes. A process is started on demand, answers one question at a time, and is ended after it
+has been idle for a while.
 
-A process that ends, hangs or violates the protocol is killed, so that a late answer can never be taken for another
-login's.
+A process that hangs or violates the protocol is killed. Otherwise its late answer could be taken for the answer to
+another login.
 """
 
 from __future__ import annotations
@@ -25,14 +25,14 @@ _MAX_ANSWER: Final = 65_536
 
 
 class Unanswered(Exception):
-    """ntlm_auth did not answer. The message contains the reason."""
+    """A question that ntlm_auth has not answered. The message contains the reason."""
 
 
 class Helpers:
-    """The processes of ntlm_auth. `run` ends idle processes, and all processes at its own end.
+    """The ntlm_auth processes. `run` ends idle processes, and all processes when it is cancelled.
 
     program: the path of ntlm_auth. most: the maximum number of processes. patience_s: the time limit of a question in
-    seconds, including the wait for a process.
+    seconds, including the wait for a free process.
     """
 
     def __init__(
@@ -45,7 +45,7 @@ class Helpers:
         self._idle: list[_Helper] = []  # a stack, in which the processes at the front have been idle longest
 
     async def run(self) -> None:
-        """End processes that have been idle too long, until cancelled."""
+        """End processes that have been idle for too long, until cancelled."""
         try:
             while True:
                 await trio.sleep(self._idle_s / 2)
@@ -54,7 +54,8 @@ class Helpers:
             await self._end(before=trio.current_time())
 
     async def ask(self, question: Question) -> Answer:
-        """Ask a question once, and return the answer. Raises Unanswered."""
+        """Ask ntlm_auth one question, and return the answer. Raises Unanswered if ntlm_auth fails or does not answer in
+        time."""
         try:
             with trio.fail_after(self._patience_s):
                 async with self._turns:
@@ -62,15 +63,15 @@ class Helpers:
         except trio.TooSlowError:
             raise Unanswered(f"{self._program} gave no answer within {self._patience_s:g} s") from None
         except Nonsense as error:
-            raise Unanswered(f"{self._program} does not speak its protocol: {error}") from None
+            raise Unanswered(f"{self._program} does not speak the protocol ntlm-server-1: {error}") from None
         except OSError as error:
             raise Unanswered(f"{self._program} cannot be run: {error.strerror}") from None
         except (trio.BrokenResourceError, EOFError):
-            raise Unanswered(f"{self._program} ended without an answer") from None
+            raise Unanswered(f"{self._program} ended before it sent an answer") from None
 
     async def ping(self) -> bool | None:
-        """Return whether winbindd answers `wbinfo --ping`, which needs no privilege. Return None if this is unknown.
-        The program `wbinfo` is in the directory of ntlm_auth."""
+        """Return whether winbindd answers `wbinfo --ping`, or None if `wbinfo` cannot be run or does not end in time.
+        `wbinfo` needs no privilege. It is expected in the directory of ntlm_auth."""
         command = [str(self._program.with_name("wbinfo")), "--ping"]
         with trio.move_on_after(PING_S):
             try:
@@ -101,14 +102,12 @@ class Helpers:
         return await _Helper.start(self._program)
 
     async def _end(self, *, before: float) -> None:
-        """End the processes that have been idle since the given time or longer."""
+        """End the processes that have been idle since `before` or longer."""
         while self._idle and self._idle[0].idle_since <= before:
             await self._idle.pop(0).end()
 
 
 class _Helper:
-    """One ntlm_auth process."""
-
     def __init__(self, process: trio.Process) -> None:
         assert process.stdin is not None and process.stdout is not None  # noqa: S101  `start` asked for both
         self._process = process
@@ -131,7 +130,7 @@ class _Helper:
     async def ask(self, question: Question) -> Answer:
         """Ask a question, and return the answer. Raises Nonsense, EOFError, trio.BrokenResourceError.
 
-        After such an error, or a cancellation, call `end`.
+        If the call raises or is cancelled, the caller must call `end`.
         """
         await self._stdin.send_all(push_question(question))
         received = b""
@@ -143,7 +142,7 @@ class _Helper:
             answer = pull_answer(received)
             if answer is not None:
                 return answer
-        raise Nonsense("an answer without an end")
+        raise Nonsense("an answer that does not end")
 
     async def end(self) -> None:
         """Kill the process, and wait until it has ended."""
@@ -155,5 +154,5 @@ class _Helper:
 
 
 def _environment() -> dict[str, str]:
-    """Return the environment without the service's settings, because these may contain a key."""
+    """Return the environment without the settings of this service, which may contain the master key."""
     return {name: value for name, value in os.environ.items() if not name.startswith(PREFIX)}

@@ -1,8 +1,9 @@
-"""The helper protocol `ntlm-server-1` of Samba's ntlm_auth (see its manual page). A message consists of lines `Name:
-value`, and ends with a line that is a dot.
+"""The helper protocol `ntlm-server-1` of Samba's ntlm_auth (see its manual page).
 
-The answer is `Authenticated: Yes` and the session key, or `Authenticated: No` and an error text. The latter ends with
-two dot lines, so a dot line before an answer belongs to the previous answer. The value of `Name:: value` is in base64.
+A message consists of lines `Name: value`, or `Name:: value` if the value is in base64. It ends with a line that
+contains only a dot. The answer is `Authenticated: Yes` and the session key, or `Authenticated: No` and an error text.
+An answer with an error text ends with two dot lines. So a dot line in front of an answer is the end of the previous
+answer.
 """
 
 import re
@@ -12,19 +13,22 @@ from dataclasses import dataclass
 from typing import Final
 
 ARGUMENTS: Final = ("--helper-protocol=ntlm-server-1", "--allow-mschapv2")
-"""The arguments of the program. The second tells domain controllers that do not accept NTLMv1 that the response is from
-MS-CHAPv2."""
+"""The arguments of ntlm_auth. The second declares the response as MS-CHAPv2, because some domain controllers refuse
+NTLMv1 otherwise."""
 _KEY: Final = re.compile(r"[0-9A-Fa-f]{32}")
 
 
 class Nonsense(Exception):
-    """A message that violates the protocol."""
+    """A message from ntlm_auth that violates the protocol."""
 
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """A response to check. user: the account name. domain: the NetBIOS or DNS name of its domain; if empty, the domain
-    that the host has joined is used. challenge: 8 octets. response: the NT response, 24 octets."""
+    """An MS-CHAP response to check.
+
+    user: the account name. domain: the NetBIOS or DNS name of the Active Directory domain, or empty for the domain that
+    the host has joined. challenge: 8 octets. response: the NT response, 24 octets.
+    """
 
     user: str
     domain: str
@@ -34,15 +38,15 @@ class Question:
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """The answer to a question. key: the MD4 hash of the password's NT hash, 16 octets; None if the response was
-    refused. error: the text of the refusal."""
+    """The answer of ntlm_auth. key: the MD4 hash of the password's NT hash, 16 octets, or None if the response was
+    refused. error: the error text of a refusal."""
 
     key: bytes | None
     error: str = ""
 
 
 def push_question(question: Question) -> bytes:
-    """Return the encoded question. Names are sent in base64, so that a name cannot contain a line end."""
+    """Encode a question. Names are encoded in base64, because a line end in a name would otherwise begin a new line."""
     lines = [f"Username:: {_base64(question.user)}"]
     if question.domain:
         lines.append(f"NT-Domain:: {_base64(question.domain)}")
@@ -56,8 +60,10 @@ def push_question(question: Question) -> bytes:
 
 
 def pull_answer(received: bytes) -> Answer | None:
-    """Return the answer to a question, or None if it is not complete yet. received: all octets that were received since
-    the question. Raises Nonsense."""
+    """Decode the answer to a question. Return None if it is incomplete. Raises Nonsense if it violates the protocol.
+
+    received: all octets that were received since the question.
+    """
     whole = received[: received.rfind(b"\n") + 1]
     values: dict[str, str] = {}
     for line in whole.decode(errors="replace").splitlines():
@@ -84,10 +90,10 @@ def _parsed(line: str) -> tuple[str, str]:
 def _answer(values: dict[str, str]) -> Answer:
     authenticated = values.get("Authenticated")
     if authenticated == "No":
-        return Answer(None, values.get("Authentication-Error", "no reason was given"))
+        return Answer(None, values.get("Authentication-Error", "winbind gave no reason"))
     key = values.get("User-Session-Key", "")
     if authenticated != "Yes" or not _KEY.fullmatch(key):
-        raise Nonsense(f"{', '.join(values)}: no verdict, or no key")
+        raise Nonsense(f"{', '.join(values)}: the verdict or the key is missing")
     return Answer(bytes.fromhex(key))
 
 

@@ -1,7 +1,7 @@
-"""This table maps each error text of winbind to a reason and a remedy.
+"""Map the error texts of winbind to reasons and remedies.
 
-Samba uses the texts of NTSTATUS codes in MS-ERREF section 2.3.1. Older versions use other texts, or the name of the
-code.
+Samba uses the texts that MS-ERREF section 2.3.1 gives for NTSTATUS codes. Older versions of Samba use other texts, or
+the name of the code.
 """
 
 import re
@@ -43,10 +43,10 @@ _REMEDIES: Final = tuple(
         (
             r"access.denied|access has been denied|cant.access.domain|trust secret|this workstation|no.trust|"
             r"trusted.relationship",
-            "the domain does not take this host's own account: check it as root with `wbinfo -t`, and join again with"
-            " `net ads join -U Administrator`",
+            "the domain does not accept this host's computer account: check it as root with `wbinfo -t`, and join "
+            "again with `net ads join -U Administrator`",
         ),
-        # NO_LOGON_SERVERS, DOMAIN_CONTROLLER_NOT_FOUND, IO_TIMEOUT, the network's
+        # NO_LOGON_SERVERS, DOMAIN_CONTROLLER_NOT_FOUND, IO_TIMEOUT, and errors of the network
         (
             r"no.logon.servers|domain controller for this domain was not found|controller.not.found|time-?out|"
             r"not reachable|unreachable|network.path|refused by the remote|connection.refused",
@@ -54,10 +54,14 @@ _REMEDIES: Final = tuple(
         ),
         (
             r"time at the primary domain controller|time.difference|clock skew",
-            "the clocks differ by more than 5 minutes: set this host's clock by the domain's time server",
+            "the clocks of this host and the domain differ by more than 5 minutes: synchronize this host with the "
+            "domain's time server",
         ),
         (r"domain did not exist|no.such.domain", "check winbindDomain, and the known domains with `wbinfo -m`"),
-        (r"ntlm was blocked|ntlm.blocked", "the domain controllers refuse NTLM: allow MS-CHAPv2 for this host there"),
+        (
+            r"ntlm was blocked|ntlm.blocked",
+            "the domain controllers refuse NTLM: on them, allow MS-CHAPv2 for this host",
+        ),
         (
             r"attempted logon is invalid|logon.failure",
             "the user's password is not right, or the domain does not know this host: check as root with `wbinfo -t`",
@@ -70,17 +74,17 @@ _SILENCE: Final = re.compile("winbind reply failed", re.IGNORECASE)
 
 
 def why_refused(text: str) -> Reason:
-    """Return the reason for an error text; FIRST_FACTOR_UNREACHABLE if the user is not the cause."""
+    """Return the reason for an error text. Return FIRST_FACTOR_UNREACHABLE if the user is not the cause."""
     found = (reason for words, reason in _REASONS if words.search(text))
     return next(found, Reason.FIRST_FACTOR_UNREACHABLE)
 
 
 def remedy_of(text: str) -> str:
-    """Return the remedy for an error text; empty if it is not known."""
+    """Return the remedy for an error text, or an empty text if none is known."""
     return next((remedy for words, remedy in _REMEDIES if words.search(text)), "")
 
 
 def is_silence(text: str) -> bool:
-    """Return whether the error text means that winbindd gave no answer. In this case winbindd is not running, or the
-    service may not use its privileged pipe."""
+    """Return whether an error text means that winbindd has not answered. Then winbindd is not running, or the service
+    may not use its privileged pipe."""
     return _SILENCE.search(text) is not None
