@@ -94,6 +94,9 @@ class Provider(Protocol):
     A class may also have `async def check(self) -> str`. It tests whether the provider is reachable and accepts the
     keys, and returns the result in words; ProviderError contains the error and its remedy. Without this method, a check
     requests the enrolment of CHECK_USER.
+
+    A class may also have `most_calls: ClassVar[int]`, the maximum number of simultaneous calls for logins. It is 2,048
+    by default, which is the number of connections of an HTTP client.
     """
 
     name: ClassVar[str]

@@ -23,6 +23,14 @@ class AnsweredElsewhere(PacketError):
         super().__init__("another node answers the login", OTHER_NODE)
 
 
+class NotAsked(PacketError):
+    """The time limit of a login was reached before this node could ask the provider. The provider has not failed, so
+    that the fallback must not decide the login: the request gets no answer."""
+
+    def __init__(self) -> None:
+        super().__init__("too many logins wait for the provider", "overload")
+
+
 @dataclass(frozen=True, slots=True)
 class SecondFactorResult:
     """The result of a second factor.
@@ -65,7 +73,8 @@ class Conversation:
     begins with a typed code. handle, text: the handle and the text in the provider's last WAITING answer. error: a
     failure of the store or of the service, after which no request is answered.
     is_signed: whether the first request was signed. prompt: the row that all nodes share, as it was last read; None on
-    the embedded database. owns: whether this node asks the provider. elsewhere: whether the newest request waits at
+    the embedded database. owns: whether this node asks the provider. asked: whether this node has begun to ask the
+    provider. elsewhere: whether the newest request waits at
     another node.
     """
 
@@ -87,6 +96,7 @@ class Conversation:
         self.prompt: Prompt | None = None
         self.is_signed = login.request.signed
         self.owns = True
+        self.asked = False
         self.elsewhere = False
         self._newest: Waiter | None = None
 
