@@ -15,6 +15,7 @@ from . import (
     directory_file,
     eap,
     endpoints,
+    herd,
     inventory,
     machine,
     mschap,
@@ -60,6 +61,7 @@ BENCHMARKS = (
     Benchmark("nodes", "logins recorded by PostgreSQL, beside FreeRADIUS: aim 10,000/s and twice it", nodes.run),
     Benchmark("proxy", "logins passed on, beside FreeRADIUS as a proxy and radsecproxy", proxy.run),
     Benchmark("second-factor", "logins that wait for their users, beside FreeRADIUS with rlm_rest", second_factor.run),
+    Benchmark("herd", "10,000 logins within 5 s that wait for their users: aim all accepted within 60 s", herd.run),
     Benchmark("steady", "everything at once for ten minutes: neither memory nor open files nor p99 grow", steady.run),
 )
 

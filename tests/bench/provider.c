@@ -22,7 +22,7 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { MAX_CONNECTIONS = 8192, MAX_REQUEST = 8192, BACKLOG = 4096 };
+enum { MAX_CONNECTIONS = 16384, MAX_REQUEST = 8192, BACKLOG = 4096 };
 
 struct connection { /* by descriptor; serial tells it from one that had the descriptor before */
     char octets[MAX_REQUEST + 1];

@@ -77,7 +77,7 @@ def run(settings: Settings) -> str:
         raise BenchmarkError(f"no such server; there are {', '.join(server.key for server in SERVERS)}")
     logins = min(LOGINS, settings.requests)
     rows: list[tuple[str, Turn]] = []
-    with TemporaryDirectory(prefix="bench-", dir=settings.directory) as name, _provider(Path(name)) as url:
+    with TemporaryDirectory(prefix="bench-", dir=settings.directory) as name, provider(Path(name), ANSWER_S) as url:
         program = compile_radload(Path(name))
         for server in chosen:
             own = Path(name) / server.key
@@ -136,16 +136,16 @@ def check_fair(server: Running, turn: Turn, before: int) -> None:
 
 
 @contextmanager
-def _provider(directory: Path) -> Iterator[str]:
-    """Run the provider and yield its URL without a path."""
+def provider(directory: Path, answer_s: float) -> Iterator[str]:
+    """Run a provider whose users approve after `answer_s` seconds. Yield its URL without a path."""
     program, output = compile_c("provider.c", directory), directory / "provider.output"
-    with child_process([str(program), str(ANSWER_S * 1000)], directory=directory, output=output) as process:
+    with child_process([str(program), str(answer_s * 1000)], directory=directory, output=output) as process:
         wait_until(lambda: output.read_text().endswith("\n"), process, output, seconds=10)
         yield f"http://127.0.0.1:{int(output.read_text())}/"
 
 
 @contextmanager
-def _sallyport(name: str, directory: Path, url: str, users: int) -> Iterator[Running]:
+def sallyport(name: str, directory: Path, url: str, users: int) -> Iterator[Running]:
     """Run Sallyport with a domain in enforce mode."""
     with running_service(directory, fresh=True) as service:
         service.add_client("bench", "127.0.0.1", SECRET)
@@ -174,8 +174,8 @@ def _freeradius(threads: int, directory: Path, url: str, users: int) -> Abstract
 SERVERS = (
     Server("freeradius", "rest", partial(_freeradius, THREADS)),
     Server("freeradius-many", "rest", partial(_freeradius, MANY_THREADS)),
-    Server("sallyport", "polled", partial(_sallyport, "Sallyport, asks each second")),
-    Server("sallyport-held", "held", partial(_sallyport, "Sallyport, answer held back")),
+    Server("sallyport", "polled", partial(sallyport, "Sallyport, asks each second")),
+    Server("sallyport-held", "held", partial(sallyport, "Sallyport, answer held back")),
 )
 
 

@@ -10,7 +10,7 @@ from pathlib import Path
 import httpx
 import pytest
 import trio
-from trio.testing import MockClock
+from trio.testing import MockClock, wait_all_tasks_blocked
 
 from sallyport.base.setting_values import ANYWHERE
 from sallyport.mfa.contract import Behaviour
@@ -154,6 +154,27 @@ async def test_the_number_of_connections_is_limited() -> None:
             nursery.start_soon(pool.fetch, request(server.port))
     assert server.requests == 10
     assert server.connections <= 2
+
+
+async def test_waiting_for_a_connection_does_not_count(mock_clock: MockClock) -> None:
+    """A request may wait for a free connection longer than the time limit of the server."""
+    mock_clock.rate = 1
+    asked, go_on = trio.Event(), trio.Event()
+
+    async def first_later(call: Call) -> Reply:
+        asked.set()
+        await go_on.wait()
+        return Reply(200, {})
+
+    async with serving(first_later) as server, pooled(most=1) as pool, trio.open_nursery() as nursery:
+        nursery.start_soon(pool.fetch, httpx.Request("GET", f"http://127.0.0.1:{server.port}/"))
+        await asked.wait()
+        nursery.start_soon(pool.fetch, request(server.port))
+        await wait_all_tasks_blocked(0.01)
+        mock_clock.jump(100)
+        await wait_all_tasks_blocked(0.01)
+        go_on.set()
+    assert server.requests == 2
 
 
 async def test_closing_the_pool() -> None:

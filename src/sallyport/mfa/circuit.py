@@ -30,12 +30,15 @@ import trio
 from sallyport.base.bounded import ExpiringMap
 from sallyport.base.errors import StoreError
 from sallyport.mfa.provider import CHECK_USER, Answer, Code, Enrolment, Outcome, Provider, ProviderError, Question
+from sallyport.outgoing.pool import MOST_CONNECTIONS
 
 LONGEST_TIMEOUT_S: Final = 300
 FAILURES: Final = 5
 OPEN_S: Final = 30.0
 LONGEST_REST_S: Final = 60.0
 MAX_HANDLE: Final = 4000
+MOST_CALLS: Final = MOST_CONNECTIONS
+"""Maximum number of simultaneous calls for logins, if a provider has no `most_calls`."""
 _DURATIONS: Final = 200
 _REMEMBERED: Final = 10_000  # maximum number of challenges whose start time is stored
 KEPT_S: Final = 300.0  # lifetime of a start time after the last call
@@ -69,11 +72,13 @@ class Guarded:
     """One domain's provider, guarded by its circuit.
 
     Calls raise only ProviderError and StoreError. A call that the caller cancels counts as neither failure nor success.
-    now: a function that returns monotonic seconds.
+    now: a function that returns monotonic seconds. room: the limit of simultaneous calls for logins. A caller acquires
+    the semaphore before it makes a call, so that this wait does not count for the deadline of the call.
     """
 
     def __init__(self, provider: Provider, meter: Meter, *, now: Callable[[], float] = time.monotonic) -> None:
         self.provider = provider
+        self.room = trio.Semaphore(getattr(provider, "most_calls", MOST_CALLS))
         self._meter = meter
         self._now = now
         self._failures = 0

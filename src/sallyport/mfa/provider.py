@@ -95,6 +95,9 @@ class Provider(Protocol):
     A class may also have a method `async def check(self) -> str`. It tests whether the provider is reachable and
     accepts its keys, and returns the result in words. If the test fails, it raises ProviderError with the error and the
     remedy. For a class without this method, the service calls `enrolled` with the user CHECK_USER.
+
+    A class may also have `most_calls: ClassVar[int]`, the maximum number of simultaneous calls for logins. The default
+    is 2,048, the number of connections of an HTTP client.
     """
 
     name: ClassVar[str]

@@ -49,6 +49,7 @@ class Wallet:
     name: ClassVar[str] = "wallet"
     fields: ClassVar[type[Fields]] = WalletFields
     asks_for_codes: ClassVar[bool] = False
+    most_calls: ClassVar[int] = 100_000  # a call waits for the user, and takes no connection
 
     def __init__(self, fields: Fields, host: Host) -> None:
         assert isinstance(fields, WalletFields)  # noqa: S101  the caller made it with `fields`

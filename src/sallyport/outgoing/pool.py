@@ -16,7 +16,8 @@ from __future__ import annotations
 import math
 import ssl
 from collections import defaultdict, deque
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from functools import partial
 from typing import Final
@@ -69,19 +70,22 @@ class Connection:
         self._socket = socket
         self._turns = turns
         self._http = h11.Connection(h11.CLIENT, max_incomplete_event_size=_HEADERS)
+        self._left_s = 0.0
         self.used_at = 0.0
 
-    async def ask(self, request: h11.Request, body: bytes, most: int) -> Answer:
+    async def ask(self, request: h11.Request, body: bytes, most: int, limit_s: float) -> Answer:
         """Send a request and read its whole answer, with a body of at most `most` octets.
 
-        Raises TooLong, h11.ProtocolError, trio.BrokenResourceError. After an error or a cancellation, the connection
-        cannot be used again.
+        limit_s: the longest time for which the server may let this service wait, in seconds. The time that an answer
+        waits in this service does not count. Raises TooLong, h11.ProtocolError, trio.BrokenResourceError,
+        trio.TooSlowError. After an error or a cancellation, the connection cannot be used again.
         """
+        self._left_s = limit_s
         octets = self._http.send(request)
         if body:
             octets += self._http.send(h11.Data(data=body))
         octets += self._http.send(h11.EndOfMessage())
-        with suppress(trio.BrokenResourceError):  # the server may answer before it has read the whole request
+        with suppress(trio.BrokenResourceError), self._limit():  # the server may answer before it has read everything
             await self._stream.send_all(octets)
         status, headers, parts, size = 0, [], [], 0
         while not isinstance(event := await self._next_event(), h11.EndOfMessage):
@@ -101,9 +105,18 @@ class Connection:
                 return event
             if event is h11.PAUSED:
                 raise h11.RemoteProtocolError("the server switches to another protocol")
-            octets = await self._stream.receive_some(_READ)
+            with self._limit():
+                octets = await self._stream.receive_some(_READ)
             await self._turns.take()
             self._http.receive_data(bytes(octets))
+
+    @contextmanager
+    def _limit(self) -> Iterator[None]:
+        """Limit a wait for the server to the time that is left. Raises trio.TooSlowError."""
+        began = trio.current_time()
+        with trio.fail_after(max(self._left_s, 0.0)):
+            yield
+        self._left_s -= trio.current_time() - began
 
     def keep(self, now: float) -> bool:
         """Prepare the connection for another request. Return False if the last answer is incomplete, or if more octets
@@ -146,15 +159,18 @@ class Pool(httpx.AsyncBaseTransport):
         return httpx.Response(answer.status, headers=answer.headers, stream=httpx.ByteStream(answer.body))
 
     async def fetch(self, request: httpx.Request, most: int = MAX_BODY) -> Answer:
-        """Send a request and return its answer within the request's read timeout. Raises httpx.TransportError,
-        ProviderError."""
+        """Send a request and return its answer. Raises httpx.TransportError, ProviderError.
+
+        The read timeout of the request limits the time to connect, and then the time until the answer. The wait for a
+        free connection is not limited.
+        """
         limit = request.extensions.get("timeout", {}).get("read")
+        limit_s = math.inf if limit is None else limit
         body = await request.aread()
         try:
             head = h11.Request(method=request.method, target=request.url.raw_path, headers=request.headers.raw)
-            with trio.fail_after(math.inf if limit is None else limit):
-                async with self._room:
-                    return await self._fetch(origin_of(request.url), head, body, most)
+            async with self._room:
+                return await self._fetch(origin_of(request.url), head, body, most, limit_s)
         except trio.TooSlowError as error:
             raise httpx.ReadTimeout("no answer in time") from error
         except h11.LocalProtocolError as error:
@@ -164,10 +180,11 @@ class Pool(httpx.AsyncBaseTransport):
         except (OSError, trio.BrokenResourceError) as error:
             raise httpx.ReadError(str(error)) from error
 
-    async def _fetch(self, origin: Origin, head: h11.Request, body: bytes, most: int) -> Answer:
-        connection = self._take(origin) or await self._connect(*origin)
+    async def _fetch(self, origin: Origin, head: h11.Request, body: bytes, most: int, limit_s: float) -> Answer:
+        with trio.fail_after(limit_s):
+            connection = self._take(origin) or await self._connect(*origin)
         try:
-            answer = await connection.ask(head, body, most)
+            answer = await connection.ask(head, body, most, limit_s)
         except BaseException:
             connection.close()
             raise

@@ -43,14 +43,15 @@ async def test_many_calls_go_one_by_one(autojump_clock: MockClock) -> None:
 
 async def test_calls_of_another_tenant_do_not_wait() -> None:
     """One call begins in each turn of the event loop, and tenants take turns."""
-    calls, began = Calls(), list[int]()
+    calls, began, room = Calls(), list[int](), trio.Semaphore(1000)
 
     async def ask(tenant_id: int) -> None:
         async def begin() -> Answer:
             began.append(tenant_id)
             return Answer(Outcome.APPROVED)
 
-        talk = SimpleNamespace(tenant_id=tenant_id, deadline=60.0, attached=SimpleNamespace(timeout_s=60.0))
+        attached = SimpleNamespace(timeout_s=60.0, provider=SimpleNamespace(room=room))
+        talk = SimpleNamespace(tenant_id=tenant_id, deadline=60.0, attached=attached)
         await calls.outcome(cast(Conversation, talk), begin)
 
     async with trio.open_nursery() as nursery:

@@ -7,6 +7,7 @@ from trio.testing import MockClock
 
 from sallyport.domains.domain import Fallback
 from sallyport.login.second.calls import POLL_AGAIN_S
+from sallyport.login.second.conversation import NotAsked
 from sallyport.mfa.circuit import FAILURES
 from sallyport.mfa.provider import Outcome, ProviderError
 from sallyport.policy.rules.bodies import RuleFields
@@ -258,6 +259,33 @@ async def test_a_prompt_that_a_rate_limit_outlasts(
     async with hurried(mock_clock, lambda: busy.calls, POLL_AGAIN_S):
         assert await ended(listener) == refused
     assert len(script.started) == 1
+
+
+@BOTH
+async def test_a_login_that_waits_for_its_call_until_its_end(
+    listener: FakeListener, areas: Areas, script: Script, mock_clock: MockClock, fallback: Fallback
+) -> None:
+    """A login gets no answer if the calls of other logins leave no room for its call within timeoutSeconds. No fallback
+    decides it, and the circuit stays closed."""
+    mock_clock.rate = 1
+    await fall_back_to(areas, fallback)
+    room = attached(areas).provider.room
+    while room.value:
+        room.acquire_nowait()
+    async with trio.open_nursery() as nursery:
+
+        async def unanswered() -> None:
+            with pytest.raises(NotAsked):
+                await ended(listener)
+
+        nursery.start_soon(unanswered)
+        await until(lambda: room.statistics().tasks_waiting == 1)
+        mock_clock.jump(60)
+    assert not script.started
+    assert not attached(areas).provider.is_open
+    room.release()
+    script.begins = Outcome.APPROVED
+    assert (await ended(listener))[:2] == ("accept", "accept")
 
 
 @BOTH

@@ -128,7 +128,9 @@ async def _when_free(conversation: Conversation, ask: Callable[[], Awaitable[Ans
     until = min(conversation.deadline, trio.current_time() + conversation.attached.timeout_s)
     while True:
         try:
-            return await ask()
+            async with conversation.attached.provider.room:
+                conversation.asked = True
+                return await ask()
         except ProviderError as error:
             rest_s = error.retry_after_s * (1 + random.random() / 4)  # noqa: S311  not all of them at once
             if not rest_s or trio.current_time() + rest_s >= until:

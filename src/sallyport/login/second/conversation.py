@@ -23,6 +23,14 @@ class AnsweredElsewhere(PacketError):
         super().__init__("another node answers the login", OTHER_NODE)
 
 
+class NotAsked(PacketError):
+    """The time limit of a login was reached before this node could ask the provider. The provider has not failed, so
+    the fallback must not decide the login. The request gets no answer."""
+
+    def __init__(self) -> None:
+        super().__init__("too many logins wait for the provider", "overload")
+
+
 @dataclass(frozen=True, slots=True)
 class SecondFactorResult:
     """The result of asking for a second factor.
@@ -67,7 +75,7 @@ class Conversation:
     code. handle, text: values from the provider's last WAITING answer. error: an error of the store or the service,
     after which no request gets an answer. is_signed: whether the first request was signed. prompt: the prompt's row in
     the store as it was last read, or None with the embedded database. owns: whether this node asks the provider.
-    elsewhere: whether the newest request waits at another node.
+    asked: whether this node has begun to ask the provider. elsewhere: whether the newest request waits at another node.
     """
 
     def __init__(
@@ -88,6 +96,7 @@ class Conversation:
         self.prompt: Prompt | None = None
         self.is_signed = login.request.signed
         self.owns = True
+        self.asked = False
         self.elsewhere = False
         self._newest: Waiter | None = None
 

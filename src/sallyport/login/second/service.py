@@ -19,7 +19,7 @@ from sallyport.login.login import Login, Reason
 from sallyport.login.second import session as sessions
 from sallyport.login.second.calls import CALL_S, POLL_S, Calls, first_call, reason_of, withdraw
 from sallyport.login.second.challenges import Challenges
-from sallyport.login.second.conversation import AnsweredElsewhere, Conversation, SecondFactorResult
+from sallyport.login.second.conversation import AnsweredElsewhere, Conversation, NotAsked, SecondFactorResult
 from sallyport.login.second.enrolment import Enrolments
 from sallyport.login.second.forecast import UNAVAILABLE, patience_s, standing
 from sallyport.login.second.prompts import Prompts, UserKey
@@ -317,6 +317,8 @@ class SecondFactor:
             else:
                 with trio.move_on_at(conversation.deadline):
                     result = await self._converse(conversation, begin)
+                if result is None and not conversation.asked:
+                    conversation.error = NotAsked()
         except ProviderError as error:
             result = SecondFactorResult(reason_of(conversation, error))
             log.warning(
