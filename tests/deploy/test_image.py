@@ -122,7 +122,9 @@ def test_a_service_in_the_image_accepts_a_login(container: tuple[Machine, tuple[
     assert "Access-Accept" in machine.run(*inside, "sallyport", "check", "radius", "127.0.0.1:1812", *login)
     machine.run(*inside, *probe())
     assert machine.run(*inside, "id", "-u").strip() == str(USER)
-    machine.run(*inside, "/opt/sallyport/bin/python", "-c", "import bonsai, psycopg; assert psycopg.pq.__impl__ == 'binary'")
+    machine.run(
+        *inside, "/opt/sallyport/bin/python", "-c", "import bonsai, psycopg; assert psycopg.pq.__impl__ == 'binary'"
+    )
 
 
 def test_the_image_has_a_health_check_and_no_compiler(builder: Builder, name: str) -> None:

@@ -1,4 +1,4 @@
-"""The service for sessions: it writes the records of a transaction, reads pages, and ends silent sessions."""
+"""The service for sessions: it applies accounting records, reads pages, and ends silent sessions."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
@@ -34,7 +34,7 @@ log = structlog.get_logger()
 
 
 class Record(NamedTuple):
-    """An accounting record and its device. device_id: 0 if the device has no row."""
+    """An accounting record and its device. device_id: the id of the device, or 0 if the device has no row."""
 
     domain_id: int
     device_id: int
@@ -42,12 +42,12 @@ class Record(NamedTuple):
 
     @property
     def key(self) -> Key:
-        """Key of the session that the record belongs to."""
+        """The key of the session that the record belongs to."""
         return self.device_id, self.report.session_id
 
     @property
     def has_session(self) -> bool:
-        """Whether the record belongs to a session: it has a device and an Acct-Session-Id."""
+        """Whether the record belongs to a session. Such a record has a device and an Acct-Session-Id."""
         return self.device_id > 0 and bool(self.report.session_id)
 
     @property
@@ -57,8 +57,11 @@ class Record(NamedTuple):
 
 
 def write_records(tx: Tx, records: Iterable[Record]) -> list[bool]:
-    """Update sessions in the transaction of the accounting records. Return for each record whether to store it. The
-    result is False for a retransmission of a record that its session has already counted."""
+    """Update the sessions with accounting records, in the transaction that stores the records. Return for each record
+    whether to store it.
+
+    A record that was already applied, and was then sent again, is not stored.
+    """
     fresh: list[bool] = []
     for ends_all, group in groupby(records, key=lambda record: record.ends_all):
         part = list(group)
