@@ -306,13 +306,15 @@ def test_a_domain_is_removed_with_everything_in_it(service: Service) -> None:
     asked = service.program("domain", "remove", "old")
     assert (asked.returncode, asked.stdout) == (2, "")
     assert "endpoint users" in asked.stderr
-    assert f"domain old ({domain}) is removed with everything listed; --yes removes it" in asked.stderr
+    assert f"domain old ({domain}) would be removed with everything listed; to remove it, add --yes" in asked.stderr
     removed = service.program("domain", "remove", "OLD", "--yes", "--json")
     assert (removed.returncode, json.loads(removed.stdout)) == (
         0,
         {"domainId": int(domain), "domainName": "old", "deleted": [{"kind": "endpoint users", "count": 1}]},
     )
-    assert removed.stderr == (f"domain old ({domain}) is removed\nthe service deletes its rows in the background\n")
+    assert removed.stderr == (
+        f"domain old ({domain}) is removed\nthe service deletes the domain's rows in the background\n"
+    )
     again = service.program("domain", "remove", "old", "--yes")
     assert (again.returncode, again.stdout) == (1, "")
     assert 'domain "old" not found' in again.stderr
@@ -322,4 +324,7 @@ def test_the_default_domain_of_a_client_is_not_removed(service: Service, corp: i
     """The refusal names the client. It comes before the list of rows and the question."""
     refused = service.program("domain", "remove", str(corp))
     assert (refused.returncode, refused.stdout) == (1, "")
-    assert "the domain is the default of 1 RADIUS client: gate; give each another default domain" in refused.stderr
+    assert (
+        "the domain is the default of 1 RADIUS client: gate; first give each client another default domain"
+        in refused.stderr
+    )

@@ -115,7 +115,7 @@ def test_one_refused_client_stops_the_import(service: Service) -> None:
     )
     refused = service.cli("client", "import", str(path), *TENANT)
     assert refused.returncode == 1
-    assert "that of the RADIUS client owner" in refused.stdout
+    assert "the RADIUS client owner has the same address" in refused.stdout
     assert "used twice" in refused.stdout
     assert "host names are not resolved" in refused.stdout
     assert "--skip-refused" in refused.stderr

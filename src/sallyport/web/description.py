@@ -1,6 +1,7 @@
 """The OpenAPI 3.1 document and its page, generated from the declared operations.
 
-Both are generated on the first request, because this takes a third of a second and most processes never need them.
+The document and the page are generated on the first request, because this takes a third of a second, and most processes
+never need them.
 """
 
 import json
@@ -28,7 +29,7 @@ Json: TypeAlias = dict[str, object]
 _NO_SCRIPTS = {"content-security-policy": "default-src 'none'; style-src 'unsafe-inline'"}
 _DESCRIPTION: Final = (
     "Network device inventory and login policy. In the examples, replace the text in <angle brackets>: "
-    "<apiKey of createKey> is that field of that operation's answer."
+    "<apiKey of createKey> stands for the field apiKey in the answer of createKey."
 )
 _REFERENCE: Final = "#/components/schemas/{model}"
 _ERRORS: Final = {

@@ -1,6 +1,6 @@
 """The API description as one HTML page, generated from the document of /openapi.json.
 
-FastAPI's own page loads scripts from another host, which many networks do not reach.
+FastAPI's own page loads scripts from another host, and many networks block that host.
 """
 
 import json
@@ -11,8 +11,8 @@ from typing import TypeAlias, cast
 Json: TypeAlias = Mapping[str, object]
 
 TOKEN = "x-example-token"  # noqa: S105
-"""Extension field of an operation in the document. It names the token with which the example is sent. The field is
-absent if this is an admin's token."""
+"""Extension field of an operation in the OpenAPI document. It names the token for the example of the operation. The
+field is absent if the example uses an admin's token."""
 
 _STYLE = """
 body{font:15px/1.5 system-ui,sans-serif;margin:2rem auto;max-width:62rem;padding:0 1rem;color:#1c2126;background:#fff}
@@ -74,7 +74,7 @@ def _operation(method: str, path: str, operation: Json) -> str:
 
 
 def _example(method: str, path: str, operation: Json) -> str:
-    """Return the example of an operation as a shell command. The result is empty if it has none."""
+    """Return the example of an operation as a shell command, or an empty string if the operation has no example."""
     for kind, media in _items(_object(_object(operation, "requestBody"), "content")):
         if "example" in media:
             call = (
@@ -86,7 +86,7 @@ def _example(method: str, path: str, operation: Json) -> str:
 
 
 def _sent(kind: str, example: Json) -> str:
-    """Return a body as arguments of curl. The body is JSON, or a form with a file."""
+    """Return a request body as arguments of curl. The body is JSON, or a form with a file."""
     if kind == "application/json":
         return f"-H 'Content-Type: application/json' -d '{json.dumps(example)}'"
     named = (name for name in example if name != "file")
@@ -110,7 +110,7 @@ def _model(name: str, schema: Json) -> str:
 
 
 def _kind(schema: Json) -> str:
-    """Return a short description of a schema, with links to its models."""
+    """Return a short description of a schema, with links to the models that it names."""
     if "$ref" in schema:
         name = str(schema["$ref"]).rpartition("/")[2]
         return f'<a href="#{_anchor(name)}">{escape(name)}</a>'

@@ -26,7 +26,7 @@ IsMinimum = Annotated[
     bool,
     Field(
         exclude_if=not_,
-        description="Present and true if more entries match than the total shows: a search counts at most 10,000.",
+        description="Present and true if more entries match than totalCount says: a search counts at most 10,000.",
     ),
 ]
 """Field in the answer of a search; an answer with an exact total omits it."""
@@ -37,14 +37,15 @@ Search = Annotated[Text, Field(description="Text that an entry contains, in uppe
 
 @dataclass(frozen=True, slots=True)
 class Page:
-    """A page of a list, as SQL needs it: `limit :size offset :offset`."""
+    """A page of a list as SQL needs it: `limit :size offset :offset`."""
 
     offset: int
     size: int
 
 
 class Counted(list[ItemT]):
-    """An answer that is an array, with one page of a list. The header TOTAL_HEADER has the total of the whole list."""
+    """An answer that is an array with one page of a list. The header TOTAL_HEADER has the number of entries in the
+    whole list."""
 
     def __init__(self, entries: Iterable[ItemT], total: int) -> None:
         super().__init__(entries)
@@ -55,15 +56,15 @@ class Counted(list[ItemT]):
         return handler(GenericAlias(list, get_args(source)))
 
 
-_PAGE = "Page of the list; the first is 1."
-_SIZE = "Entries of a page."
+_PAGE = "Number of the page; the first page is 1."
+_SIZE = "Maximum number of entries on a page."
 PageNumber = Annotated[Whole, Between(1, LAST), Field(description=_PAGE)]
 ShortSize = Annotated[Whole, Between(1, SHORT), Field(description=_SIZE)]
 LongSize = Annotated[Whole, Between(1, LONG), Field(description=_SIZE)]
 
 
 class ShortPaged(Body):
-    """A body with pageId, and pageSize up to 100, as in ListDevices and GetAllDomains."""
+    """A body with pageId, and with pageSize up to 100, as in ListDevices and GetAllDomains."""
 
     pageId: PageNumber = 1  # noqa: N815
     pageSize: ShortSize = 10  # noqa: N815
@@ -74,7 +75,7 @@ class ShortPaged(Body):
 
 
 class Paged(Body):
-    """A body with pageId, and pageSize up to 1000."""
+    """A body with pageId, and with pageSize up to 1000."""
 
     pageId: PageNumber = 1  # noqa: N815
     pageSize: LongSize = 10  # noqa: N815
@@ -85,7 +86,7 @@ class Paged(Body):
 
 
 class PagedByNumber(Body):
-    """A body with pageNumber, and pageSize up to 1000, as in the identity operations."""
+    """A body with pageNumber, and with pageSize up to 1000, as in the identity operations."""
 
     pageNumber: PageNumber = 1  # noqa: N815
     pageSize: LongSize = 10  # noqa: N815

@@ -94,9 +94,9 @@ def test_a_secret_has_the_octets_that_freeradius_reads(tmp_path: Path, written: 
         ("$INCLUDE ${missing}\n", 1, "the reference '${missing}' names no item"),
         ("$INCLUDE .\n", 1, "is not a file"),
         ("$INCLUDE clients.conf\n", 1, "includes itself"),
-        ("x = 1\n$TEMPLATE t\n", 2, "the template is not defined"),
+        ("x = 1\n$TEMPLATE t\n", 2, "no template of this name is defined"),
         ("server {\nif (x = '{'\n}\n", 2, "the condition is not followed by a section"),
-        ("a {\n" * (MAX_SECTIONS + 1), MAX_SECTIONS + 1, f"more than {MAX_SECTIONS} sections"),
+        ("a {\n" * (MAX_SECTIONS + 1), MAX_SECTIONS + 1, f"nested more than {MAX_SECTIONS} deep"),
     ],
 )
 def test_a_syntax_error_names_its_line(tmp_path: Path, text: str, line: int, what: str) -> None:

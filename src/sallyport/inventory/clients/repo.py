@@ -320,7 +320,7 @@ def _taken(tx: Tx, client_id: int, tenant_id: int, columns: Mapping[str, Value])
     name = str(columns.get("name", ""))
     sql = "select 1 from radius_clients where tenant_id = :t and name_key = :key and id <> :id"
     if name and tx.value(int, sql, t=tenant_id, key=fold(name), id=client_id) is not None:
-        return "a RADIUS client of the tenant already has this name: choose another name"
+        return "a RADIUS client already has this name: choose another name"
     for column, called in (("network", "address"), ("tls_name", "tlsName"), ("tls_fingerprint", "tlsFingerprint")):
         value = str(columns.get(column, ""))
         sql = f"select 1 from radius_clients where {column} = :value and id <> :id"

@@ -92,7 +92,7 @@ def set_(
             raise click.UsageError("--secret is empty")
         given["secret"] = {"hex": octets.hex()}
     if not given and not domains and not all_domains:
-        raise click.UsageError("no setting to change: give an option, such as --address")
+        raise click.UsageError("nothing to change: give an option, such as --address")
     found = find(line, name, org, tenant)
     body: Row = {field: found[field] for field in ("orgId", "tenantId", "clientId")}
     changed = line.run(
