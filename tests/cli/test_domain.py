@@ -288,7 +288,7 @@ def test_require_clean_names_users_that_would_be_denied(service: Service) -> Non
     service.ok("provider", "set", "surveyed", "totp")
     refused = service.cli("domain", "mode", "surveyed", "enforce", "--require-clean")
     assert refused.returncode == 1
-    assert "2 of 2 enrolments are looked up" in refused.stderr
+    assert "looked up 2 of 2 enrolments" in refused.stderr
     assert "enforcing would deny 2 users or devices" in refused.stderr
     assert "next: enrol the users" in refused.stderr
     listed = {line.split()[0] for line in refused.stderr.splitlines() if "not enrolled" in line}
