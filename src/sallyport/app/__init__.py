@@ -438,7 +438,7 @@ class App:
         try:
             await self.configuration.reload()
         except SecretError as error:
-            raise ConfigError(f"{error}: use the master key with which the store was created") from error
+            raise ConfigError(f"{error}: use the master key that belongs to this store") from error
         self.reloaded()
         self.copies.clear()
         await self.copies.remember()

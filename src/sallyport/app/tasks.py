@@ -4,8 +4,8 @@ A task of the second kind runs on the node with the lease. A node that was pause
 lease. If two nodes at once could do harm, the transactions of the task check the lease. These tasks are retention by
 size, positions of outlets, revocations, imports handed over by another node, silent agents and scheduled rotations.
 
-The other tasks of the second kind may run twice at the same time. Each compares a row before it sets the row (directory
-schedules, mode reverts, sessions of restarted devices), or changes only rows that are overdue.
+The other tasks of the second kind may run twice at the same time. Each changes a row only if no other node has
+changed it (directory schedules, mode reverts, sessions of restarted devices), or changes only rows that are overdue.
 """
 
 from collections.abc import Awaitable, Callable

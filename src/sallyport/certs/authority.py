@@ -174,7 +174,7 @@ def read_peer(certificate: bytes) -> Peer:
 
 
 def checked_name(name: str) -> str:
-    """Return the name if a certificate and its file can have it. Raises Invalid."""
+    """Return the name if it is allowed in a certificate and in a file name. Raises Invalid."""
     if len(name) > MAX_NAME or not _NAME.fullmatch(name):
         wanted = f"a name must have at most {MAX_NAME} characters, only letters, digits, spaces and ._@+-"
         raise Invalid(f"{wanted}, begin with a letter or digit, and not end with a space or @")

@@ -28,7 +28,7 @@ class Certificates:
     """The certificate files in use.
 
     certificate, key, ca: files that replace the files of the data directory. If `certificate` is set and `ca` is not,
-    the data directory needs no authority: it would only check peers' certificates.
+    the authority in the data directory may be missing. Then peers are not authenticated by certificates.
     """
 
     def __init__(
@@ -48,7 +48,7 @@ class Certificates:
         """Return the current files, or None if a file is missing. If no file has changed, the call returns the same
         object again.
 
-        Each EAP login calls this method. It checks the status of the files and does not read them.
+        Each EAP login calls this method. The method checks the status of the files and does not read them.
         """
         alone = self._may_stand_alone and not self._ca.exists()
         try:

@@ -156,7 +156,9 @@ class Directory:
                 if another is not None:
                     self._write(self.server_key, _key_pem(another))
             elif is_gone:
-                raise Conflict(f"the certificate of {name} was revoked: cert revoke '{name}' for all, then cert issue")
+                raise Conflict(
+                    f"the certificate of {name} was revoked; for a new one: cert revoke '{name}', then cert issue"
+                )
             else:
                 certificate = authority.client(name, _public_key(old, path), now)
             if name is None or self._list_grows_old(now):
@@ -294,7 +296,7 @@ def read_key(path: Path) -> rsa.RSAPrivateKey:
     except (ValueError, TypeError) as error:
         raise StartError(f"{path} contains no private key in PEM") from error
     if not isinstance(key, rsa.RSAPrivateKey):
-        raise StartError(f"{path} has no RSA key: use the files that sallyport cert made")
+        raise StartError(f"{path} has no RSA key: use the files that sallyport cert created")
     return key
 
 
@@ -322,7 +324,7 @@ def _kind(certificate: x509.Certificate) -> str:
 def _public_key(certificate: x509.Certificate, path: Path) -> rsa.RSAPublicKey:
     key = certificate.public_key()
     if not isinstance(key, rsa.RSAPublicKey):
-        raise StartError(f"{path} has no RSA key: use the files that sallyport cert made")
+        raise StartError(f"{path} has no RSA key: use the files that sallyport cert created")
     return key
 
 

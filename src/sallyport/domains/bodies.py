@@ -74,7 +74,7 @@ Warnings = Annotated[list[str], Field(description="Hints on the domain's mode, s
 
 
 class GetAllDomains(Scoped, ShortPaged):
-    """Body of GetAllDomains."""
+    """Request body of GetAllDomains."""
 
 
 class DomainEntry(Model):
@@ -88,31 +88,31 @@ class DomainEntry(Model):
     firstFactor: AnyFirstFactor
     realms: Realms
     revertsAt: RevertsAt
-    disconnectOnRevoke: bool = Field(description="Live sessions end when a user loses access.")
-    directoryName: str = Field(description="Directory of the domain, as the admin calls it.")
+    disconnectOnRevoke: bool = Field(description="Whether live sessions end when their user loses access.")
+    directoryName: str = Field(description="Display name of the domain's directory.")
     issuerName: Issuer
     warnings: Warnings
 
 
 class DomainList(Model):
-    """Answer of GetAllDomains."""
+    """Response body of GetAllDomains."""
 
     domains: list[DomainEntry] = Field(description="Domains of the page, ordered by domainId.")
     totalCount: TotalCount
 
 
 class AddDomain(Scoped):
-    """Body of AddDomain."""
+    """Request body of AddDomain."""
 
     domainName: Name = Field(description="Name of the domain; it is also a realm. Unique in the tenant.")
-    directoryName: Text = Field(default="", description="Directory of the domain, for people.")
+    directoryName: Text = Field(default="", description="Display name of the domain's directory.")
     enforcementMode: AnyMode = Mode.MONITOR
     fallbackAction: AnyFallback = Fallback.DENY
     firstFactor: AnyFirstFactor = FirstFactor.LOCAL
     realms: list[Realm] = Field(
         default_factory=list,
         max_length=MAX_REALMS,
-        description="Realms that also choose this domain: REALM of user@REALM or REALM\\user.",
+        description="Realms that select this domain in addition to its name: REALM in user@REALM or REALM\\user.",
     )
     disconnectOnRevoke: Flag = Field(
         default=False,
@@ -124,19 +124,19 @@ class AddDomain(Scoped):
 
 
 class DomainAdded(Done):
-    """Answer of AddDomain."""
+    """Response body of AddDomain."""
 
     domainId: int = Field(description="Id of the new domain.")
     warnings: Warnings
 
 
 class UpdateDomain(InDomain):
-    """Body of UpdateDomain. An absent field keeps its value. An empty text clears the field."""
+    """Request body of UpdateDomain. An absent field keeps its value. An empty text clears the field."""
 
     domainName: Name | None = Field(
         default=None, description="New name of the domain; the former one stays as a realm. Unique in the tenant."
     )
-    directoryName: Text | None = Field(default=None, description="Directory of the domain, for people.")
+    directoryName: Text | None = Field(default=None, description="Display name of the domain's directory.")
     addRealms: list[Realm] = Field(
         default_factory=list, max_length=MAX_REALMS, description="Realms to add; the domain has at most 64."
     )
@@ -151,31 +151,31 @@ class UpdateDomain(InDomain):
 
 
 class DomainUpdated(Done):
-    """Answer of UpdateDomain: the state that is stored."""
+    """Response body of UpdateDomain: the state that is stored."""
 
     domainId: int = Field(description="Id of the domain.")
     domainName: str = Field(description="Name of the domain.")
-    directoryName: str = Field(description="Directory of the domain, for people.")
+    directoryName: str = Field(description="Display name of the domain's directory.")
     realms: Realms
-    disconnectOnRevoke: bool = Field(description="Live sessions end when a user loses access.")
+    disconnectOnRevoke: bool = Field(description="Whether live sessions end when their user loses access.")
     issuerName: Issuer
 
 
 class RemoveDomain(InDomain):
-    """Body of RemoveDomain."""
+    """Request body of RemoveDomain."""
 
     dryRun: Flag = Field(default=False, description="Only list what would be deleted.")
 
 
 class Deletion(Model):
-    """The number of deleted rows of one kind."""
+    """The rows of one kind that are deleted with a domain."""
 
     kind: str = Field(description="Kind of the rows, such as network devices.")
     count: int = Field(description="Number of rows; 100,000 means 100,000 or more.")
 
 
 class DomainRemoved(Done):
-    """Answer of RemoveDomain."""
+    """Response body of RemoveDomain."""
 
     domainId: int = Field(description="Id of the domain.")
     domainName: str = Field(description="Name of the domain.")
@@ -185,7 +185,7 @@ class DomainRemoved(Done):
 
 
 class UpdateDomainEnforcement(Scoped):
-    """Body of the operation `updateDomainEnforcement`."""
+    """Request body of the operation `updateDomainEnforcement`."""
 
     domainId: DomainId = Field(validation_alias=AliasChoices("domainId", "adId"))
     enforcementMode: AnyMode | None = Field(
@@ -269,7 +269,7 @@ class Counts(Model):
     users: Tally = Field(description="Users by outcome.")
     devices: Tally = Field(description="Devices by outcome.")
     denied: int = Field(
-        description="Users and devices that only enforce rejects, without users removed from the directory."
+        description="Users and devices whose logins only enforce mode rejects, except users removed from the directory."
     )
 
 
@@ -283,7 +283,7 @@ class Summary(Model):
 
 
 class Impact(Summary):
-    """Answer of PreviewEnforcement."""
+    """Response body of PreviewEnforcement."""
 
     users: list[UserImpact] = Field(description="At most 1,000 users, the worst outcomes first.")
     devices: list[DeviceImpact] = Field(description="At most 1,000 devices, the worst outcomes first.")
@@ -304,7 +304,7 @@ class Survey(Model):
 
 
 class EnforcementUpdated(Done):
-    """Answer of updateDomainEnforcement: the state that is stored."""
+    """Response body of updateDomainEnforcement: the state that is stored."""
 
     domainId: int = Field(description="Id of the domain.")
     domainName: str = Field(description="Name of the domain.")

@@ -113,5 +113,5 @@ class DomainTable:
         return found
 
     def by_realm(self, tenant_id: int, realm: str) -> Domain | None:
-        """Return the tenant's domain with a name or realm, or None. Upper and lower case are equal."""
+        """Return the tenant's domain with a name or realm, or None. The comparison is case-insensitive."""
         return self._by_realm.get((tenant_id, fold(realm)))

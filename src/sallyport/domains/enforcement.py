@@ -2,7 +2,8 @@
 
 The time of a revert is in the store, so that it survives a restart. While the process runs, it measures the time with
 the monotonic clock. A change of the wall clock then neither advances nor delays a revert. After a restart the process
-knows only the wall clock, but an unconfirmed change never stays longer than its own duration after the restart.
+knows only the wall clock. Even then, the change is reverted at the latest when its full duration has passed since the
+restart.
 
 If there are several nodes, each node measures the time by its own clock, and the node with the lease reverts the
 changes. A change that an admin has confirmed is never reverted.
@@ -186,7 +187,7 @@ class Reverts:
         self._due: dict[tuple[int, int], float] = {}  # by domain and deadline in the store
 
     async def run(self) -> None:
-        """Revert the mode of each domain when its time has come, until cancelled."""
+        """Revert each unconfirmed change of a mode at its time, until cancelled."""
         await every(LOOK_S, self._look, failure="domain_mode_revert_failed")
 
     async def _look(self) -> None:
@@ -195,7 +196,7 @@ class Reverts:
             await self._revert(due)
 
     async def revert_due(self) -> int:
-        """Revert the domains whose time has come, and return their number. Raises StoreError."""
+        """Revert the unconfirmed changes whose time has come, and return their number. Raises StoreError."""
         return await self._revert(self._overdue())
 
     async def _revert(self, due: Sequence[tuple[int, int]]) -> int:

@@ -40,7 +40,7 @@ log = structlog.get_logger()
 
 
 class Removal:
-    """The removal of domains.
+    """The service that removes domains.
 
     forget: a function that empties the caches of tokens, keys and users.
     """

@@ -139,7 +139,7 @@ def update(tx: Tx, domain_id: int, change: Update) -> tuple[Domain, Domain]:
         realms.pop(fold(gone), None)
     if len(realms) > MAX_REALMS:
         raise Conflict(f"a domain has at most {MAX_REALMS} realms: remove some realms first")
-    _refuse_taken(tx, before.tenant_id, domain_id, name, "realm {} to add", change.add_realms)
+    _refuse_taken(tx, before.tenant_id, domain_id, name, "new realm {}", change.add_realms)
     after = replace(
         before,
         name=name,

@@ -12,11 +12,11 @@ Verdict = Literal["accept", "reject", "challenge"]
 
 
 class GetAuthLog(InDomain, Paged):
-    """Body of GetAuthLog."""
+    """Request body of GetAuthLog."""
 
     search: AddressOrText = Field(
         default="",
-        description="Text that user, device name, station or an address contains, in upper or lower case. Empty: all.",
+        description="Part of a user name, device name, station or address, in upper or lower case. Empty: all.",
     )
     deviceId: Id = Field(default=0, description="Id of a device, as ListDevices gives it; 0: all devices.")
     since: Text = Field(default="", validation_alias="from", description="Start time, ISO 8601. Empty: no limit.")
@@ -44,7 +44,9 @@ class EventEntry(Model):
     method: str = Field(description="Authentication method, such as pap, chap, mschapv2, eap-tls or mab.")
     factor: str = Field(description="System that checked the password: local, ldap, radius or none.")
     decision: Verdict = Field(description="Decision by first factor, rules and second factor.")
-    appliedDecision: Verdict = Field(description="Decision that was sent; differs from decision in monitor mode.")
+    appliedDecision: Verdict = Field(
+        description="Decision that was sent. In monitor mode it may differ from `decision`."
+    )
     wouldHaveBeen: Verdict | Literal[""] = Field(
         description="Decision that enforce mode would have made; empty in enforce mode."
     )
@@ -54,7 +56,7 @@ class EventEntry(Model):
 
 
 class EventList(Model):
-    """Answer of GetAuthLog."""
+    """Response body of GetAuthLog."""
 
     events: list[EventEntry] = Field(description="Logins of the page, newest first.")
     totalCount: TotalCount

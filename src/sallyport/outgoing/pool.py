@@ -106,7 +106,7 @@ class Connection:
             self._http.receive_data(bytes(octets))
 
     def keep(self, now: float) -> bool:
-        """Prepare the connection for another request. now: the current time, as in `is_open`.
+        """Prepare the connection for another request. now: the current time of trio's clock, in seconds.
 
         Return False if the last answer is incomplete, or if more octets follow it.
         """

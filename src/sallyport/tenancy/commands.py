@@ -38,8 +38,10 @@ class ListTokens(Arguments):
 
 
 class RevokeToken(Arguments):
-    """Arguments of token.revoke. token: the id or name of the token. org, tenant: where to search the token; None
-    searches all."""
+    """Arguments of token.revoke.
+
+    token: the id or name of the token. org, tenant: the orgId and the tenantId to search; None searches all of them.
+    """
 
     token: int | str
     org: Number | None = None
@@ -90,7 +92,8 @@ def commands(service: Tenancy, clock: Clock) -> dict[str, Command]:
 
 
 def new(before: Mapping[int, tuple[int, int]], organization: int, tenant: int) -> JSON:
-    """Return descriptions of the organization and the tenant that a command has created, for `note_new`.
+    """Return descriptions of the organization and the tenant that a command has created. `note_new` prints the
+    descriptions.
 
     before: the (organization, tenant) of each tenant that existed before the command, by internal id.
     """

@@ -53,15 +53,15 @@ class Limits:
     idle_s: float = 60.0
     body_s: float = 30.0
     stranger_body_s: float = 5.0
-    """Time limit for the body of a request without valid credentials."""
+    """Seconds in which a peer without valid credentials must send the body of its request."""
     body_rate: int = 16_384
     """Minimum rate of a body in octets per second. When octets arrive, the time for the body is extended
     accordingly."""
     send_s: float = 5.0
-    """Time limit for the client to read each 64 KiB of an answer."""
+    """Seconds in which the client must read each 64 KiB of an answer."""
     linger_s: float = 1.0
     drain_s: float = 5.0
-    """Time limit for running requests after the service has begun to stop."""
+    """Seconds in which running requests must end after the service has begun to stop."""
     head_octets: int = 16_384
     requests: int = 1000
     """Maximum number of requests on one connection."""

@@ -1,4 +1,5 @@
-"""The connections of a listener that wait for their peers. If a listener is full, one of them is closed for a new one.
+"""The connections of a listener that wait for their peers. If a listener is full, one of these connections is closed
+for a new one.
 
 Therefore clients that open connections and leave them idle cannot block the service. Connections without an
 authenticated request (strangers) are closed first, and one address may have only a few of them. IPv6 addresses count by

@@ -95,8 +95,8 @@ class Plain(Generic[AnswerT]):
 class Operation:
     """One operation of the API.
 
-    handler: answers an HTTP request, and makes all checks. run: answers a request of the control socket. has_file:
-    whether the request is a form with a file instead of JSON. In this case `run` is None.
+    handler: a function that checks and answers an HTTP request. run: a function that answers a request of the control
+    socket. has_file: whether the request is a form with a file instead of JSON. In this case `run` is None.
     """
 
     method: str
@@ -203,7 +203,7 @@ class _Shape(Generic[BodyT]):
         self.carries_key = self._model.claimed_key is not Body.claimed_key
 
     def parse(self, octets: bytes) -> tuple[BodyT, Sequence[Body]]:
-        """Return the body, and the models in the body whose claims the gate must check. Raises Invalid."""
+        """Return the body, and the models in the body whose ids the gate must check. Raises Invalid."""
         try:
             if self._is_list and octets.lstrip()[:1] != b"{":
                 several = self._adapter.validate_json(octets)
@@ -290,7 +290,7 @@ class _Checked(Generic[BodyT, AnswerT]):
             return self._answer.content(await self._work(body, caller))
 
     async def _read(self, request: Request) -> tuple[Caller, BodyT, Sequence[Body]]:
-        """Return the caller, the body, and the models whose claims must be checked. Raises Refused.
+        """Return the caller, the body, and the models whose ids must be checked. Raises Refused.
 
         The caller is the owner of the token, or of the API key in the body.
         """
@@ -398,8 +398,8 @@ def _model_of(answer: type[object]) -> type[object]:
 
 
 def _claiming(model: object) -> type[Body]:
-    """Return a body model. Raises TypeError if the model has ids of organization, tenant or domain but does not claim
-    them."""
+    """Return a body model. Raises TypeError if the service would not check the model's ids of organization, tenant or
+    domain."""
     if not (isinstance(model, type) and issubclass(model, Body)):
         raise TypeError(f"{model!r} must be a subclass of web.scope.Body, or a list of one")
     names = {name.lower().replace("_", "") for name in model.model_fields}

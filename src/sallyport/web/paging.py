@@ -29,8 +29,8 @@ IsMinimum = Annotated[
         description="Present and true if more entries match than totalCount says: a search counts at most 10,000.",
     ),
 ]
-"""Field in the answer of a search; an answer with an exact total omits it."""
-TotalCount = Annotated[int, Field(description="Entries of the whole list, over all pages.")]
+"""A field in the answer of a search. If the total is exact, the answer omits the field."""
+TotalCount = Annotated[int, Field(description="Number of entries in the whole list, on all pages.")]
 Search = Annotated[Text, Field(description="Text that an entry contains, in upper or lower case. Empty: all entries.")]
 """Search term of a list. A body can replace the description, to name the fields that are searched."""
 

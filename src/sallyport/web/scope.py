@@ -74,7 +74,7 @@ _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f]")  # all control characters (Unicod
 
 @dataclass(frozen=True, slots=True)
 class Caller:
-    """The owner of a token. organization: the orgId in bodies. tenant_number: the tenantId in bodies."""
+    """The owner of a token. organization: the orgId of its organization. tenant_number: the tenantId of its tenant."""
 
     token_id: int
     organization: int

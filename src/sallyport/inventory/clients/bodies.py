@@ -113,7 +113,7 @@ class _ClientFields(Scoped):
 
 
 class AddClient(_ClientFields):
-    """Body of AddClient."""
+    """Request body of AddClient."""
 
     name: Name = Field(description="Name of the client; unique in the tenant.")
     address: NetworkText
@@ -139,7 +139,7 @@ class AddClient(_ClientFields):
 
 
 class ClientAdded(Model):
-    """Answer of AddClient. No other answer contains the shared secret."""
+    """Response body of AddClient. No other answer contains the shared secret."""
 
     code: int = Field(default=200, description="HTTP status of the answer.")
     status: str = Field(default="Success", description="Success.")
@@ -150,7 +150,7 @@ class ClientAdded(Model):
 
 
 class ClientUpdated(Done):
-    """Answer of UpdateClient."""
+    """Response body of UpdateClient."""
 
     warnings: list[str] = Field(description="Weaknesses of the secret, the address and the settings.")
     signatureRequired: bool = Field(description=SIGNED)
@@ -158,7 +158,7 @@ class ClientUpdated(Done):
 
 
 class UpdateClient(_ClientFields):
-    """Body of UpdateClient: an absent field keeps its value."""
+    """Request body of UpdateClient: an absent field keeps its value."""
 
     clientId: ClientId
     name: Name | None = Field(default=None, description="New name.")
@@ -185,13 +185,13 @@ class UpdateClient(_ClientFields):
 
 
 class DeleteClient(Scoped):
-    """Body of DeleteClient."""
+    """Request body of DeleteClient."""
 
     clientId: ClientId
 
 
 class ListClients(Scoped, Paged):
-    """Body of ListClients."""
+    """Request body of ListClients."""
 
     search: AddressOrText = Field(default="", description="Part of a name, an address or a product; empty: all.")
 
@@ -215,7 +215,7 @@ class ClientEntry(Model):
 
 
 class ClientList(Model):
-    """Answer of ListClients."""
+    """Response body of ListClients."""
 
     clients: list[ClientEntry] = Field(description="Clients of the page, ordered by clientId.")
     totalCount: TotalCount

@@ -241,7 +241,7 @@ def import_(
     refused = sum(step["action"] == "refused" for step in steps)
     if refused and not skip_refused:
         raise StartError(
-            f"{refused} of {counted(len(steps), 'client')} cannot be imported, so nothing is; "
+            f"{refused} of {counted(len(steps), 'client')} cannot be imported, so none is imported; "
             "correct the file, or skip them with --skip-refused"
         )
     line.note(_summary(steps, dry_run=dry_run))
@@ -275,7 +275,7 @@ def _imported(entry: Entry) -> JSON:
 
 
 def _notes(found: Entries, warnings: list[str]) -> list[str]:
-    """Return the notes about the imported clients, without notes that `warnings` contains already."""
+    """Return the notes about the imported clients, except the notes that `warnings` contains."""
     notes = [f"{each.name!r} {each.addresses} ({each.where}): {note}" for each in found for note in each.notes]
     return [note for note in notes if note not in warnings]
 

@@ -19,7 +19,7 @@ MAX_SECRET: Final = 128
 SIGNED: Final = "signed_since"
 LIMITED: Final = "proxy_state_limited_since"
 CHECK: Final = b"sallyport-check"
-"""The NAS-Identifier of `sallyport check`."""
+"""The NAS-Identifier that `sallyport check` sends."""
 RADSEC: Final = SharedSecret(b"radsec")
 """The shared secret of every client over TLS, where the certificate proves the client's identity (RFC 6614 section
 2.3)."""
@@ -103,7 +103,7 @@ class Client:
             self.learns_limit, self.proxy_state_limited = False, True
 
     def over_tls(self) -> "Client":
-        """Return a copy of the client for RadSec: it has the secret `radsec` and learns no settings."""
+        """Return a copy of the client for RadSec. The copy has the secret `radsec` and learns no settings."""
         client = copy.copy(self)
         client.secret = RADSEC
         client.learns_signature = client.learns_limit = False
@@ -116,7 +116,7 @@ class Client:
 
 
 class Ranges:
-    """A set of networks that tells whether another network overlaps one of them."""
+    """A set of networks, to test whether another network overlaps the set."""
 
     def __init__(self, networks: Iterable[Network]) -> None:
         self._known = set(networks)

@@ -201,7 +201,8 @@ def _network(text: str, kind: str, notes: list[str]) -> Network:
 
 
 def _prefix(text: str, kind: str) -> tuple[Network, Network]:
-    """Return the network of the single address, and the network of the address with its prefix length."""
+    """Parse an address with an optional prefix length. Return the network of the single address, and the network with
+    the prefix length."""
     found = _PREFIX.fullmatch(text)
     if found is None or "%" in text:  # an IPv6 zone; FreeRADIUS does not accept it either
         raise _UnusableError(f"{_decoded(text)!r} is not an IP address")

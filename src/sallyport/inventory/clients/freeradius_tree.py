@@ -207,7 +207,7 @@ class Parser:
         word = line.pull_word()
         line.end()
         if not word:
-            raise line.error(f"{name.upper()} without a name")
+            raise line.error(f"{name.upper()} must be followed by a name")
         if name != "$template":
             self._include(line, here, word, optional=name == "$-include")
             return

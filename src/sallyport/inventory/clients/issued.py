@@ -56,8 +56,8 @@ def tenant_of_fingerprint(tx: Tx, fingerprint: str) -> int | None:
 class IssuedCertificates:
     """The service that records issued certificates. A change applies to the next packet of a RadSec peer.
 
-    issued: a function that returns the records in memory. configuration: the snapshot that reloads the records after a
-    change.
+    configuration: stores a change and then reloads the records in memory. issued: a function that returns the records
+    in memory.
     """
 
     def __init__(self, configuration: Configuration, issued: Callable[[], Issued]) -> None:

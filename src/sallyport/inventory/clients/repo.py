@@ -1,4 +1,4 @@
-"""The SQL of RADIUS clients. A client's secret is sealed with the identity `radius_clients/ID/secret`."""
+"""The SQL of RADIUS clients. A client's secret is encrypted under the identity `radius_clients/ID/secret`."""
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass

@@ -355,7 +355,7 @@ def _check_ranges(tx: Tx, tenant_id: int, networks: Sequence[Network], by: Role 
     wide = any(network.prefixlen < WIDEST[network.version] for network in networks)
     if by is not None and wide and repo.has_others(tx, tenant_id):
         raise Forbidden(
-            "the installation has several tenants: a network wider than /24 (IPv6: /64) is not allowed here;  "
+            "the installation has several tenants: a network wider than /24 (IPv6: /64) is not allowed here; "
             "the installation's administrator adds wider networks with `sallyport client add`"
         )
     foreign = repo.foreign_ranges(tx, tenant_id) if networks else Ranges(())

@@ -37,7 +37,7 @@ class DeviceFilter(Body):
 
 
 class ListDevices(InDomain, ShortPaged):
-    """Body of ListDevices."""
+    """Request body of ListDevices."""
 
     search: AddressOrText = Field(default="", description="Part of a name, a product or an address; empty: all.")
     filter: DeviceFilter | None = Field(default=None, description="Filter by the value of one field.")
@@ -82,7 +82,7 @@ class DeviceEntry(Model):
 
 
 class DeviceList(Model):
-    """Answer of ListDevices."""
+    """Response body of ListDevices."""
 
     network_devices: list[DeviceEntry] = Field(description="Devices of the page, ordered by device_id.")
     totalCount: TotalCount
@@ -90,13 +90,13 @@ class DeviceList(Model):
 
 
 class GetDevice(InDomain):
-    """Body of GetDevice."""
+    """Request body of GetDevice."""
 
     deviceId: Id = Field(description="Id of the device, as ListDevices gives it.")
 
 
 class DeviceDetail(DeviceEntry):
-    """Answer of GetDevice."""
+    """Response body of GetDevice."""
 
     evidence: dict[str, JsonValue] = Field(
         description="Evidence for the product: `nas` and `forwarder` from requests, `registered` from its client."
@@ -105,7 +105,7 @@ class DeviceDetail(DeviceEntry):
 
 
 class DeleteDevice(InDomain):
-    """Body of DeleteDevice. It selects devices by id, or by ip_address and client_ip together."""
+    """Request body of DeleteDevice. It selects devices by id, or by ip_address and client_ip together."""
 
     deviceId: Many[Id] = Field(
         default_factory=list,
@@ -124,7 +124,7 @@ class DeleteDevice(InDomain):
 
 
 class ListStations(InDomain, Paged):
-    """Body of ListStations."""
+    """Request body of ListStations."""
 
     deviceId: OfDevice = 0
     search: Search = Field(default="", description="Part of a station or a user; empty: all stations.")
@@ -144,14 +144,14 @@ class DeviceStation(Model):
 
 
 class DeviceStationList(Model):
-    """Answer of ListStations."""
+    """Response body of ListStations."""
 
     stations: list[DeviceStation] = Field(description="Stations of the page, in the order of their first login.")
     totalCount: TotalCount
 
 
 class DeviceHistory(InDomain, Paged):
-    """Body of DeviceHistory."""
+    """Request body of DeviceHistory."""
 
     deviceId: OfDevice = 0
 
@@ -169,7 +169,7 @@ class HistoryEntry(Model):
 
 
 class HistoryList(Model):
-    """Answer of DeviceHistory."""
+    """Response body of DeviceHistory."""
 
     history: list[HistoryEntry] = Field(description="Events of the page, newest first.")
     totalCount: TotalCount

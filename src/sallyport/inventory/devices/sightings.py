@@ -120,7 +120,7 @@ class Sightings:
             self._note(device)
 
     def changed(self, identity: Identity) -> Sequence[Device]:
-        """Return the devices in memory that have this row and unwritten changes."""
+        """Return the devices in memory that have unwritten changes for a row. identity: the key of the row."""
         return self._changed_devices.get(identity, ())
 
     def take_changes(self) -> Iterator[Changes]:
@@ -161,7 +161,7 @@ class Sightings:
                 del self._changed_devices[identity]
 
     def put_back(self, changes: Changes) -> None:
-        """Add changes again that could not be written."""
+        """Restore the counts of changes that the store has failed to write. The next flush tries again."""
         for device, requests, taken in changes.devices:
             self._note(device)
             device.requests += requests
@@ -225,7 +225,7 @@ def find_product(device: Device, request: Request, client: Client, at: int) -> N
     """Set the product of a device.
 
     The product that is configured for the RADIUS client comes first. Without it, the product is taken from the request.
-    If the request shows no product, the device keeps its product, unless that one came from a former configuration.
+    If the request shows no product, the device keeps its product. A product from a former configuration is not kept.
     """
     device.look_again_at = at + LOOK_AGAIN_US
     device.client = client

@@ -229,7 +229,7 @@ The last record is more than a day old, and older than three times the average i
 
 
 def silent(tx: Tx, domain_id: int, now: int, limit: int) -> list[int]:
-    """Return the ids of live sessions of a domain that have been silent for too long, at most `limit`."""
+    """Return the ids of a domain's live sessions that have had no record for too long, at most `limit`."""
     return tx.all(
         _id,
         f"select id from sessions where domain_id = :d and {_SILENT} order by id limit :limit",
@@ -241,8 +241,10 @@ def silent(tx: Tx, domain_id: int, now: int, limit: int) -> list[int]:
 
 
 def end_silent(tx: Tx, domain_id: int, ids: list[int], now: int) -> int:
-    """End those of the sessions that are still silent, and return their number. The time of a session's last record
-    becomes its end."""
+    """End the given sessions, except sessions that have had a new record. Return the number of ended sessions.
+
+    The time of a session's last record becomes the session's end.
+    """
     sql = f"update sessions set state = 'lost', stopped = updated where id = :id and {_SILENT}"
     count = sum(tx.execute(sql, id=each, now=now, day=DAY_US) for each in ids)
     _lost(tx, domain_id, count)

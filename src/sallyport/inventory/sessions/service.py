@@ -1,4 +1,5 @@
-"""The service for sessions: it applies accounting records, reads pages, and ends silent sessions."""
+"""The service for sessions: it applies accounting records, reads pages, and ends sessions that have had no record for
+too long."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
@@ -130,7 +131,7 @@ class Sessions:
             self._metrics.records.cell(_LABELS.get(status, "other")).count += count
 
     async def end_silent(self) -> int:
-        """End silent live sessions; return their number. Raises StoreError."""
+        """End the live sessions that have had no record for too long, and return their number. Raises StoreError."""
         now, ended = self._clock(), 0
         for domain_id, count in (await self._store.read(repo.live)).items():
             while count and (
@@ -150,8 +151,11 @@ class Sessions:
         await every(COUNT_S, self._count, failure="session_count_failed")
 
     async def end(self) -> None:
-        """End silent sessions and the sessions of restarted devices, until cancelled. If two nodes do this at the
-        same time, each session still ends only once."""
+        """End the sessions that have had no record for too long, and the sessions of restarted devices, until
+        cancelled.
+
+        If two nodes do this at the same time, each session still ends only once.
+        """
         async with trio.open_nursery() as nursery:
             nursery.start_soon(partial(every, COUNT_S, self.end_restarted, failure="restarted_sessions_not_ended"))
             nursery.start_soon(partial(every, SILENT_S, self._end_silent, failure="silent_sessions_not_ended"))

@@ -33,7 +33,7 @@ ExpiresAt = Annotated[str, Field(description="Time when the key expires, ISO 860
 
 
 class CreateKey(OfDomain):
-    """Body of createKey, which creates an enrolment key for a domain or for one instance of the domain.
+    """Request body of createKey, which creates an enrolment key for a domain or for one instance of the domain.
 
     The fields from `service` on are values for the configuration file of a directory agent.
     """
@@ -71,7 +71,7 @@ class CreateKey(OfDomain):
 
 
 class KeyMade(Done):
-    """Answer of createKey: the new key and the agent's configuration file. The key is shown only once."""
+    """Response body of createKey: the new key and the agent's configuration file. The key is shown only once."""
 
     keyId: KeyId
     apiKey: str = Field(description="The enrolment key; it is not shown again.")
@@ -80,7 +80,7 @@ class KeyMade(Done):
 
 
 class ListKeys(OfDomain, Paged):
-    """Body of the operation `listKeys`."""
+    """Request body of the operation `listKeys`."""
 
 
 class KeyEntry(Model):
@@ -89,7 +89,7 @@ class KeyEntry(Model):
     keyId: KeyId
     name: str = Field(description="Name of the key.")
     kind: KeyKind = Field(description="enrolment: registers an agent's own key; own: authenticates an agent.")
-    agent: Agent = Field(description="Kind of the agent for which the key is.")
+    agent: Agent = Field(description="Kind of agent that uses the key.")
     domainId: KeyDomain
     instanceId: KeyInstance
     status: str = Field(description="active, expired, revoked or used up.")
@@ -103,7 +103,7 @@ class KeyEntry(Model):
 
 
 class KeyList(Done):
-    """Answer of the operation `listKeys`."""
+    """Response body of the operation `listKeys`."""
 
     message: str = Field(default="Success", description="Result in words.")
     totalCount: TotalCount
@@ -111,13 +111,13 @@ class KeyList(Done):
 
 
 class RevokeKey(OfDomain):
-    """Body of the operation `revokeKey`."""
+    """Request body of the operation `revokeKey`."""
 
     keyId: Id = Field(description="Id of the key, as listKeys returns it.")
 
 
 class ExchangeKey(ScopedIfGiven):
-    """Body of exchangeKey. It contains the hash of the agent's own key."""
+    """Request body of exchangeKey. It contains the hash of the agent's own key."""
 
     model_config = ConfigDict(json_schema_extra={"examples": [{"keyHash": "0" * 64, "instanceId": 7}]})
 
@@ -129,13 +129,13 @@ class ExchangeKey(ScopedIfGiven):
 
 
 class RenewKey(ScopedIfGiven):
-    """Body of renewKey. It contains the hash of the agent's next key."""
+    """Request body of renewKey. It contains the hash of the agent's next key."""
 
     keyHash: KeyHash = Field(description="SHA-256 (hexadecimal) of the agent's next key.")
 
 
 class KeyKept(Done):
-    """Answer of exchangeKey and renewKey. It describes the registered key of the agent."""
+    """Response body of exchangeKey and renewKey. It describes the registered key of the agent."""
 
     keyId: KeyId
     domainId: KeyDomain
