@@ -143,7 +143,7 @@ def first_factor(
     misplaced = [other for other, values in fields.items() if values and other != kind]
     if misplaced:
         raise click.UsageError(
-            f"some options belong to another kind: give them with `first-factor NAME {misplaced[0]}`"
+            f"some options are for the kind {misplaced[0]}: give them with `first-factor NAME {misplaced[0]}`"
         )
     if kind is None:
         line.print_json(_shown(line, name))

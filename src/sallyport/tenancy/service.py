@@ -198,7 +198,7 @@ def _find(tx: Tx, token: int | str, organization: int | None, tenant: int | None
     active = [each for each in named if each.status(at) == "active"]
     if len(active) > 1:
         ids = ", ".join(str(each.id) for each in active)
-        raise Conflict(f"several active tokens have that name; revoke one by its id: {ids}")
+        raise Conflict(f"several active tokens have that name; revoke one by id: {ids}")
     return (active or named)[0]
 
 

@@ -69,7 +69,7 @@ def parse_target(text: str) -> Target:
     if parts.scheme not in PORTS:
         raise ValueError(f"an outlet must begin with one of {', '.join(sorted(FILES | PORTS.keys()))}")
     if not parts.hostname or parts.username or parts.path not in ("", "/"):
-        raise ValueError("an outlet must have a host, such as syslog+udp://siem:514, and no path")
+        raise ValueError("an outlet must have a host, and neither a user nor a path")
     port = parts.port or PORTS[parts.scheme]
     if not port:
         raise ValueError("tcp:// requires a port")
