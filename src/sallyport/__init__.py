@@ -1,3 +1,3 @@
-"""RADIUS-aware network device inventory and login policy service."""
+"""Sallyport: a RADIUS-aware inventory of network devices, and a login policy service."""
 
 __version__ = "0.1.0"

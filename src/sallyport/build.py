@@ -1,6 +1,8 @@
-"""Build the service: lock the data directory, load the dictionaries and the master key, open the store, wire the areas.
+"""Build the service: lock the data directory, load the dictionaries and the master key, open the store, create the
+`App`.
 
-`serve`, and the command line without a service, use it. Tests wire `App` over a store of their own (tests/areas.py).
+`serve` uses it, and so does the command line if no service runs. Tests create `App` with a store of their own
+(tests/areas.py).
 """
 
 import os
@@ -35,12 +37,12 @@ log = structlog.get_logger()
 async def build(
     settings: Settings, environ: Mapping[str, str], *, lock: int | None = None, new: New = "make", joins: bool = False
 ) -> AsyncIterator[App]:
-    """Yield the wired service. Its store is open and accepts writes until the block ends.
+    """Yield the connected service. Its store is open and accepts writes until the block ends.
 
-    lock: a descriptor that holds the lock of the data directory, and that is closed at the end; if None, this function
-    takes the lock. new: the action if there is no store: create one with a first tenant, access token and domain;
-    create an empty one for a backup; or raise an error. joins: whether this process joins the cluster as a node that
-    answers RADIUS requests.
+    lock: a descriptor with the lock of the data directory. It is closed at the end. If None, this function takes the
+    lock. new: what to do if there is no store: `make` creates one with a first tenant, access token and domain; `empty`
+    creates an empty one for a backup; `refuse` raises Absent. joins: whether this process joins the cluster as a node
+    that answers RADIUS requests.
 
     Raises Locked, Absent, ConfigError, DictionaryError, SchemaError, StoreError.
     """

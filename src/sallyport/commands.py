@@ -1,10 +1,11 @@
-"""Requests of the command line. They run every operation of the API, and commands for tasks that have no operation.
+"""Requests of the command line. The command line can run every operation of the API, and commands that the API does not
+have.
 
     {"path": "/ad/PreviewEnforcement", "body": {"days": 7}, "domain": "corp"}
     {"command": "db.backup", "arguments": {"path": "/var/backups/sallyport.db"}}
 
-An operation runs as the installation, which acts as an admin in each tenant. The tenant is the one of the body's orgId
-and tenantId, or that of the domain; a domain is given by its name or id.
+The caller of an operation is the installation, which acts as an admin in each tenant. The tenant comes from orgId and
+tenantId in the body, or from the domain. A domain is given by its name or id.
 """
 
 import json
@@ -43,8 +44,11 @@ from sallyport.web.scope import Caller, Role, Whole
 
 
 class AskedOperation(Arguments):
-    """An operation to run. domain, domains: the names or ids of domains; they set domainId and domainIds in the body.
-    orgId and tenantId are set too. A list whose entries belong to several tenants is not accepted."""
+    """A request to run an operation.
+
+    domain, domains: the names or ids of domains. They set domainId and domainIds in the body. orgId and tenantId are
+    set, too. If the entries of a list belong to several tenants, the request is rejected.
+    """
 
     path: str
     body: dict[str, object] | Annotated[list[dict[str, object]], Field(max_length=MOST_ENTRIES)] = Field(
@@ -55,27 +59,27 @@ class AskedOperation(Arguments):
 
 
 class AskedCommand(Arguments):
-    """A command to run."""
+    """A request to run a command."""
 
     command: str
     arguments: dict[str, object] = Field(default_factory=dict)
 
 
 class Scope(Arguments):
-    """The tenant of a request, as orgId and tenantId of the body."""
+    """The tenant of a request, from the fields orgId and tenantId of the body."""
 
     orgId: Whole  # noqa: N815
     tenantId: Whole  # noqa: N815
 
 
 class Level(Arguments):
-    """The lowest level that the service logs. If it is None, the command only returns the present level."""
+    """Arguments of log.level. level: the lowest level to log. If None, the command only returns the current level."""
 
     level: Literal["debug", "info", "warning", "error"] | None = None
 
 
 class DomainOf(Arguments):
-    """A session of the installation."""
+    """Arguments of session.domain. session: the id of a session."""
 
     session: int
 
@@ -95,7 +99,7 @@ class Requests:
     async def run(self, asked: Mapping[str, object], user: str) -> bytes:
         """Run a request and return its result in JSON. user: the local user, for the audit trail.
 
-        Raises Invalid or NotFound if there is no such operation, command, domain or tenant. Also raises all errors of
+        Raises Invalid or NotFound if the operation, command, domain or tenant does not exist. Also raises all errors of
         the operation.
         """
         try:
@@ -112,7 +116,7 @@ class Requests:
     async def _operate(self, asked: AskedOperation, user: str) -> bytes:
         operation = self._operations.get(asked.path)
         if operation is None or operation.run is None:
-            raise NotFound("no such operation; the running service may be of another version")
+            raise NotFound("no such operation; the running service may have another version")
         bodies = asked.body if isinstance(asked.body, list) else [asked.body]
         tenant_id = await self._tenant(bodies[0] if bodies else {}, asked.domain)
         organization, number = (await self._tenancy.numbers())[tenant_id]
@@ -177,8 +181,7 @@ def commands(app: App) -> Commands:
 
 
 def _single_commands(app: App) -> dict[str, Command]:
-    """Return the commands of areas that have only one: domain.add, listen.senders, log.level, session.domain. Also
-    return the commands by which a worker asks another worker."""
+    """Return the commands of areas that have only one command, and the commands that workers send to each other."""
 
     async def add(wanted: AddDomain) -> JSON:
         """Add a domain in one transaction. If its tenant does not exist yet, add the tenant too."""
@@ -208,7 +211,7 @@ def _single_commands(app: App) -> dict[str, Command]:
         return (await trio.to_thread.run_sync(render, app.registry)).decode()
 
     async def domain(wanted: DomainOf) -> JSON:
-        """Return the domain of a session. The command line names a session only by its id, but operations need the
+        """Return the domain of a session. The command line has only the id of the session, but operations need the
         domain."""
         return await app.sessions.domain_of(wanted.session)
 

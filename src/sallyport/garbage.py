@@ -1,13 +1,13 @@
 """Periodic runs of Python's garbage collector, so that no run takes longer than a few milliseconds.
 
 Logins create no reference cycles, even while they wait for a second factor. So a collection finds nothing, but visits
-every young object, and a waiting login has two hundred of them. Python by itself starts a collection after a number of
-new objects minus deleted objects. If about as many waits end as begin, Python therefore collects rarely, and then takes
-a tenth of a second.
+every young object, and a waiting login has two hundred of them. Python itself starts a collection when the number of
+new objects minus deleted objects reaches a threshold. If about as many waits end as begin, Python collects rarely, and
+a collection then takes a tenth of a second.
 
-This module collects the young generation so often that a collection takes a millisecond. Objects that survive it are
-visited once more within a minute, since an import or an HTTP request may have used them at the first visit and be over
-now. The oldest generation is collected when no request waits.
+This module collects the young generation so often that a collection takes a millisecond. Objects that survive are
+visited once more within a minute: an import or an HTTP request that used them may have ended by then. The oldest
+generation is collected when no request waits.
 """
 
 import gc
@@ -18,7 +18,7 @@ from typing import Final
 import trio
 
 YOUNG: Final = 5_000
-"""Number of new objects after which Python starts a collection by itself."""
+"""Number of new objects after which Python itself starts a collection of the young generation."""
 NEVER: Final = 1_000_000_000
 SHORTEST_S, LONGEST_S = 0.01, 1.0
 LOOK_S: Final = 0.001
@@ -29,9 +29,9 @@ OLD_S: Final = 3600.0
 async def collect_garbage(waiting: Callable[[], int], *, grown_s: float = GROWN_S, old_s: float = OLD_S) -> None:
     """Collect garbage until cancelled.
 
-    waiting: returns the number of requests that wait now. grown_s: seconds between two collections of the middle
-    generation. old_s: seconds between two collections of the oldest generation. While requests wait, it is delayed by
-    up to `old_s`.
+    waiting: a function that returns the number of requests that wait now. grown_s: seconds between two collections of
+    the middle generation. old_s: seconds between two collections of the oldest generation. While requests wait, a
+    collection of the oldest generation is delayed by up to `old_s`.
     """
     gc.freeze()  # objects that exist at the start live as long as the process
     gc.enable()
@@ -50,15 +50,17 @@ async def collect_garbage(waiting: Callable[[], int], *, grown_s: float = GROWN_
 
 
 def next_pause(pause_s: float, took_s: float) -> float:
-    """Return the seconds until the next collection. pause_s: pause before the last collection. took_s: CPU time of the
-    last collection."""
+    """Return the seconds until the next collection.
+
+    pause_s: the seconds before the last collection. took_s: the CPU seconds of the last collection.
+    """
     if took_s > LOOK_S:
         return max(pause_s / 2, SHORTEST_S)
     return min(pause_s * 2, LONGEST_S) if took_s < LOOK_S / 2 else pause_s
 
 
 def _look(generation: int) -> float:
-    """Collect a generation, and return the CPU seconds that it took."""
+    """Collect a generation, and return the CPU seconds that the collection took."""
     began = time.thread_time()
     gc.collect(generation)
     return time.thread_time() - began

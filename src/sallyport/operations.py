@@ -1,6 +1,7 @@
-"""The operations and pages of all areas that the service serves over HTTP.
+"""All operations and pages that the service serves over HTTP.
 
-They call the same services as the commands of the control socket (`commands`)."""
+They call the same services as the commands of the control socket (`commands`).
+"""
 
 from collections.abc import Sequence
 
@@ -44,7 +45,7 @@ from sallyport.web.scope import Gate
 
 
 def operations(app: App, gate: Gate) -> list[Operations]:
-    """Return every operation of the interface document, and the additional operations."""
+    """Return every operation of the API: those of the interface document, and the additional operations."""
     return [
         devices_api.operations(app.devices, app.dictionary.name, gate, now_us),
         sessions_api.operations(app.sessions, app.value_name, gate),

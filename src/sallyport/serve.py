@@ -1,6 +1,6 @@
-"""One nursery for the whole service: start everything, wait for a signal, answer waiting requests, stop.
+"""The run of the whole service in one nursery: start everything, wait for a signal, answer waiting requests, stop.
 
-The order matters. Before it reads the first datagram, the service binds all sockets and loads the stored answers. At
+The order matters. Before the service reads the first datagram, it binds all sockets and loads the stored answers. At
 the end the listeners stop first. Then the logins in progress are decided, the journal writes them, and the store
 closes.
 """
@@ -42,7 +42,7 @@ from sallyport.web.server import Listener, serve_http
 
 LAST_WORDS_S = 2.0
 GRACE_S = 10.0
-"""Time in addition to `drain_s` for HTTP, the journal and the store to end."""
+"""Seconds in addition to `drain_s` in which HTTP, the journal and the store must end."""
 LAG_S = 0.25
 STATUS = "every listener answers"
 
@@ -51,8 +51,10 @@ log = structlog.get_logger()
 
 @dataclass(frozen=True, slots=True)
 class Worker:
-    """One of several processes of the service. number: the number of the process, from 1. notifier: sends messages to
-    the process that has started it."""
+    """One of several processes of the service.
+
+    number: the number of the process, from 1. notifier: sends messages to the parent process.
+    """
 
     number: int
     sockets: Sockets
@@ -72,8 +74,8 @@ async def serve(
 ) -> None:
     """Run the service until `stop` is set. Raises StartError or StoreError if it cannot start.
 
-    hung_up: receives an item for each SIGHUP. read: returns the present settings. lock: see `build`. worker: this
-    process if there are several processes; None if it is the only one.
+    hung_up: a channel with an item for each SIGHUP. read: a function that returns the current settings. lock: see
+    `build`. worker: this process, or None if the service has only one process.
     """
     notifier = Notifier(environ) if worker is None else worker.notifier
     async with build(settings, environ, lock=lock, joins=True) as app:
@@ -113,9 +115,10 @@ async def serve_until_signal(
     ready: Callable[[], None] = lambda: None,
     worker: Worker | None = None,
 ) -> None:
-    """Run the service until SIGTERM or SIGINT. A worker also stops when the process that has started it has ended.
+    """Run the service until SIGTERM or SIGINT. A worker also stops when its parent process has ended.
 
-    read: returns the present settings, for SIGHUP. lock: see `build`. ready: called when every listener answers.
+    read: a function that returns the current settings, for SIGHUP. lock: see `build`. ready: a function that is called
+    when every listener answers.
     """
     stop = trio.Event()
     hang_ups, hung_up = trio.open_memory_channel[None](1)
@@ -212,7 +215,7 @@ async def _drain(app: App, waiting: trio.Nursery, exchanges: Sequence[Exchange])
     """Wait for logins in progress, up to a time limit. Then decide the logins that wait for a second factor, and write
     all events.
 
-    If a first factor has no result by then, no reply is sent and the device retries.
+    If a first factor has no result by then, no reply is sent, and the device sends the request again.
     """
 
     async def ended() -> None:
@@ -247,8 +250,11 @@ def _services(app: App) -> Services:
 async def _exchanges(
     app: App, services: Services, listeners: Sequence[tuple[Kind, socket.socket]], waiting: trio.Nursery
 ) -> list[Exchange]:
-    """Return an exchange for each socket. It contains the answers that were sent before a restart, for
-    retransmissions."""
+    """Return an exchange for each socket.
+
+    An exchange contains the answers that were sent before a restart. A retransmitted request gets the same answer
+    again.
+    """
     kept = await app.journal.recent()
     exchanges = []
     for number, (kind, sock) in enumerate(listeners):
@@ -275,7 +281,7 @@ def _radsec(app: App) -> radsec.RadSec:
 def _radsec_exchanges(
     app: App, services: Services, over_tls: radsec.RadSec, waiting: trio.Nursery, *, number: int
 ) -> list[Exchange]:
-    """Return the two exchanges of all RadSec connections."""
+    """Return the exchanges of all RadSec connections: one for authentication, one for accounting."""
     services = replace(services, find_client=over_tls.find_client, decode=radsec.decode_proven)
     return [
         Exchange(

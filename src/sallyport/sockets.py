@@ -1,9 +1,11 @@
-"""The sockets that a process of the service reads from, and those of several workers.
+"""The sockets that a process of the service reads from. A service may have several worker processes.
 
-Workers share the addresses. Each has a UDP socket of its own at each address (SO_REUSEPORT, socket(7)), and all accept
-from the same listening sockets. The process that starts the workers binds all sockets and keeps them open. The kernel
-chooses a UDP socket by the address and port of the sender, so a sender stays with its worker while the number of
-workers does not change, and the datagrams for a worker that restarts wait in its socket.
+Workers share the addresses. Each worker has its own UDP socket at each address (SO_REUSEPORT, socket(7)), and all
+workers accept from the same listening sockets. The process that starts the workers binds all sockets and keeps them
+open.
+
+The kernel chooses a UDP socket by the address and port of the sender. Therefore a sender stays with its worker while
+the number of workers does not change. The datagrams for a worker that restarts wait in its socket.
 """
 
 import socket
@@ -35,14 +37,17 @@ class Bound:
     http: list[Address] = field(default_factory=list)
 
     def shown(self) -> dict[str, list[str]]:
-        """Return the addresses for the log."""
+        """Return the addresses by setting, in the form for the log."""
         return {name: [str(each) for each in getattr(self, name)] for name in self.__slots__}
 
 
 @dataclass(frozen=True, slots=True)
 class Sockets:
-    """The sockets of a process. http: of `http_bind`, then of `metrics_bind`. control: of the command line. These two
-    are only those of a worker; the only process of a service opens them itself."""
+    """The sockets of a process.
+
+    http: the sockets of `http_bind` and of `metrics_bind`. control: the socket of the command line. Only a worker gets
+    these sockets here. A service with one process opens them itself.
+    """
 
     radius: tuple[tuple[Kind, socket.socket], ...]
     radsec: tuple[socket.socket, ...]
@@ -50,7 +55,7 @@ class Sockets:
     control: socket.socket | None = None
 
     def addresses(self) -> Bound:
-        """Return their addresses."""
+        """Return the addresses of the sockets."""
         found = Bound(radsec=[_address(each) for each in self.radsec], http=[_address(each) for each in self.http])
         for kind, sock in self.radius:
             (found.radius_auth if kind is Kind.AUTHENTICATION else found.radius_acct).append(_address(sock))
@@ -58,7 +63,10 @@ class Sockets:
 
 
 def bind(settings: Settings, held: ExitStack) -> Sockets:
-    """Bind the sockets of RADIUS for a service of one process. held: closes them. Raises StartError."""
+    """Bind the RADIUS sockets for a service of one process. Raises StartError.
+
+    held: the exit stack that closes the sockets.
+    """
     radius = [(kind, held.enter_context(closing(udp.bind(address, name)))) for kind, name, address in _radius(settings)]
     if not radius and not settings.radsec_bind:
         raise StartError("no RADIUS address to listen on")
@@ -66,7 +74,10 @@ def bind(settings: Settings, held: ExitStack) -> Sockets:
 
 
 def bind_for_workers(settings: Settings, held: ExitStack) -> list[Sockets]:
-    """Bind the sockets of all workers; return those of each. held: closes them. Raises StartError."""
+    """Bind the sockets of all workers, and return the sockets of each worker. Raises StartError.
+
+    held: the exit stack that closes the sockets.
+    """
     with ExitStack() as alone:  # without SO_REUSEPORT, so that the bind fails if another service uses an address
         places = [(kind, _address(sock)) for kind, sock in bind(settings, alone).radius]
     radsec = tuple([_listen(each, "radsec_bind", held) for each in settings.radsec_bind])
@@ -92,7 +103,7 @@ def bind_for_workers(settings: Settings, held: ExitStack) -> list[Sockets]:
 
 
 def _radius(settings: Settings) -> Iterator[tuple[Kind, str, Address]]:
-    """Yield the addresses with their settings. One of a family that the machine does not have is left out."""
+    """Yield the RADIUS addresses with their settings. An IPv6 address is left out if the machine has no IPv6."""
     wanted = [(Kind.AUTHENTICATION, "radius_auth_bind", address) for address in settings.radius_auth_bind]
     wanted += [(Kind.ACCOUNTING, "radius_acct_bind", address) for address in settings.radius_acct_bind]
     for each in wanted:
@@ -103,7 +114,7 @@ def _radius(settings: Settings) -> Iterator[tuple[Kind, str, Address]]:
 
 
 def _listen(address: Address, setting: str, held: ExitStack) -> socket.socket:
-    """Return a listening TCP socket. StartError names the address and its setting."""
+    """Return a listening TCP socket. Raises StartError, which names the address and its setting."""
     try:
         sock = held.enter_context(closing(bound(address, socket.SOCK_STREAM)))
     except OSError as error:

@@ -1,8 +1,8 @@
-"""This module sends reports to systemd, and reloads the settings on SIGHUP.
+"""Reports to systemd, and the reload of the settings on SIGHUP.
 
 The service notifies systemd's watchdog each time a test write to the store ends, with or without an error. This shows
-that the event loop and the writer both run. If the disk is full, the watchdog is still notified, because a restart
-frees no space. If the writer hangs, it is not notified, and systemd restarts the service.
+that both the event loop and the writer run. If the disk is full, the watchdog is still notified, because a restart
+frees no space. If the writer hangs, the watchdog is not notified, and systemd restarts the service.
 """
 
 import shutil
@@ -23,8 +23,8 @@ from sallyport.store.model import Store
 LOOK_S: Final = 60.0
 """Seconds between two checks of the free disk space."""
 MORE: Final = 1.25
-"""The shortage ends only when the free space exceeds the limit by this factor. Therefore a level that varies near
-the limit is logged once."""
+"""The shortage ends only when the free space exceeds the limit by this factor. Otherwise free space that varies near
+the limit would be logged again and again."""
 AT_ONCE = frozenset({"log_level", "log_identities"})
 """Settings that a reload applies without a restart."""
 
@@ -45,7 +45,7 @@ async def feed_watchdog(store: Store, notifier: Notifier) -> None:
 
 
 def free_octets(directory: Path) -> int | None:
-    """Return the free octets of a directory's file system; None if the system does not report them."""
+    """Return the free octets of a directory's file system, or None if they are not known."""
     try:
         return shutil.disk_usage(directory).free
     except OSError:
@@ -53,9 +53,11 @@ def free_octets(directory: Path) -> int | None:
 
 
 async def watch_room(directory: Path, least: int, free: Callable[[Path], int | None] = free_octets) -> None:
-    """Log a warning when less than `least` octets are left for the database, which is long before writes fail. The
-    next warning is logged only after there was enough space again. least: if 0, no warning is logged. free: a
-    function that returns the free octets of a directory's file system. Runs until cancelled."""
+    """Log a warning when less than `least` octets are left for the database. Run until cancelled.
+
+    The warning comes long before writes fail. It is logged again only after there was enough space in between. least: a
+    size in octets; 0 turns the warning off. free: a function that returns the free octets of a directory's file system.
+    """
     is_short = False
     while least:
         left, was_short = free(directory), is_short
@@ -70,10 +72,10 @@ async def watch_room(directory: Path, least: int, free: Callable[[Path], int | N
 
 
 async def reload(app: App, read: Callable[[], Settings]) -> list[str]:
-    """Reload settings, certificates and the store's configuration; return the changed settings that need a restart.
+    """Reload settings, certificates and the store's configuration. Return the changed settings that need a restart.
 
-    ConfigError: a setting or a certificate cannot be used. Raises StoreError. After an error, the previous settings
-    stay in force.
+    Raises ConfigError if a setting or a certificate cannot be used. Raises StoreError. After an error, the previous
+    settings stay in force.
     """
     settings = read()
     if app.tls is not None:
@@ -88,7 +90,7 @@ async def reload(app: App, read: Callable[[], Settings]) -> list[str]:
 
 
 async def reload_and_tell(app: App, notifier: Notifier, read: Callable[[], Settings], status: str) -> None:
-    """Run `reload` and log its result. Errors in files are logged, not raised."""
+    """Run `reload` and log its result. Errors are logged, not raised."""
     notifier.reloading()
     try:
         waiting = await reload(app, read)

@@ -15,7 +15,7 @@ STATIONS = "/network_device/ListStations"
 HISTORY = "/network_device/DeviceHistory"
 NOT_FOUND = (404, "device not found")
 TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{6}Z")
-NOTHING = "deviceId is needed, or ip_address with client_ip"
+NOTHING = "deviceId is required, or ip_address together with client_ip"
 DELETED = {"code": 200, "status": "Success"}
 
 

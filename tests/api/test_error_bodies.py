@@ -156,7 +156,7 @@ def test_a_taken_name(tenant: Tenant, fields: dict[str, Any]) -> None:
     first = tenant.ask("/ad/AddDomain", domainName="zq7marker")["domainId"]
     status, text = tenant.refused("/ad/AddDomain", **fields)
     which = "entry 1 of realms" if "realms" in fields else "the name"
-    assert (status, text) == (409, f"{which} belongs to domain {first}: choose another")
+    assert (status, text) == (409, f"{which} belongs to domain {first}: choose another one")
 
 
 def test_the_description_has_errors(world: World) -> None:
@@ -180,7 +180,7 @@ def test_an_object_with_many_members(tenant: Tenant, path: str, fields: dict[str
     innermost = fields["radius"]["servers"][0] if "radius" in fields else innermost
     innermost.update({f"unknown{number}": 0 for number in range(501)})
     found = errors(tenant, path, json=tenant.scoped(domainId=tenant.domain, **fields))
-    assert found == {field: "an object with at most 500 members"}
+    assert found == {field: "an object with at most 500 members, including the members of inner objects and arrays"}
 
 
 @pytest.mark.parametrize(

@@ -141,7 +141,7 @@ def test_a_certificate_without_files_can_be_renewed(directory: Directory) -> Non
 @pytest.mark.parametrize("name", ["ann@example.org", "Ann@Example.org"])
 def test_a_name_has_one_certificate(directory: Directory, name: str) -> None:
     """If a name has a valid certificate, no other one is issued for it, because that would replace the client's key."""
-    with pytest.raises(Conflict, match=r"^ann@example\.org has"):
+    with pytest.raises(Conflict, match=r"^ann@example\.org already has"):
         directory.issue(name, present())
 
 

@@ -78,9 +78,9 @@ def test_weak_clients_are_named_without_their_secrets(service: Service) -> None:
     add_client(service, "loose", "127.10.0.1", requireMessageAuthenticator="no", limitProxyState="no")
     warnings = {text for level, text in of_check(service, "clients") if level == "warning"}
     for part in (
-        "known (127.9.0.1): the secret is one that everybody knows",
+        "known (127.9.0.1): the secret is a well-known example secret",
         "short (127.9.0.2): the secret is shorter than 16 octets",
-        "range (127.9.0.0/24): require_message_authenticator auto never becomes yes",
+        "range (127.9.0.0/24): require_message_authenticator is auto, which has no effect",
         "range (127.9.0.0/24): contains known, short",
         "loose (127.10.0.1): require_message_authenticator is no",
         "loose (127.10.0.1): limit_proxy_state is no",

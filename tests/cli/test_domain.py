@@ -288,7 +288,7 @@ def test_require_clean_names_users_that_would_be_denied(service: Service) -> Non
     service.ok("provider", "set", "surveyed", "totp")
     refused = service.cli("domain", "mode", "surveyed", "enforce", "--require-clean")
     assert refused.returncode == 1
-    assert "2 of 2 enrolments are looked up" in refused.stderr
+    assert "looked up 2 of 2 enrolments" in refused.stderr
     assert "enforcing would deny 2 users or devices" in refused.stderr
     assert "next: enrol the users" in refused.stderr
     listed = {line.split()[0] for line in refused.stderr.splitlines() if "not enrolled" in line}
@@ -306,13 +306,15 @@ def test_a_domain_is_removed_with_everything_in_it(service: Service) -> None:
     asked = service.program("domain", "remove", "old")
     assert (asked.returncode, asked.stdout) == (2, "")
     assert "endpoint users" in asked.stderr
-    assert f"domain old ({domain}) is removed with everything listed; --yes removes it" in asked.stderr
+    assert f"domain old ({domain}) would be removed with everything listed; to remove it, add --yes" in asked.stderr
     removed = service.program("domain", "remove", "OLD", "--yes", "--json")
     assert (removed.returncode, json.loads(removed.stdout)) == (
         0,
         {"domainId": int(domain), "domainName": "old", "deleted": [{"kind": "endpoint users", "count": 1}]},
     )
-    assert removed.stderr == (f"domain old ({domain}) is removed\nthe service deletes its rows in the background\n")
+    assert removed.stderr == (
+        f"domain old ({domain}) is removed\nthe service deletes the domain's rows in the background\n"
+    )
     again = service.program("domain", "remove", "old", "--yes")
     assert (again.returncode, again.stdout) == (1, "")
     assert 'domain "old" not found' in again.stderr
@@ -322,4 +324,7 @@ def test_the_default_domain_of_a_client_is_not_removed(service: Service, corp: i
     """The refusal names the client. It comes before the list of rows and the question."""
     refused = service.program("domain", "remove", str(corp))
     assert (refused.returncode, refused.stdout) == (1, "")
-    assert "the domain is the default of 1 RADIUS client: gate; give each another default domain" in refused.stderr
+    assert (
+        "the domain is the default of 1 RADIUS client: gate; first give each client another default domain"
+        in refused.stderr
+    )

@@ -92,8 +92,8 @@ def test_a_radius_first_factor_is_set(service: Service) -> None:
 @pytest.mark.parametrize(
     ("arguments", "status", "text"),
     [
-        (("local", "--base-dn", "dc=x"), 2, "options of ldap"),
-        (("--radius-server", "h"), 2, "options of radius"),
+        (("local", "--base-dn", "dc=x"), 2, "options are for the kind ldap"),
+        (("--radius-server", "h"), 2, "options are for the kind radius"),
         (("ldap", "--bind-password", "secret"), 2, "--bind-password"),
         (("kerberos",), 2, "kerberos"),
         (("ldap",), 1, "--ldap-server is needed"),

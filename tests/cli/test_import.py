@@ -115,7 +115,7 @@ def test_one_refused_client_stops_the_import(service: Service) -> None:
     )
     refused = service.cli("client", "import", str(path), *TENANT)
     assert refused.returncode == 1
-    assert "that of the RADIUS client owner" in refused.stdout
+    assert "the RADIUS client owner has the same address" in refused.stdout
     assert "used twice" in refused.stdout
     assert "host names are not resolved" in refused.stdout
     assert "--skip-refused" in refused.stderr
@@ -139,8 +139,8 @@ def test_weak_and_overlapping_entries_are_warned_about(service: Service) -> None
     """Each warning is on standard error and names its client and the place in the file."""
     path = conf(service, ("lan", "127.5.0.0/16", "testing123"), ("inner", "127.5.0.9", GOOD))
     errors = service.cli("client", "import", str(path), *TENANT, "--dry-run").stderr
-    assert "one that everybody knows" in errors
-    assert "never becomes yes for a range" in errors
+    assert "a well-known example secret" in errors
+    assert "has no effect for a network" in errors
     assert "contains 'inner'" in errors
     assert "clients.conf:1" in errors
 

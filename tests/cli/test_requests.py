@@ -59,7 +59,7 @@ def test_a_domain_name_is_looked_up_in_the_given_tenant(service: Service) -> Non
     theirs = add_domain(service, "twice", org=9, tenant=4)
     body = {"orgId": 9, "tenantId": 4, "fallbackAction": "allow", "enforcementMode": "monitor"}
     assert ask(service, path=MODE, body=body, domain="twice")["domainId"] == int(theirs)
-    with pytest.raises(Refused, match="name it by its id"):
+    with pytest.raises(Refused, match="give the id of the domain instead"):
         ask(service, path=MODE, body={"enforcementMode": "monitor"}, domain="twice")
 
 

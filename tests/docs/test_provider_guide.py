@@ -14,7 +14,7 @@ from sallyport.mfa.webhook import signature
 
 GUIDES = Path(__file__).parents[2] / "docs" / "guides"
 PAGE = (GUIDES / "mfa-provider.md").read_text(encoding="utf-8")
-OPTIONAL = {"only_codes", "check"}
+OPTIONAL = {"only_codes", "check", "most_calls"}
 """Members of a provider that the protocol describes but does not declare."""
 
 

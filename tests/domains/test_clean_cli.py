@@ -86,7 +86,7 @@ async def test_a_terminal_shows_the_progress(tmp_path: Path, terminal: tuple[int
         ("#" * 31, "35/40"),
         ("#" * 36, "40/40"),
     ]
-    assert "40 of 40 enrolments are looked up\r\n" in text
+    assert "looked up 40 of 40 enrolments\r\n" in text
 
 
 async def test_a_terminal_shows_the_start(tmp_path: Path, terminal: tuple[int, int]) -> None:
@@ -101,7 +101,7 @@ async def test_the_bar_ends_when_the_provider_stops_answering(tmp_path: Path, te
     """If a look-up gets no answer, the survey stops and shows the number of known enrolments."""
     text = await shown(tmp_path, terminal, (40, 30), (40, 30))
     assert "10/40" in text
-    assert "10 of 40 enrolments are looked up\r\n" in text
+    assert "looked up 10 of 40 enrolments\r\n" in text
 
 
 async def test_no_bar_is_shown_without_users(tmp_path: Path, terminal: tuple[int, int]) -> None:
@@ -114,6 +114,6 @@ async def test_no_bar_is_written_to_a_file(tmp_path: Path, terminal: tuple[int, 
     with (tmp_path / "errors").open("w+") as errors:
         assert await run(tmp_path, terminal[1], errors.fileno(), (40, 30), (40, 0)) == 0
         errors.seek(0)
-        assert errors.read() == "40 of 40 enrolments are looked up\n" + DONE
+        assert errors.read() == "looked up 40 of 40 enrolments\n" + DONE
     with pytest.raises(BlockingIOError):
         os.read(terminal[0], 1)

@@ -106,7 +106,7 @@ async def test_a_domain_is_found_by_name_or_id(areas: Areas) -> None:
     for name in (str(theirs), "none", ""):
         with pytest.raises(NotFound):
             areas.domains.named(areas.tenant, name)
-    with pytest.raises(NotFound, match="name it by its id"):
+    with pytest.raises(NotFound, match="give the id of the domain instead"):
         areas.domains.anywhere("corp")
     with pytest.raises(NotFound):
         areas.domains.anywhere("none")

@@ -88,7 +88,7 @@ async def test_headers_of_a_request() -> None:
 async def test_each_failure_names_the_host_and_the_cause(failure: Behaviour) -> None:
     """Each kind of failure raises a ProviderError."""
     said = {
-        Behaviour.BROKEN_OFF: "broke off",
+        Behaviour.BROKEN_OFF: "is incomplete",
         Behaviour.NO_PROTOCOL: "not HTTP",
         Behaviour.HUGE: f"more than {MAX_BODY // 1024} KiB",
         Behaviour.REDIRECT: "redirect",
@@ -239,7 +239,7 @@ async def test_wrong_certificates_are_refused(tmp_path: Path) -> None:
         ),
         pytest.param({}, False, "it signed itself: CN=localhost; trust it by the system", id="itself"),
         pytest.param({"since": timedelta(days=-9)}, True, "it expired on .*renew it", id="expired"),
-        pytest.param({"since": timedelta(days=9)}, True, "it is valid from .*clocks", id="not yet"),
+        pytest.param({"since": timedelta(days=9)}, True, "it is not valid before .*clocks", id="not yet"),
         pytest.param({"host": "a.example"}, True, "it is for a.example, and not for localhost", id="name"),
     ],
 )

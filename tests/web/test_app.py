@@ -155,7 +155,7 @@ async def test_requests_are_measured_by_route_template() -> None:
 def test_two_operations_on_one_path_are_refused() -> None:
     gate = Gate(SampleTokens(), SampleOwners())
     both: list[Operations] = [sample_operations([], gate), sample_operations([], gate)]
-    with pytest.raises(ValueError, match="two operations claim"):
+    with pytest.raises(ValueError, match="two operations have the method and path"):
         create_app(both, version="1", observe=_unobserved, not_ready=lambda: [], metrics=None)
 
 

@@ -174,8 +174,8 @@ async def test_a_body_over_the_limit_is_413() -> None:
         whole = await client.post(LIST, content=b" " * (BODY_LIMIT - 1) + b"{", headers=JSON)
     assert [each.status for each in (chunked, declared, absurd)] == [413, 413, 413]
     assert [each.pulled for each in (chunked, declared, absurd)] == [17, 0, 0]
-    errors = [{"field": "body", "message": "the body is over 1 MiB"}]
-    assert chunked.body == {"error": "the body is over 1 MiB", "code": 413, "errors": errors}
+    errors = [{"field": "body", "message": "the body is larger than 1 MiB"}]
+    assert chunked.body == {"error": "the body is larger than 1 MiB", "code": 413, "errors": errors}
     assert whole.status_code == 400
 
 
@@ -185,7 +185,7 @@ async def test_a_body_of_many_containers_is_413(part: bytes) -> None:
     async with client_of(make_sample().app) as client:
         body = b"[" + b",".join([part] * MOST_CONTAINERS) + b"]"
         answer = await client.post(LIST, content=body, headers=JSON | {"x-authorization": "sp_admin"})
-    assert (answer.status_code, answer.json()["error"]) == (413, "the body has over 50000 objects and arrays")
+    assert (answer.status_code, answer.json()["error"]) == (413, "the body has more than 50000 objects and arrays")
 
 
 async def test_an_incomplete_body_is_400() -> None:

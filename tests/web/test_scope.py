@@ -92,7 +92,7 @@ class Spelled(Body):
 def test_two_names_of_a_field_must_have_the_same_value() -> None:
     """If a field is given under both names, the values must be equal. A number and a text can be equal."""
     assert Spelled.model_validate({"domainId": 3, "adId": "3"}).number == 3
-    with pytest.raises(ValidationError, match="domainId and adId differ"):
+    with pytest.raises(ValidationError, match="domainId and adId have different values"):
         Spelled.model_validate({"domainId": 3, "adId": 4})
 
 

@@ -123,8 +123,8 @@ ADMINISTRATORS_PASSWORD = Rules(quality=Quality(minlen=12, minclass=2, maxsequen
 class Overrides:
     """Parts of the service that a test replaces. None means the part that the settings select.
 
-    patience: see `SecondFactor`. ntlm_auth: returns the winbind helpers of a domain. credentials: returns the server
-    certificate.
+    patience: the time that a login may wait for the second factor; see `SecondFactor`. ntlm_auth: a function that
+    returns the winbind helpers of a domain. credentials: a function that returns the files of the server's certificate.
     """
 
     clock: Clock = now_us
@@ -139,7 +139,8 @@ class Overrides:
 
 
 class App:
-    """The connected areas of the service, with an open store. Call `prepare` to fill the caches in memory."""
+    """The connected areas of the service, with an open store. Call `prepare` to load the data that the service holds in
+    memory."""
 
     def __init__(
         self,
@@ -236,7 +237,7 @@ class App:
         self._wire_store()
 
     def _wire_store(self) -> None:
-        """Connect the parts that work on the whole store, and the functions that drop outdated data from memory."""
+        """Connect the parts that work on the whole store: backup, restore, key rotation, and changes by other nodes."""
         store, vault, clock, settings = self.store, self.vault, self.clock, self.settings
         self.rotation = Rotation(store, vault, clock, without=partial(node_parts.nodes_without_key, self))
         self.copies = Copies(
@@ -346,8 +347,8 @@ class App:
         )
 
     async def note(self, action: str, target: str, changes: Mapping[str, JSON]) -> None:
-        """Write an entry of the audit trail about a change outside the store. The entry is about the whole
-        installation."""
+        """Write an entry of the audit trail about a change outside the store, such as a new certificate. The entry
+        belongs to the whole installation."""
         await self.store.write(
             lambda tx: record(tx, action, at=self.clock(), tenant_id=INSTALLATION, target=target, changes=changes)
         )
@@ -366,7 +367,7 @@ class App:
         return dynamic, Revocations(self.store, self.cluster, dynamic, self.domains, self.rules, self.clock)
 
     def _forget(self) -> None:
-        """Empty the caches that are filled when they are used."""
+        """Empty the caches that are filled on use."""
         for cached in (self.tenancy, self.keys, self.users, self.directory.principals):
             cached.forget()
 
@@ -387,12 +388,14 @@ class App:
         return "" if domain is None else domain.name
 
     def value_name(self, attribute: str, number: int) -> str | None:
-        """Return the dictionary's name of an attribute's value; None if it has none."""
+        """Return the dictionary's name for a value of an attribute, or None."""
         return self.dictionary.attribute(attribute).value_name(number)
 
     def _void(self, tx: Tx, revoke_tokens: bool) -> None:
-        """Invalidate the prompts, codes and tokens in a restored backup. Otherwise some that were used before would be
-        valid again."""
+        """Invalidate the prompts and codes in a restored backup, and the tokens if `revoke_tokens` is set.
+
+        Otherwise codes and prompts that were used after the backup would be valid again.
+        """
         now = self.clock()
         sessions.void(tx)
         sign_in_repo.void(tx)
@@ -404,7 +407,7 @@ class App:
             keys_repo.revoke_enrolments(tx, now)
 
     async def restored(self) -> None:
-        """Reload all data that are held in memory, because the store was replaced. Raises StoreError, SecretError."""
+        """Reload all data in memory after the store was replaced. Raises StoreError, SecretError."""
         await self.configuration.restored()
         await self.agents.prepare()
         await self.logins.lockouts.load()
@@ -419,7 +422,8 @@ class App:
         return self.http.of(self.domains.tenant_of(domain_id) or 0)
 
     def agent_file(self, key: KeyRecord, secret: str, wished: Mapping[str, object]) -> str:
-        """Return the text of an agent's configuration file. wished: the values that the request contains."""
+        """Return the text of an agent's configuration file. wished: the fields of the request that override the
+        defaults."""
         service = str(wished.get("service") or self.settings.link_base(self.http_address))
         if key.agent == Agent.ENDPOINT:
             return endpoint_file(service, secret)
@@ -429,7 +433,7 @@ class App:
 
     @property
     def authentication(self) -> Authentication:
-        """The authentication of tokens and keys."""
+        """The authentication of access tokens and API keys."""
         return Authentication(self.tenancy, self.keys)
 
     def administrator_uri(self, seed: str, name: str) -> str:
@@ -441,8 +445,10 @@ class App:
         return self.settings.link_base(self.http_address) + ENROLMENT_PATH + secret
 
     def _check_key(self, tx: Tx) -> None:
-        """Check that the secrets in a store can be opened with the master key, before this store replaces the present
-        one. Raises SecretError."""
+        """Check that the master key can decrypt the secrets in a store. Raises SecretError.
+
+        The check runs before a restored store replaces the current one.
+        """
         self.clients.check_key(tx)
         self.users.check_key(tx)
         self.logins.providers.check_key(tx)
@@ -454,21 +460,23 @@ class App:
         check_key(tx, self.vault)
 
     def apply(self, settings: Settings) -> None:
-        """Apply the settings that may change while the service runs: the log level, and whether the log contains the
-        names of people."""
+        """Apply the settings that may change while the service runs.
+
+        These are the log level, and whether the log contains the names of people.
+        """
         logs.set_level(settings.log_level)
         logs.hide_identities(self.vault.pseudonyms if settings.log_identities == "hashed" else None)
 
     def reloaded(self) -> None:
-        """Record the present time as the time of the last reload of settings and configuration, for the metrics."""
+        """Set the time of the last reload in the metrics."""
         self.process_metrics.reloaded.set(time.time())
 
     async def prepare(self) -> None:
-        """Fill the caches in memory from the store. Raises ConfigError, StoreError."""
+        """Load the data that the service holds in memory from the store. Raises ConfigError, StoreError."""
         try:
             await self.configuration.reload()
         except SecretError as error:
-            raise ConfigError(f"{error}: is this the master key that the store was made with?") from error
+            raise ConfigError(f"{error}: use the master key that belongs to this store") from error
         self.reloaded()
         self.copies.clear()
         await self.copies.remember()

@@ -1,5 +1,4 @@
-"""This module connects the parts of the login path: its steps, the MFA providers, the first factors, and the tests of
-login rules."""
+"""The connections of the login path: its steps, the MFA providers, the first factors, and the tests of login rules."""
 
 from __future__ import annotations
 
@@ -91,8 +90,8 @@ class Logins:
         )
 
     def _calls(self) -> tuple[Challenges, Calls]:
-        """Return the challenges and the calls of providers. If the database is shared, these are the implementations
-        for several nodes."""
+        """Return the objects for challenges and for the calls of providers. On a shared database, all nodes share
+        them."""
         app = self._app
         if not app.cluster.is_shared:
             return Challenges(app.store, app.vault, app.clock), Calls()
@@ -127,7 +126,7 @@ class Logins:
         )
 
     def _winbind_of(self, domain_id: int) -> Helpers | None:
-        """Return the helpers for the winbind of this host. Return None if the domain's organization may not use it.
+        """Return the helpers for the winbind of this host, or None if the domain's organization may not use winbind.
 
         The host has joined the Active Directory of one company, so other organizations must not use it.
         """

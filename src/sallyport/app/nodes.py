@@ -1,5 +1,5 @@
-"""This module connects this node with the others: its membership in the cluster, and the changes that other nodes
-make."""
+"""The connections between this node and the other nodes: its membership in the cluster, and the changes that other
+nodes make."""
 
 from __future__ import annotations
 
@@ -40,12 +40,15 @@ def cluster_of(app: App) -> Cluster:
 
 
 def notices_of(app: App) -> Notices:
-    """Return the object that sends notices to other nodes and receives theirs."""
+    """Return the object that exchanges notices with other nodes."""
     return SharedNotices(app.store, lambda: app.cluster.id) if app.store.is_shared else NoNotices()
 
 
 def guesses_of(app: App, kind: str, *, burst: int) -> Guesses:
-    """Return the limit of wrong keys. The wrong keys of all nodes count together. kind: the kind of the keys."""
+    """Return the rate limit for wrong keys of one kind. The wrong keys that all nodes receive count together.
+
+    kind: the name of the kind.
+    """
     notice = f"wrong_{kind}"
     guesses = Guesses(burst=burst, tell=partial(app.notices.send, notice))
     app.notices.receive(notice, lambda values, age_us: guesses.count(str(values[0]), app.clock() - age_us))
@@ -53,7 +56,7 @@ def guesses_of(app: App, kind: str, *, burst: int) -> Guesses:
 
 
 def follower_of(app: App) -> Follower:
-    """Return the follower. It drops data from memory that other nodes have changed."""
+    """Return the follower, which drops data from memory after another node has changed the data."""
 
     def users_changed(domain_id: int) -> None:
         if domain_id:
@@ -78,8 +81,10 @@ def follower_of(app: App) -> Follower:
 
 
 def spool_of(app: App) -> Spool | None:
-    """Return the spool of accounting records. With the embedded database there is none, because it would be on the same
-    disk."""
+    """Return the spool of accounting records, or None with the embedded database.
+
+    A spool next to the embedded database would be useless, because it would be on the same disk.
+    """
     if not app.store.is_shared:
         return None
     _, _, worker = app.settings.node.partition("/")
@@ -94,7 +99,7 @@ def spool_of(app: App) -> Spool | None:
 
 
 async def nodes_without_key(app: App, version: int) -> list[str]:
-    """Return the names of the other live nodes that do not have this version of the master key. Raises StoreError."""
+    """Return the names of the other live nodes whose master key is older than this version. Raises StoreError."""
     return [
         each.name
         for each in await app.cluster.everyone()

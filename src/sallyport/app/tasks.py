@@ -1,11 +1,11 @@
-"""The periodic tasks of the service. Some are run by each node for itself. The others are run by one node for all
-nodes.
+"""The periodic tasks of the service. Some tasks run on each node. Other tasks run on one node for all nodes.
 
 A task of the second kind runs on the node with the lease. A node that was paused may believe that it still has the
-lease. If this could do harm, the transactions of the task check the lease. These tasks are retention by size, positions
-of outlets, revocations, handed-over imports, silent agents and scheduled rotations. The other tasks may run twice at
-the same time. They compare and set a row (directory schedules, mode reverts, sessions of restarted devices), or change
-only rows that are overdue.
+lease. If two nodes at once could do harm, the transactions of the task check the lease. These tasks are retention by
+size, positions of outlets, revocations, imports handed over by another node, silent agents and scheduled rotations.
+
+The other tasks of the second kind may run twice at the same time. Each changes a row only if no other node has
+changed it (directory schedules, mode reverts, sessions of restarted devices), or changes only rows that are overdue.
 """
 
 from collections.abc import Awaitable, Callable
@@ -17,7 +17,7 @@ Tasks: TypeAlias = tuple[Callable[[], Awaitable[object]], ...]
 
 
 def of_node(app: App) -> Tasks:
-    """Return the tasks that each node runs to keep its memory up to date."""
+    """Return the tasks that each node runs, to keep its data in memory up to date."""
     return (
         app.cluster.run,
         app.nodes.run,
@@ -38,7 +38,7 @@ def of_node(app: App) -> Tasks:
 
 
 def of_leader(app: App) -> Tasks:
-    """Return the tasks that one node runs for all nodes."""
+    """Return the tasks that the node with the lease runs for all nodes."""
     return (
         app.retention.run,
         app.audit_retention.run,

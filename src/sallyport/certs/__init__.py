@@ -1,11 +1,11 @@
 """Certificates of the service (EAP, RadSec) and of its peers.
 
-authority    a certificate authority that signs certificates for supplicants; reads the content of a peer's certificate
-directory    `certs/` in the data directory: the authority and every certificate that it has signed
-credentials  the files that the listeners use; a renewal applies without a restart
-bundle       PKCS#12 and Apple's configuration profile, for the device of a person
-cli          `sallyport cert`
+    authority    a certificate authority that signs certificates for supplicants, and reads peers' certificates
+    directory    `certs/` in the data directory: the authority and every certificate that it has signed
+    credentials  the files that the listeners use; a renewal applies without a restart
+    bundle       PKCS#12 and Apple's configuration profile, for the device of a person
+    cli          `sallyport cert`
 
-All files are PEM files, which other programs can read. No command needs the running service, and no certificate is lost
-with the database. If there are several nodes, each node has the files; see `nodes.certificates`.
+All files are PEM files, which other programs can read. No command needs the running service. If the database is lost,
+the certificates remain. If there are several nodes, each node has the files; see `nodes.certificates`.
 """

@@ -1,7 +1,7 @@
 """A certificate authority without input and output. It takes names, public keys and the time `now`, and returns
 certificates.
 
-The keys are RSA keys, which every supplicant accepts. The certificates have these properties:
+The keys are RSA keys, because every supplicant accepts RSA. The certificates have these properties:
 
     all        version 3, SHA-256, a random serial number, a validity that began an hour ago, because clocks differ
     authority  path length 0, ten years, so that it outlasts the devices on which it is installed by hand
@@ -43,7 +43,7 @@ _LABEL = re.compile(r"[A-Za-z0-9]([A-Za-z0-9-]{0,61}[A-Za-z0-9])?")
 
 
 class Usage(Enum):
-    """The purpose of a certificate, which is stated by its extended key usage."""
+    """The purpose of a certificate, as its extended key usage."""
 
     SERVER = ExtendedKeyUsageOID.SERVER_AUTH
     CLIENT = ExtendedKeyUsageOID.CLIENT_AUTH
@@ -71,12 +71,15 @@ class Authority:
         return cls(certificate, key)
 
     def server(self, hosts: Sequence[str], key: rsa.RSAPublicKey, now: datetime) -> x509.Certificate:
-        """Return a certificate for a server with these host names and IP addresses. Invalid: a value is neither a host
-        name nor an IP address."""
+        """Return a certificate for a server. Raises Invalid if a host is neither a host name nor an IP address.
+
+        hosts: the host names and IP addresses of the server.
+        """
         return self._sign(hosts[0], [_host(each) for each in hosts], Usage.SERVER, key, now)
 
     def client(self, name: str, key: rsa.RSAPublicKey, now: datetime) -> x509.Certificate:
-        """Return a certificate for a user, a machine or a RADIUS server. Invalid: the name cannot be used."""
+        """Return a certificate for a user, a machine or a RADIUS server. Raises Invalid if a certificate cannot have
+        the name."""
         return self._sign(name, _client_names(checked_name(name)), Usage.CLIENT, key, now)
 
     def _sign(
@@ -99,8 +102,10 @@ class Authority:
     def revocations(
         self, revoked: Iterable[x509.RevokedCertificate], number: int, now: datetime
     ) -> x509.CertificateRevocationList:
-        """Return the certificate revocation list (RFC 5280 section 5). The list is valid for as long as a certificate,
-        and is signed again at each renewal."""
+        """Return the certificate revocation list (RFC 5280 section 5). number: the CRL number.
+
+        The list is valid for as long as a certificate. A renewal signs a new list before the old one expires.
+        """
         issuer_key = x509.AuthorityKeyIdentifier.from_issuer_public_key(self.key.public_key())
         builder = (
             x509.CertificateRevocationListBuilder()
@@ -116,17 +121,17 @@ class Authority:
 
 
 def new_key(bits: int = BITS) -> rsa.RSAPrivateKey:
-    """Return a new private key."""
+    """Return a new RSA private key. bits: the length of the key."""
     return rsa.generate_private_key(public_exponent=65537, key_size=bits)
 
 
 def taken_back(serial: int, now: datetime) -> x509.RevokedCertificate:
-    """Return an entry of a revocation list."""
+    """Return the entry of a certificate revocation list for a serial number."""
     return x509.RevokedCertificateBuilder().serial_number(serial).revocation_date(now).build()
 
 
 def common_name(certificate: x509.Certificate) -> str:
-    """Return the common name of the subject, or an empty text if it has none."""
+    """Return the common name of the subject, or an empty string."""
     found = certificate.subject.get_attributes_for_oid(NameOID.COMMON_NAME)
     return str(found[0].value) if found else ""
 
@@ -137,8 +142,7 @@ def fingerprint(certificate: x509.Certificate) -> str:
 
 
 def host_names(certificate: x509.Certificate) -> list[str]:
-    """Return the host names and IP addresses in a certificate's subject alternative name, in the order of that
-    extension. Return an empty list if there is no such extension."""
+    """Return the host names and IP addresses in a certificate's subject alternative name, in their order."""
     try:
         names = certificate.extensions.get_extension_for_class(x509.SubjectAlternativeName).value
     except x509.ExtensionNotFound:
@@ -148,9 +152,11 @@ def host_names(certificate: x509.Certificate) -> list[str]:
 
 @dataclass(frozen=True, slots=True)
 class Peer:
-    """The content of a peer's certificate. fingerprint: the SHA-256 of the certificate in hex. names: its host names
-    and addresses in canonical form, or its common name if it has neither (RFC 6125 section 6.4.4). A wildcard has no
-    special meaning."""
+    """The content of a peer's certificate.
+
+    fingerprint: the SHA-256 of the certificate in hex. names: the host names and addresses in canonical form. Without
+    them, the common name (RFC 6125 section 6.4.4). A wildcard has no special meaning.
+    """
 
     fingerprint: str
     names: tuple[str, ...]
@@ -158,7 +164,7 @@ class Peer:
 
 
 def read_peer(certificate: bytes) -> Peer:
-    """Return the content of a certificate in DER. ValueError: the certificate cannot be parsed."""
+    """Return the content of a certificate in DER. Raises ValueError if the certificate cannot be parsed."""
     shown = x509.load_der_x509_certificate(certificate)
     try:
         names = host_names(shown) or [common_name(shown)]
@@ -168,10 +174,10 @@ def read_peer(certificate: bytes) -> Peer:
 
 
 def checked_name(name: str) -> str:
-    """Return the name if it is valid for a certificate and its file. Raises Invalid."""
+    """Return the name if it is allowed in a certificate and in a file name. Raises Invalid."""
     if len(name) > MAX_NAME or not _NAME.fullmatch(name):
-        wanted = f"a name has up to {MAX_NAME} letters, digits, spaces or ._@+-"
-        raise Invalid(f"{wanted}, begins with a letter or digit and ends with neither a space nor @")
+        wanted = f"a name must have at most {MAX_NAME} characters, only letters, digits, spaces and ._@+-"
+        raise Invalid(f"{wanted}, begin with a letter or digit, and not end with a space or @")
     return name
 
 
@@ -185,8 +191,11 @@ def _host(name: str) -> x509.GeneralName:
 
 
 def _client_names(name: str) -> list[x509.GeneralName]:
-    """Return the subject alternative names for a client. A host has its name or address. Any other client has the user
-    principal name, and also the mail address if the name is a mail address."""
+    """Return the subject alternative names for a client.
+
+    A host gets its host name or address. A user gets the user principal name, and the mail address if the name is a
+    mail address.
+    """
     if _HOST.fullmatch(name):
         return [x509.DNSName(name)]
     try:

@@ -3,12 +3,12 @@ devices. This module does no input or output.
 
 PKCS#12 is encrypted with AES-256-CBC by PBES2, PBKDF2 with HMAC-SHA-256, and has an HMAC-SHA-256 over all of it.
 OpenSSL 3 writes the same form, and macOS 13, iOS 16, Android 13, Windows 10 and Windows Server 2019 read it. Older
-systems read only 3DES and SHA-1, and report a correct password as wrong; `legacy` is for them. The password has 99
-random bits, so that 3DES is no weaker than the password. The salt of the MAC has 8 octets, because macOS cannot read a
-salt of 16 octets.
+systems read only 3DES and SHA-1, and report a correct password as wrong. The option `legacy` is for these systems. The
+password has 99 random bits, so that 3DES is no weaker than the password. The salt of the MAC has 8 octets, because
+macOS cannot read a salt of 16 octets.
 
-The profile follows Apple's device management reference: com.apple.security.pkcs12 (one identity, without its password,
-which the device asks for), com.apple.security.root, com.apple.wifi.managed with EAP-TLS, and com.apple.vpn.managed with
+The profile follows Apple's device management reference. It contains com.apple.security.pkcs12 (one identity; the device
+asks for the password), com.apple.security.root, com.apple.wifi.managed with EAP-TLS, and com.apple.vpn.managed with
 IKEv2 and EAP-TLS.
 """
 
@@ -30,13 +30,13 @@ EAP_TLS: Final = 13  # RFC 5216
 ROUNDS: Final = 20_000
 MAX_SSID: Final = 32
 _LETTERS: Final = "abcdefghjkmnpqrstuvwxyz23456789"
-"""The characters of a password. Letters and digits that look alike are omitted, because the password is typed on a
-telephone."""
+"""The characters of a password. Letters and digits that look alike are omitted, because users type it on a phone."""
 
 
 @dataclass(frozen=True, slots=True)
 class Identity:
-    """A client's certificate and its key. authority: the certificate of its issuer."""
+    """A client's certificate and its key. authority: the certificate of the authority that has signed the client's
+    certificate."""
 
     certificate: x509.Certificate
     key: rsa.RSAPrivateKey
@@ -49,17 +49,20 @@ class Identity:
 
     @property
     def login(self) -> str:
-        """The device's EAP identity: a user's name, or a host's name in the form `host/NAME` of Windows."""
+        """The device's EAP identity: a user's name, or a host's name in the Windows form `host/NAME`."""
         names = self.certificate.extensions.get_extension_for_class(x509.SubjectAlternativeName).value
         return f"host/{self.name}" if names.get_values_for_type(x509.DNSName) else self.name
 
 
 @dataclass(frozen=True, slots=True)
 class Network:
-    """The networks of a profile. ssid: the SSID of the Wi-Fi; if empty, the profile has no Wi-Fi. vpn: the host name or
-    address of the IKEv2 gateway; if empty, the profile has no VPN. vpn_id: the gateway's IKE identity; if empty, it is
-    `vpn`. server_names: the names in the RADIUS server's certificate. authorities: the authorities of that
-    certificate."""
+    """The networks of a configuration profile.
+
+    ssid: the SSID of the Wi-Fi. If empty, the profile has no Wi-Fi. vpn: the host name or address of the IKEv2 gateway.
+    If empty, the profile has no VPN. vpn_id: the gateway's IKE identity. If empty, the identity is `vpn`. server_names:
+    the names in the RADIUS server's certificate. authorities: the authorities that sign the RADIUS server's
+    certificate.
+    """
 
     ssid: str = ""
     vpn: str = ""
@@ -69,13 +72,15 @@ class Network:
 
 
 def new_password() -> str:
-    """Return a password of 20 letters and digits in groups of five."""
+    """Return a random password of 20 letters and digits in groups of five."""
     return "-".join("".join(secrets.choice(_LETTERS) for _ in range(5)) for _ in range(4))
 
 
 def as_pkcs12(identity: Identity, password: str, *, legacy: bool = False, with_authority: bool = True) -> bytes:
-    """Return an identity as PKCS#12. legacy: whether to use 3DES and SHA-1. with_authority: whether to include the
-    authority's certificate."""
+    """Return an identity as PKCS#12.
+
+    legacy: whether to use 3DES and SHA-1. with_authority: whether to include the authority's certificate.
+    """
     builder = PrivateFormat.PKCS12.encryption_builder().kdf_rounds(ROUNDS)
     if legacy:
         builder = builder.key_cert_algorithm(pkcs12.PBES.PBESv1SHA1And3KeyTripleDESCBC).hmac_hash(hashes.SHA1())  # noqa: S303
@@ -91,8 +96,10 @@ def as_pkcs12(identity: Identity, password: str, *, legacy: bool = False, with_a
 
 
 def as_profile(identity: Identity, password: str, network: Network, *, legacy: bool = False) -> bytes:
-    """Return a configuration profile as a property list in XML. password: the password of the PKCS#12 in the profile;
-    the device asks its user for this password."""
+    """Return a configuration profile as a property list in XML.
+
+    password: the password of the PKCS#12 in the profile. The device asks its user for this password.
+    """
     base = f"org.sallyport.{fingerprint(identity.authority)[:16]}.{identity.name.replace(' ', '-')}"
     own = _payload(
         "com.apple.security.pkcs12",
@@ -130,7 +137,7 @@ def as_profile(identity: Identity, password: str, network: Network, *, legacy: b
 def _wifi(
     base: str, identity: Identity, network: Network, own: dict[str, object], anchors: Sequence[dict[str, object]]
 ) -> dict[str, object]:
-    """Return the payload of a Wi-Fi with EAP-TLS. Since iOS 16 and macOS 13, `WPA2` includes WPA3 networks."""
+    """Return the payload of a Wi-Fi network with EAP-TLS. Since iOS 16 and macOS 13, `WPA2` includes WPA3 networks."""
     eap: dict[str, object] = {
         "AcceptEAPTypes": [EAP_TLS],
         "TLSMinimumVersion": "1.2",

@@ -24,7 +24,7 @@ CommandT = TypeVar("CommandT", bound=Callable[..., object])
 
 @dataclass(frozen=True, slots=True)
 class Wanted:
-    """The given options."""
+    """The given options of `cert issue` or `cert renew` for a person's device."""
 
     p12: Path | None
     mobileconfig: Path | None
@@ -41,11 +41,11 @@ class Wanted:
 
 
 def bundled(work: CommandT) -> CommandT:
-    """Add the options to a command."""
+    """Add the options for a person's device to a command."""
     file = click.Path(dir_okay=False, path_type=Path)
     options = [
-        click.option("--p12", type=file, metavar="FILE", help="Write certificate and key as PKCS#12, too."),
-        click.option("--mobileconfig", type=file, metavar="FILE", help="Write a profile for Apple devices, too."),
+        click.option("--p12", type=file, metavar="FILE", help="Also write the certificate and key as PKCS#12."),
+        click.option("--mobileconfig", type=file, metavar="FILE", help="Also write a profile for Apple devices."),
         click.option("--ssid", default="", help="With --mobileconfig: name of the Wi-Fi network to join by EAP-TLS."),
         click.option(
             "--vpn-server", default="", metavar="HOST", help="With --mobileconfig: host of the IKEv2 gateway."
@@ -75,18 +75,20 @@ def bundled(work: CommandT) -> CommandT:
 
 
 def wanted(given: dict[str, object]) -> Wanted:
-    """Return the options of a command. UsageError: an option is given without another option that it needs, or has a
-    wrong value."""
+    """Return the options of a command.
+
+    Raises UsageError if an option requires another option, or has a wrong value.
+    """
     found = Wanted(**given)  # type: ignore[arg-type]  # click gives these fields
     for option, value in (("--ssid", found.ssid), ("--vpn-server", found.vpn_server)):
         if value and found.mobileconfig is None:
-            raise click.UsageError(f"{option} needs --mobileconfig")
+            raise click.UsageError(f"{option} requires --mobileconfig")
     if found.vpn_id and not found.vpn_server:
-        raise click.UsageError("--vpn-id needs --vpn-server")
+        raise click.UsageError("--vpn-id requires --vpn-server")
     if found.server_names and not found.ssid:
-        raise click.UsageError("--server-name needs --ssid")
+        raise click.UsageError("--server-name requires --ssid")
     if found.legacy and not found.files:
-        raise click.UsageError("--legacy needs --p12 or --mobileconfig")
+        raise click.UsageError("--legacy requires --p12 or --mobileconfig")
     if len(found.ssid.encode()) > MAX_SSID:
         raise click.BadParameter(f"an SSID has at most {MAX_SSID} octets", param_hint="--ssid")
     return found
@@ -94,8 +96,11 @@ def wanted(given: dict[str, object]) -> Wanted:
 
 @contextmanager
 def reserved(files: Sequence[Path]) -> Iterator[None]:
-    """Create the files before the block makes the certificate. The files are empty, and only their owner may read them.
-    They are removed if the block fails. StartError: a file exists already, or cannot be created."""
+    """Create empty files, which only their owner may read. If the block fails, remove the files.
+
+    The files are created before the block issues the certificate. Otherwise a file that cannot be written would be
+    noticed too late. Raises StartError if a file exists already or cannot be created.
+    """
     made: list[Path] = []
     try:
         for path in files:
@@ -103,7 +108,9 @@ def reserved(files: Sequence[Path]) -> Iterator[None]:
                 with as_owner(path.parent):
                     os.close(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, disk.PRIVATE))
             except FileExistsError:
-                raise StartError(f"{path} exists and is not overwritten: name another file, or remove it") from None
+                raise StartError(
+                    f"{path} exists and is not overwritten: give another file, or remove this one"
+                ) from None
             except OSError as error:
                 raise StartError(f"{path}: {error.strerror}") from error
             made.append(path)
@@ -116,8 +123,10 @@ def reserved(files: Sequence[Path]) -> Iterator[None]:
 
 
 def write(line: CommandLine, certificate: Path, given: Wanted) -> None:
-    """Write the files for a certificate, and print their password. certificate: the path of the certificate in PEM; its
-    key is in the same folder. Raises StartError."""
+    """Write the files for a certificate, and print their password. Raises StartError.
+
+    certificate: the path of the certificate in PEM. The key is in the same folder.
+    """
     if not given.files:
         return
     chain, settings = read_certificates(certificate), line.settings()
@@ -131,7 +140,7 @@ def write(line: CommandLine, certificate: Path, given: Wanted) -> None:
         disk.write(given.mobileconfig, as_profile(identity, password, network, legacy=given.legacy))
         line.print(str(given.mobileconfig))
     line.print(password)
-    line.note("the last line is the password of the file: it is shown once and not kept; send it by another way")
+    line.note("the last line is the password of the file: it is shown only now; do not send it together with the file")
 
 
 def _network(line: CommandLine, settings: Settings, given: Wanted) -> Network:
@@ -141,12 +150,12 @@ def _network(line: CommandLine, settings: Settings, given: Wanted) -> Network:
         settings.data_dir, certificate=settings.eap_certificate, key=settings.eap_key, ca=settings.eap_ca
     ).server()
     if files is None:
-        raise StartError("no certificate of the server: sallyport cert init")
+        raise StartError("the server has no certificate; to create one: sallyport cert init")
     server, *chain = read_certificates(files.certificate_file)
     roots = [each for each in chain if each.subject == each.issuer]
     if settings.eap_certificate is None:
         roots = read_certificates(directory.ca)[:1]
     elif not roots:
-        line.note("the server's certificate is of another authority: the device must trust that one by itself")
+        line.note("another authority has signed the server's certificate: install that authority on the device")
     names = given.server_names or tuple(dict.fromkeys([common_name(server), *host_names(server)]))
     return Network(given.ssid, given.vpn_server, given.vpn_id, [name for name in names if name], roots)

@@ -18,7 +18,7 @@ CA_NAME = "Sallyport CA"
 NUMBER = click.IntRange(min=1)
 
 org = click.option("--org", type=NUMBER, help="orgId of the certificate's tenant.")
-tenant = click.option("--tenant", type=NUMBER, help="tenantId; needed if there are several tenants.")
+tenant = click.option("--tenant", type=NUMBER, help="tenantId; required if there are several tenants.")
 
 
 @click.group(cls=Group)
@@ -41,11 +41,11 @@ def cert() -> None:
 )
 @click.pass_obj
 def init(line: CommandLine, *, hosts: Sequence[str], ca_name: str) -> None:
-    """Make an authority (ten years) and the certificate of the server (397 days): RSA with SHA-256."""
+    """Create an authority (ten years) and the certificate of the server (397 days): RSA with SHA-256."""
     path = str(line.call("cert.init", ca_name=ca_name, hosts=[*hosts] or [socket.getfqdn()]))
     line.print(path)
-    line.note("the authority is made: install that file on the devices and the RadSec peers (cert show --ca)")
-    line.note(f"its key is in {Path(path).parent}: keep a copy of that directory apart")
+    line.note("the authority is created: install its certificate on the devices and the RadSec peers (cert show --ca)")
+    line.note(f"its key is in {Path(path).parent}: keep a copy of that directory on another machine")
 
 
 @cert.command()
@@ -53,7 +53,7 @@ def init(line: CommandLine, *, hosts: Sequence[str], ca_name: str) -> None:
 @click.option("--json", "form", flag_value="json", help="Print JSON.")
 @click.pass_obj
 def show(line: CommandLine, *, ca: bool, form: Form | None) -> None:
-    """Show every certificate that was issued, or the authority's in PEM."""
+    """Show all issued certificates, or the authority's certificate in PEM."""
     directory = Directory(line.settings().data_dir)
     if ca:
         line.print(directory.ca_pem().removesuffix("\n"))
@@ -72,7 +72,7 @@ def show(line: CommandLine, *, ca: bool, form: Form | None) -> None:
 @bundled
 @click.pass_obj
 def issue(line: CommandLine, /, *, name: str, org: int | None, tenant: int | None, **given: object) -> None:
-    """Make a certificate and key for a tenant's user, machine or RADIUS server. The name of a user may be a mail
+    """Issue a certificate and key for a tenant's user, machine or RADIUS server. The name of a user may be a mail
     address.
 
     With --p12 or --mobileconfig, the last line of the output is the password of these files. Another tenant can use the
@@ -109,18 +109,18 @@ def renew(
     tenant: int | None,
     **given: object,
 ) -> None:
-    """Make a new certificate for the key of the server, or of a client. No restart is needed.
+    """Issue a new certificate for the existing key of the server, or of a client. No restart is needed.
 
-    A server whose certificate was revoked gets a new key. A client's certificate keeps its tenant; --org and --tenant
-    set it if it has none.
+    A server whose certificate was revoked gets a new key. A client's certificate keeps its tenant. If it has no tenant,
+    --org and --tenant set the tenant.
     """
     if name is not None and hosts:
-        raise click.UsageError("--host is for the certificate of the server")
+        raise click.UsageError("--host is allowed only for the certificate of the server")
     if name is None and (org or tenant):
-        raise click.UsageError("--org and --tenant are for the certificate of a client")
+        raise click.UsageError("--org and --tenant are allowed only for the certificate of a client")
     files = wanted(given)
     if name is None and files.files:
-        raise click.UsageError("--p12 and --mobileconfig are for the certificate of a client")
+        raise click.UsageError("--p12 and --mobileconfig are allowed only for the certificate of a client")
     with reserved(files.files):
         made = line.row("cert.renew", name=name, hosts=[*hosts], org=org, tenant=tenant)
         line.note(f"{made['name']}: until {made['expires']}")
@@ -133,8 +133,10 @@ def renew(
 @click.argument("wanted", metavar="NAME|SERIAL")
 @click.pass_obj
 def revoke(line: CommandLine, *, wanted: str) -> None:
-    """Revoke all certificates of a client, or one by its serial number. The client's next handshake fails, and its open
-    RadSec connections are closed. The client's live sessions end in a domain with `--disconnect-on-revoke`.
+    """Revoke all certificates of a client, or one certificate by its serial number.
+
+    The client's next handshake fails, and its open RadSec connections are closed. The client's live sessions end in a
+    domain with `--disconnect-on-revoke`.
     """
     for each in line.rows("cert.revoke", wanted=wanted):
         line.note(f"{each['name']}, serial {each['serial']}, is revoked")

@@ -1,7 +1,7 @@
-"""The commands cert.init, cert.issue, cert.owners, cert.renew and cert.revoke.
+"""The commands cert.init, cert.issue, cert.owners, cert.renew and cert.revoke of the control socket.
 
-The files are written first, then the tenant, then the audit trail. If the store fails, the command fails although the
-certificate was made. The certificate then belongs to no tenant until `cert renew` records its tenant.
+A command first writes the files, then records the tenant, then writes the audit trail. If the store fails, the command
+fails although the certificate exists. The certificate then belongs to no tenant until `cert renew` records its tenant.
 """
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
@@ -20,41 +20,42 @@ T = TypeVar("T")
 Note: TypeAlias = Callable[[str, str, Mapping[str, JSON]], Awaitable[None]]
 """A function that writes an action, its target and its changes to the audit trail."""
 Gone: TypeAlias = Callable[[Sequence[tuple[str, int | None]]], Awaitable[None]]
-"""A function that ends the sessions of clients. It gets the name and the tenant of each certificate. If the tenant is
-None, it ends the sessions in all tenants."""
+"""A function that ends the sessions of clients. Its argument has the name and the tenant of each certificate. If the
+tenant is None, it ends the sessions in all tenants."""
 Numbers: TypeAlias = Mapping[int, tuple[int, int]]
 """The orgId and the tenantId of each tenant, by the internal id of the tenant."""
 
 
 class Owners(Protocol):
-    """Records of the tenant that each certificate was issued for."""
+    """The records of issued certificates and their tenants."""
 
     @property
     def by_fingerprint(self) -> Mapping[str, int]:
-        """Return the internal id of each certificate's tenant by the SHA-256 fingerprint of the certificate in hex."""
+        """The internal ids of the certificates' tenants. The key is the SHA-256 fingerprint of the certificate in
+        hex."""
 
     def tenant_of(self, name: str) -> int | None:
-        """Return the internal id of the tenant that a name was issued for."""
+        """Return the internal id of the tenant that a name was issued for, or None."""
 
     async def check(self, name: str, tenant_id: int) -> None:
         """Raise Conflict if the name belongs to another tenant."""
 
     async def record(self, name: str, fingerprint: str, tenant_id: int) -> None:
-        """Store the tenant of a certificate. Raises Conflict."""
+        """Store the tenant of a certificate. Raises Conflict if the name belongs to another tenant."""
 
     async def forget(self, fingerprints: Sequence[str]) -> None:
-        """Remove revoked certificates."""
+        """Remove the records of revoked certificates."""
 
 
 class Files(Protocol):
-    """The files of the certificates. directory: the directory of the files on this machine."""
+    """The files of the certificates. directory: the directory with the files on this machine."""
 
     @property
     def directory(self) -> Directory:
-        """Return the directory, to read it."""
+        """The directory, for reading."""
 
     async def change(self, work: Callable[[Directory], T]) -> T:
-        """Run a change in a thread. When this call returns, the change is stored."""
+        """Run a change of the directory in a thread. When the call returns, the change is stored."""
 
 
 class NewAuthority(Arguments):
@@ -65,7 +66,10 @@ class NewAuthority(Arguments):
 
 
 class _MayNameTenant(Arguments):
-    """Arguments that may name a tenant. org, tenant: the orgId and the tenantId; either both are given or neither."""
+    """Arguments that may name a tenant.
+
+    org, tenant: the orgId and the tenantId. Both are given, or neither.
+    """
 
     org: int | None = Field(default=None, ge=1)
     tenant: int | None = Field(default=None, ge=1)
@@ -78,8 +82,10 @@ class OfClient(_MayNameTenant):
 
 
 class Renewed(_MayNameTenant):
-    """Arguments of cert.renew. name: the client's name; if None, the server's certificate is renewed. hosts: the new
-    names of the server."""
+    """Arguments of cert.renew.
+
+    name: the client's name, or None for the server's certificate. hosts: the new host names of the server.
+    """
 
     name: str | None = None
     hosts: list[str] = Field(default_factory=list)
@@ -92,7 +98,7 @@ class Revoked(Arguments):
 
 
 def commands(files: Files, owners: Owners, tenants: Tenants, note: Note, gone: Gone) -> dict[str, Command]:
-    """Return the commands of the certificates by name."""
+    """Return the commands of certificates by name."""
     directory = files.directory
 
     async def noted(
@@ -107,8 +113,11 @@ def commands(files: Files, owners: Owners, tenants: Tenants, note: Note, gone: G
         return list(shown)
 
     async def chosen(wanted: OfClient | Renewed, numbers: Numbers, recorded: int | None) -> int | None:
-        """Return the given tenant. If none is given, return the recorded tenant. If none is recorded either, return the
-        only tenant, or None if there are several. Raises NotFound, Invalid."""
+        """Return the tenant for a certificate, or None if the tenant is not known. Raises NotFound, Invalid.
+
+        The tenant in the arguments comes first, then the recorded tenant. If the installation has only one tenant, this
+        is the default.
+        """
         if (wanted.org is None) != (wanted.tenant is None):
             raise Invalid("org and tenant go together: give both or neither")
         if wanted.org is None or wanted.tenant is None:
@@ -118,7 +127,7 @@ def commands(files: Files, owners: Owners, tenants: Tenants, note: Note, gone: G
     async def signed(
         action: str, name: str, tenant_id: int, numbers: Numbers, sign: Callable[[Directory], x509.Certificate]
     ) -> x509.Certificate:
-        """Make a client's certificate and record its tenant. Conflict: the name belongs to another tenant."""
+        """Issue a client's certificate and record its tenant. Raises Conflict if the name belongs to another tenant."""
         await owners.check(name, tenant_id)
         made = await files.change(sign)
         await owners.record(name, fingerprint(made), tenant_id)
@@ -135,15 +144,14 @@ def commands(files: Files, owners: Owners, tenants: Tenants, note: Note, gone: G
         numbers = await tenants.numbers()
         tenant_id = await chosen(wanted, numbers, None)
         if tenant_id is None:
-            raise Invalid("there are several tenants: name the certificate's tenant with --org and --tenant")
+            raise Invalid("there are several tenants: give the certificate's tenant with --org and --tenant")
         made = await signed(
             "issue", wanted.name, tenant_id, numbers, lambda directory: directory.issue(wanted.name, present())
         )
         return {**_shown(made), "path": str(directory.client(wanted.name))}
 
     async def renew(wanted: Renewed) -> JSON:
-        """Renew a certificate. The tenant of the certificate does not change; a certificate without a tenant gets the
-        given tenant."""
+        """Renew a certificate. A certificate keeps its tenant. If it has none, it gets the tenant in the arguments."""
         numbers, name = await tenants.numbers(), wanted.name
 
         def sign(directory: Directory) -> x509.Certificate:

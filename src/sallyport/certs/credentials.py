@@ -1,4 +1,5 @@
-"""The certificate files that the service uses: the files in the settings, or else the files in the data directory."""
+"""The certificate files that the service uses. Files in the settings take precedence over files in the data
+directory."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -8,10 +9,13 @@ from sallyport.certs.directory import Directory
 
 @dataclass(frozen=True, slots=True)
 class Credentials:
-    """PEM files of a TLS server. certificate_file: the certificate and its chain. key_file: its private key. ca_file:
-    the authorities of peers' certificates, and possibly revocation lists; if None, peers are not authenticated by a
-    certificate. crl_file: a separate revocation list. stamp: a value that changes when a file changes, so that a
-    listener knows when to load the files again."""
+    """The PEM files of a TLS server.
+
+    certificate_file: the certificate and its chain. key_file: its private key. ca_file: the authorities of peers'
+    certificates, and possibly revocation lists. If None, the server does not authenticate peers by certificates.
+    crl_file: a separate revocation list. stamp: a value that changes when a file changes. It tells a listener when to
+    load the files again.
+    """
 
     certificate_file: Path
     key_file: Path
@@ -21,9 +25,11 @@ class Credentials:
 
 
 class Certificates:
-    """The files in use. certificate, key, ca: replace those of the data directory. If `certificate` is set and `ca` is
-    not, the data directory needs no authority, because the authority would only be needed to check peers'
-    certificates."""
+    """The certificate files in use.
+
+    certificate, key, ca: files that replace the files of the data directory. If `certificate` is set and `ca` is not,
+    the authority in the data directory may be missing. Then peers are not authenticated by certificates.
+    """
 
     def __init__(
         self, data_dir: Path, *, certificate: Path | None = None, key: Path | None = None, ca: Path | None = None
@@ -39,8 +45,11 @@ class Certificates:
         self._now: Credentials | None = None
 
     def server(self) -> Credentials | None:
-        """Return the present files, or None if a file is missing. While the files are unchanged, the result is the same
-        object. Each EAP login calls this method, which checks the status of the files and does not read them."""
+        """Return the current files, or None if a file is missing. If no file has changed, the call returns the same
+        object again.
+
+        Each EAP login calls this method. The method checks the status of the files and does not read them.
+        """
         alone = self._may_stand_alone and not self._ca.exists()
         try:
             status = [path.stat() for path in (self._shown if alone else self._files)]

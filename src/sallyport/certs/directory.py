@@ -1,5 +1,5 @@
-"""`certs/` in the data directory: the authority, the certificates of the server and the clients, and every certificate
-that was signed.
+"""The directory `certs/` in the data directory. It contains the authority, the certificates of the server and the
+clients, and every certificate that was ever signed.
 
     ca.pem  ca.key            the authority
     crl.pem                   its revocation list
@@ -7,9 +7,9 @@ that was signed.
     clients/NAME.pem  .key    each client's certificate and key, in the form of server.pem
     issued/SERIAL.pem         every certificate that was signed, because a client's revocation revokes all of its own
 
-A file is replaced as a whole. A renewal keeps the key and changes only the file of the certificate, so that no reader
-combines a certificate with the key of another certificate. Only when the server's certificate was revoked does the
-server get a new key. A lock serializes the commands.
+A file is replaced as a whole. A renewal keeps the key and changes only the file of the certificate. Otherwise a reader
+could combine a certificate with the key of another certificate. The server gets a new key only when its certificate was
+revoked. A lock serializes the commands.
 """
 
 import fcntl
@@ -44,7 +44,7 @@ _LIST = re.compile(b"-----BEGIN X509 CRL-----.*?-----END X509 CRL-----", re.DOTA
 
 @dataclass(frozen=True, slots=True)
 class Issued:
-    """A certificate that was signed here. name: its common name. kind: `server` or `client`."""
+    """A certificate that this authority has signed. kind: `server` or `client`."""
 
     certificate: x509.Certificate
     kind: str
@@ -52,11 +52,11 @@ class Issued:
 
     @property
     def name(self) -> str:
-        """The common name of its subject."""
+        """The common name of the certificate's subject."""
         return common_name(self.certificate)
 
     def state(self, now: datetime) -> str:
-        """valid, expired or revoked."""
+        """Return `valid`, `expired` or `revoked`, at the time `now`."""
         if self.revoked:
             return "revoked"
         return "expired" if self.certificate.not_valid_after_utc <= now else "valid"
@@ -77,17 +77,20 @@ class Directory:
         self.server_key = self.path / "server.key"
 
     def staged(self, write: Callable[[Path, bytes], None]) -> "Directory":
-        """Return the same directory, but with changes that are passed to a function."""
+        """Return a view of the directory that passes each changed file to `write` and does not store it."""
         return Directory(self.path.parent, write)
 
     def files(self) -> dict[str, bytes]:
-        """Return the content of all files by their paths below the directory."""
+        """Return the content of all files by their paths, relative to the directory."""
         found = sorted(path for end in ("pem", "key") for path in self.path.rglob(f"*.{end}"))
         return {str(path.relative_to(self.path)): _read(path) for path in found}
 
     def adopt(self, files: Mapping[str, bytes]) -> None:
-        """Write the files that differ from the stored ones. A key is written before its certificate, and the
-        authority's certificate last. files: the content of the files by their paths below the directory."""
+        """Write the files that differ from the stored files.
+
+        files: the content of the files by their paths, relative to the directory. A key is written before its
+        certificate, and the authority's certificate last.
+        """
         with self._locked(make=True):
             for name in sorted(files, key=lambda name: (name == self.ca.name, name)):
                 path = self.path / name
@@ -95,16 +98,22 @@ class Directory:
                     self._write(path, files[name])
 
     def client(self, name: str) -> Path:
-        """Return the path of a client's certificate. Its key is beside it with the suffix .key. Invalid: the name
-        cannot be used."""
+        """Return the path of a client's certificate. Raises Invalid if the name cannot be used.
+
+        The key is in the same folder, in a file with the suffix .key.
+        """
         return self.path / "clients" / f"{checked_name(name)}.pem"
 
     def make(self, ca_name: str, hosts: Sequence[str], now: datetime) -> None:
-        """Make an authority and a certificate for the server. Conflict: there is already an authority. Invalid: a name
-        cannot be used."""
+        """Create an authority and a certificate for the server.
+
+        Raises Conflict if there is an authority already. Raises Invalid if a name cannot be used.
+        """
         with self._locked(make=True):
             if self.ca.exists():
-                raise Conflict(f"{self.ca} exists: cert renew makes a new certificate of the server")
+                raise Conflict(
+                    f"{self.ca} exists already; to issue a new certificate of the server: sallyport cert renew"
+                )
             authority, key = Authority.new(ca_name, now), new_key()
             certificate = authority.server(hosts, key.public_key(), now)
             self._write(self.path / "ca.key", _key_pem(authority.key))
@@ -114,22 +123,28 @@ class Directory:
             self._write(self.ca, _pem(authority.certificate))  # written last: if this file exists, all others do
 
     def issue(self, name: str, now: datetime) -> x509.Certificate:
-        """Make a client's first certificate, and its key. Conflict: the client has a valid certificate."""
+        """Issue a client's first certificate, with a new key. Raises Conflict if the client has a valid certificate."""
         path = self.client(name)
         with self._locked():
             for each in self.issued():
                 if each.kind == CLIENT and fold(each.name) == fold(name) and each.state(now) == "valid":
-                    raise Conflict(f"{each.name} has a certificate: cert renew '{each.name}'")
+                    raise Conflict(
+                        f"{each.name} already has a certificate; to renew it: sallyport cert renew '{each.name}'"
+                    )
             authority, key = self._authority(), new_key()
             certificate = authority.client(name, key.public_key(), now)
             self._write(path.with_suffix(".key"), _key_pem(key))
             return self._keep(path, certificate, authority)
 
     def renew(self, name: str | None, hosts: Sequence[str], now: datetime) -> x509.Certificate:
-        """Make a new certificate for the key of a client, or of the server. If the server's certificate was revoked,
-        make a new key too. name: the client's name; if None, the server's certificate is renewed. hosts: the server's
-        new names; if empty, the names do not change. NotFound: there is no certificate to renew. Conflict: the client's
-        certificate was revoked."""
+        """Issue a new certificate for the key of a client or of the server. A server whose certificate was revoked gets
+        a new key.
+
+        name: the client's name, or None for the server's certificate. hosts: the new names of the server; if empty, the
+        names do not change.
+
+        Raises NotFound if there is no certificate to renew. Raises Conflict if the client's certificate was revoked.
+        """
         path = self.server if name is None else self.client(name)
         with self._locked():
             old, authority, revoked = self._newest(path, name), self._authority(), self._revoked()
@@ -141,7 +156,9 @@ class Directory:
                 if another is not None:
                     self._write(self.server_key, _key_pem(another))
             elif is_gone:
-                raise Conflict(f"the certificate of {name} was revoked: cert revoke '{name}' for all, then cert issue")
+                raise Conflict(
+                    f"the certificate of {name} was revoked; for a new one: cert revoke '{name}', then cert issue"
+                )
             else:
                 certificate = authority.client(name, _public_key(old, path), now)
             if name is None or self._list_grows_old(now):
@@ -150,18 +167,23 @@ class Directory:
 
     def _newest(self, path: Path, name: str | None) -> x509.Certificate:
         """Return the certificate in use. If its file is missing, return the last certificate that was signed for the
-        name. name: the client's name; if None, return the server's certificate. Raises NotFound."""
+        name.
+
+        name: the client's name, or None for the server's certificate. Raises NotFound.
+        """
         if path.exists():
             return read_certificates(path)[0]
         kind = SERVER if name is None else CLIENT
         found = [each.certificate for each in self.issued() if each.kind == kind and name in (None, each.name)]
         if not found:
-            raise NotFound(f"{path} does not exist, and none was made before: there is nothing to renew")
+            raise NotFound(f"{path} does not exist, and no certificate was issued before: there is nothing to renew")
         return found[-1]
 
     def revoke(self, wanted: str, now: datetime) -> list[x509.Certificate]:
-        """Revoke all certificates of a client, or the one with a serial number in hex. Names are case-insensitive.
-        Raises NotFound."""
+        """Revoke all certificates of a client, or one certificate. Return the revoked certificates. Raises NotFound.
+
+        wanted: the name of the client, in upper or lower case, or the serial number of the certificate in hex.
+        """
         with self._locked():
             authority, revoked = self._authority(), self._revoked()
             gone = {each.serial_number for each in revoked}
@@ -173,19 +195,22 @@ class Directory:
                 or f"{each.certificate.serial_number:x}" == serial
             ]
             if not found:
-                raise NotFound(f"no certificate has the name or serial number {wanted}; see: sallyport cert show")
+                raise NotFound(
+                    f"no certificate has the name or serial number {wanted}; to list them: sallyport cert show"
+                )
             fresh = [each for each in found if each.serial_number not in gone]
             self._sign_list(authority, [*revoked, *(taken_back(each.serial_number, now) for each in fresh)], now)
             return found
 
     def issued(self) -> list[Issued]:
-        """Return every certificate that was signed here, by name, oldest first. NotFound: there is no authority."""
+        """Return every certificate that this authority has signed, by name, oldest first. Raises NotFound if there is
+        no authority."""
         self._must_exist()
         found = self._all({each.serial_number for each in self._revoked()})
         return sorted(found, key=lambda each: (each.kind, each.name, each.certificate.not_valid_before_utc))
 
     def ca_pem(self) -> str:
-        """Return the authority's certificate, which peers install. Raises NotFound."""
+        """Return the authority's certificate in PEM, to be installed on peers. Raises NotFound."""
         self._must_exist()
         return _pem(read_certificates(self.ca)[0]).decode()
 
@@ -193,7 +218,7 @@ class Directory:
         try:
             self.ca.stat()
         except FileNotFoundError:
-            raise NotFound(f"{self.ca} does not exist: sallyport cert init makes an authority") from None
+            raise NotFound(f"{self.ca} does not exist; to create an authority: sallyport cert init") from None
         except OSError as error:
             raise StartError(f"{self.ca}: {error.strerror}") from error
 
@@ -202,8 +227,11 @@ class Directory:
         return Authority(read_certificates(self.ca)[0], read_key(self.path / "ca.key"))
 
     def _keep(self, path: Path, certificate: x509.Certificate, authority: Authority) -> x509.Certificate:
-        """Write a certificate, followed by the certificate of its authority. On first use, Android trusts only the
-        certificates that the server sends."""
+        """Write a certificate, followed by the certificate of its authority.
+
+        The authority's certificate is needed for Android. On first use, Android trusts only the certificates that the
+        server sends.
+        """
         self._write(self.path / "issued" / f"{certificate.serial_number:x}.pem", _pem(certificate))
         self._write(path, _pem(certificate) + _pem(authority.certificate))
         return certificate
@@ -217,8 +245,10 @@ class Directory:
         return list(read_list(self.crl)) if self.crl.exists() else []
 
     def _list_grows_old(self, now: datetime) -> bool:
-        """Return whether the revocation list is old enough to be signed again. It is not signed more often, because a
-        new list makes the peers reconnect."""
+        """Return whether the revocation list is old enough to be signed again.
+
+        The list is not signed more often, because each new list makes the peers reconnect.
+        """
         ends = read_list(self.crl).next_update_utc if self.crl.exists() else None
         return ends is None or ends - now < LIFE / 2
 
@@ -247,7 +277,7 @@ class Directory:
 
 
 def present() -> datetime:
-    """Return the present time in whole seconds, which is the resolution of times in certificates."""
+    """Return the current time in whole seconds. Times in certificates have this resolution."""
     return datetime.now(UTC).replace(microsecond=0)
 
 
@@ -256,7 +286,7 @@ def read_certificates(path: Path) -> list[x509.Certificate]:
     try:
         return x509.load_pem_x509_certificates(_read(path))
     except ValueError as error:
-        raise StartError(f"{path}: no certificate in PEM") from error
+        raise StartError(f"{path} contains no certificate in PEM") from error
 
 
 def read_key(path: Path) -> rsa.RSAPrivateKey:
@@ -264,9 +294,9 @@ def read_key(path: Path) -> rsa.RSAPrivateKey:
     try:
         key = load_pem_private_key(_read(path), None)
     except (ValueError, TypeError) as error:
-        raise StartError(f"{path}: no private key in PEM") from error
+        raise StartError(f"{path} contains no private key in PEM") from error
     if not isinstance(key, rsa.RSAPrivateKey):
-        raise StartError(f"{path} has no RSA key: use the files that sallyport cert made")
+        raise StartError(f"{path} has no RSA key: use the files that sallyport cert created")
     return key
 
 
@@ -275,15 +305,15 @@ def read_list(path: Path) -> x509.CertificateRevocationList:
     try:
         return x509.load_pem_x509_crl(_read(path))
     except ValueError as error:
-        raise StartError(f"{path}: no revocation list in PEM") from error
+        raise StartError(f"{path} contains no revocation list in PEM") from error
 
 
 def read_lists(path: Path) -> list[x509.CertificateRevocationList]:
-    """Return the revocation lists in a PEM file, which may have other objects too. Raises StartError."""
+    """Return the revocation lists in a PEM file. The file may contain other objects. Raises StartError."""
     try:
         return [x509.load_pem_x509_crl(each) for each in _LIST.findall(_read(path))]
     except ValueError as error:
-        raise StartError(f"{path}: a revocation list in it cannot be read") from error
+        raise StartError(f"{path} contains a revocation list that cannot be read") from error
 
 
 def _kind(certificate: x509.Certificate) -> str:
@@ -294,7 +324,7 @@ def _kind(certificate: x509.Certificate) -> str:
 def _public_key(certificate: x509.Certificate, path: Path) -> rsa.RSAPublicKey:
     key = certificate.public_key()
     if not isinstance(key, rsa.RSAPublicKey):
-        raise StartError(f"{path} has no RSA key: use the files that sallyport cert made")
+        raise StartError(f"{path} has no RSA key: use the files that sallyport cert created")
     return key
 
 

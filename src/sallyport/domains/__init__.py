@@ -1,10 +1,12 @@
-"""Directory domains. A login belongs to a domain, which monitors or enforces the second factor of its users (/ad/*).
+"""Directory domains. Each login belongs to a domain. The HTTP operations of domains are below /ad/.
 
-All domains are in memory (`DomainTable`), so that the login path needs no query. Each change replaces the whole
-table, and applies to the next request.
+In enforce mode, a domain requires a second factor of its users. In monitor mode, it only records what enforce would do.
 
-domain            a domain, and the table
-enforcement       switches a domain between monitor and enforce, and reverts unconfirmed switches
-removal           the removal of a domain, and the deletion of its rows
-first_factor_cli  `sallyport domain first-factor` and `domain check`; the operations are in `login.first`
+All domains are in memory (`DomainTable`), so that the login path needs no query. Each change replaces the whole table,
+and applies to the next request.
+
+    domain            a domain, and the table
+    enforcement       switches a domain between monitor and enforce, and reverts unconfirmed switches
+    removal           the removal of a domain, and the deletion of its rows
+    first_factor_cli  `sallyport domain first-factor` and `domain check`; the operations are in `login.first`
 """

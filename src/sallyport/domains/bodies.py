@@ -14,7 +14,7 @@ from sallyport.web.paging import ShortPaged, TotalCount
 from sallyport.web.scope import DomainId, Flag, InDomain, Name, PlainText, Scoped, Text, Whole
 
 MAX_REVERT_MINUTES: Final = 10_080
-"""Maximum number of minutes: a week."""
+"""Maximum number of minutes until a change is reverted: one week."""
 
 
 def _mode(value: object) -> object:
@@ -29,7 +29,7 @@ def _lower(value: object) -> object:
 AnyMode = Annotated[
     Mode,
     BeforeValidator(_mode),
-    Field(description="monitor records what enforce would have done; enforce asks for the second factor."),
+    Field(description="monitor: only record what enforce would do; enforce: require the second factor."),
 ]
 AnyFallback = Annotated[
     Fallback,
@@ -39,13 +39,13 @@ AnyFallback = Annotated[
 AnyFirstFactor = Annotated[
     FirstFactor,
     BeforeValidator(_lower),
-    Field(description="First factor that checks passwords; none: the RADIUS client has checked them."),
+    Field(description="System that checks passwords; none: the RADIUS client has checked them."),
 ]
 
 
 def _realm(value: str) -> str:
     if value != value.strip() or "@" in value or "\\" in value:
-        raise unfit("a realm as it follows user@ or precedes \\user")
+        raise unfit("a realm without the user, such as REALM in user@REALM or REALM\\user")
     return value
 
 
@@ -56,27 +56,29 @@ def _issuer(value: str) -> str:
 
 
 Realm = Annotated[Name, AfterValidator(_realm)]
-"""A further realm. A User-Name with this realm belongs to the domain."""
-Realms = Annotated[list[str], Field(description="Realms that also choose this domain: REALM of user@REALM.")]
+"""A realm in addition to the domain's name. A User-Name with this realm belongs to the domain."""
+Realms = Annotated[
+    list[str], Field(description="Realms that select this domain in addition to its name, such as REALM in user@REALM.")
+]
 IssuerName = Annotated[
     PlainText,
     AfterValidator(_issuer),
     Field(json_schema_extra={"maxLength": LONGEST_ISSUER, "pattern": "^[^:]*$"}),
 ]
-"""The issuer that authenticator apps show. It must not contain a colon, because a colon ends the issuer in the otpauth
+"""The issuer that authenticator apps show. A colon is not allowed, because a colon ends the issuer in the otpauth
 URI."""
 Issuer = Annotated[str, Field(description="Issuer that authenticator apps show; empty: the name of the domain.")]
 RevertAfter = Annotated[Whole, Between(1, MAX_REVERT_MINUTES)]
-RevertsAt = Annotated[str, Field(description="Time when the mode is reverted, ISO 8601 UTC; empty if it stays.")]
+RevertsAt = Annotated[str, Field(description="Time when the mode is reverted, ISO 8601 UTC; empty if the mode stays.")]
 Warnings = Annotated[list[str], Field(description="Hints on the domain's mode, such as a missing MFA provider.")]
 
 
 class GetAllDomains(Scoped, ShortPaged):
-    """Body of GetAllDomains."""
+    """Request body of GetAllDomains."""
 
 
 class DomainEntry(Model):
-    """A domain in the list; the fields after `status` are additions to the interface."""
+    """A domain in the list. The fields after `status` are not part of the required interface."""
 
     domainId: int = Field(description="Id of the domain.")
     domainName: str = Field(description="Name of the domain; unique in the tenant.")
@@ -86,31 +88,31 @@ class DomainEntry(Model):
     firstFactor: AnyFirstFactor
     realms: Realms
     revertsAt: RevertsAt
-    disconnectOnRevoke: bool = Field(description="Live sessions end when a user loses access.")
-    directoryName: str = Field(description="Directory of the domain, as the admin calls it.")
+    disconnectOnRevoke: bool = Field(description="Whether live sessions end when their user loses access.")
+    directoryName: str = Field(description="Display name of the domain's directory.")
     issuerName: Issuer
     warnings: Warnings
 
 
 class DomainList(Model):
-    """Answer of GetAllDomains."""
+    """Response body of GetAllDomains."""
 
     domains: list[DomainEntry] = Field(description="Domains of the page, ordered by domainId.")
     totalCount: TotalCount
 
 
 class AddDomain(Scoped):
-    """Body of AddDomain."""
+    """Request body of AddDomain."""
 
     domainName: Name = Field(description="Name of the domain; it is also a realm. Unique in the tenant.")
-    directoryName: Text = Field(default="", description="Directory of the domain, for people.")
+    directoryName: Text = Field(default="", description="Display name of the domain's directory.")
     enforcementMode: AnyMode = Mode.MONITOR
     fallbackAction: AnyFallback = Fallback.DENY
     firstFactor: AnyFirstFactor = FirstFactor.LOCAL
     realms: list[Realm] = Field(
         default_factory=list,
         max_length=MAX_REALMS,
-        description="Realms that also choose this domain: REALM of user@REALM or REALM\\user.",
+        description="Realms that select this domain in addition to its name: REALM in user@REALM or REALM\\user.",
     )
     disconnectOnRevoke: Flag = Field(
         default=False,
@@ -122,19 +124,19 @@ class AddDomain(Scoped):
 
 
 class DomainAdded(Done):
-    """Answer of AddDomain."""
+    """Response body of AddDomain."""
 
     domainId: int = Field(description="Id of the new domain.")
     warnings: Warnings
 
 
 class UpdateDomain(InDomain):
-    """Body of UpdateDomain. An absent field keeps its value; an empty text clears it."""
+    """Request body of UpdateDomain. An absent field keeps its value. An empty text clears the field."""
 
     domainName: Name | None = Field(
         default=None, description="New name of the domain; the former one stays as a realm. Unique in the tenant."
     )
-    directoryName: Text | None = Field(default=None, description="Directory of the domain, for people.")
+    directoryName: Text | None = Field(default=None, description="Display name of the domain's directory.")
     addRealms: list[Realm] = Field(
         default_factory=list, max_length=MAX_REALMS, description="Realms to add; the domain has at most 64."
     )
@@ -149,31 +151,31 @@ class UpdateDomain(InDomain):
 
 
 class DomainUpdated(Done):
-    """Answer of UpdateDomain: the state that is stored."""
+    """Response body of UpdateDomain: the state that is stored."""
 
     domainId: int = Field(description="Id of the domain.")
     domainName: str = Field(description="Name of the domain.")
-    directoryName: str = Field(description="Directory of the domain, for people.")
+    directoryName: str = Field(description="Display name of the domain's directory.")
     realms: Realms
-    disconnectOnRevoke: bool = Field(description="Live sessions end when a user loses access.")
+    disconnectOnRevoke: bool = Field(description="Whether live sessions end when their user loses access.")
     issuerName: Issuer
 
 
 class RemoveDomain(InDomain):
-    """Body of RemoveDomain."""
+    """Request body of RemoveDomain."""
 
     dryRun: Flag = Field(default=False, description="Only list what would be deleted.")
 
 
 class Deletion(Model):
-    """The rows of one kind."""
+    """The rows of one kind that are deleted with a domain."""
 
     kind: str = Field(description="Kind of the rows, such as network devices.")
     count: int = Field(description="Number of rows; 100,000 means 100,000 or more.")
 
 
 class DomainRemoved(Done):
-    """Answer of RemoveDomain."""
+    """Response body of RemoveDomain."""
 
     domainId: int = Field(description="Id of the domain.")
     domainName: str = Field(description="Name of the domain.")
@@ -183,31 +185,32 @@ class DomainRemoved(Done):
 
 
 class UpdateDomainEnforcement(Scoped):
-    """Body of the operation `updateDomainEnforcement`."""
+    """Request body of the operation `updateDomainEnforcement`."""
 
     domainId: DomainId = Field(validation_alias=AliasChoices("domainId", "adId"))
     enforcementMode: AnyMode | None = Field(
-        default=None, description="New mode: monitor or enforce; needed without confirm."
+        default=None, description="New mode: monitor or enforce; required unless confirm is set."
     )
     fallbackAction: AnyFallback | None = Field(
         default=None, description="New outcome of a login if no second factor is available: deny or allow."
     )
     requireClean: Flag = Field(
         default=False,
-        description="Enforce only if the provider works, no recent login would be denied and all enrolments are known.",
+        description="Enforce only if the MFA provider works and enforcing would deny no recent login.",
     )
     acceptUnknown: Flag = Field(
         default=False, description="With requireClean: enforce although enrolments of users are unknown."
     )
     revertAfterMinutes: RevertAfter | None = Field(
-        default=None, description="Minutes until the change is reverted, unless it is confirmed; absent: it stays."
+        default=None,
+        description="Minutes until the change is reverted, unless it is confirmed; absent: the change stays.",
     )
     confirm: Flag = Field(default=False, description="Keep a change that waits for its confirmation.")
 
     @model_validator(mode="before")
     @classmethod
     def _has_a_mode(cls, values: object) -> object:
-        """Refuse a mode that is null, even if `confirm` is set."""
+        """Reject a mode that is null, even if `confirm` is set."""
         if isinstance(values, dict) and "enforcementMode" in values and values["enforcementMode"] is None:
             raise invalid_field("enforcementMode", "monitor or enforce")
         return values
@@ -225,13 +228,13 @@ class UpdateDomainEnforcement(Scoped):
 
 
 Outcome = Annotated[
-    Effect, Field(description="Worst outcome of these logins; unknown: it depends on an enrolment that is not known.")
+    Effect, Field(description="Worst outcome of these logins; unknown: the outcome depends on an unknown enrolment.")
 ]
 Reason = Annotated[str, Field(description="Reason of the outcome.")]
 
 
 class UserImpact(Model):
-    """A user with logins."""
+    """The impact of enforcing on a user with recent logins."""
 
     user: str = Field(description="Name of the user.")
     outcome: Outcome
@@ -239,11 +242,11 @@ class UserImpact(Model):
     logins: int = Field(description="Number of the user's logins.")
     lastSeen: str = Field(description="Last login, ISO 8601 UTC.")
     gone: bool = Field(default=False, exclude=True)
-    """The directory no longer has the user, so both modes reject the logins."""
+    """Whether the user was removed from the directory. Both modes then reject the user's logins."""
 
 
 class DeviceImpact(Model):
-    """A device with logins."""
+    """The impact of enforcing on a device with recent logins."""
 
     device_id: int = Field(description="Id of the device.")
     device_name: str = Field(description="Name of the device.")
@@ -257,34 +260,36 @@ class Tally(Model):
     accept: int = Field(default=0, description="Accepted.")
     challenge: int = Field(default=0, description="Challenged.")
     reject: int = Field(default=0, description="Rejected.")
-    unknown: int = Field(default=0, description="Unknown, since the enrolment is not known.")
+    unknown: int = Field(default=0, description="Unknown, because an enrolment is unknown.")
 
 
 class Counts(Model):
-    """The numbers of all users and devices, including those that are not listed."""
+    """The numbers of users and devices, including users and devices that are not listed."""
 
     users: Tally = Field(description="Users by outcome.")
     devices: Tally = Field(description="Devices by outcome.")
     denied: int = Field(
-        description="Users and devices that monitor accepts and enforce rejects, without users who left the directory."
+        description="Users and devices whose logins only enforce mode rejects, except users removed from the directory."
     )
 
 
 class Summary(Model):
-    """The impact of enforcing, without names of users and devices."""
+    """The impact of enforcing, without the names of users and devices."""
 
     counts: Counts = Field(description="Numbers of users and devices.")
-    logins: int = Field(description="Logins that were evaluated.")
-    since: str = Field(serialization_alias="from", description="Start of the evaluated time, ISO 8601 UTC.")
-    until: str = Field(serialization_alias="to", description="End of the evaluated time, ISO 8601 UTC.")
+    logins: int = Field(description="Number of evaluated logins.")
+    since: str = Field(serialization_alias="from", description="Time from which logins were evaluated, ISO 8601 UTC.")
+    until: str = Field(serialization_alias="to", description="Time until which logins were evaluated, ISO 8601 UTC.")
 
 
 class Impact(Summary):
-    """Answer of PreviewEnforcement."""
+    """Response body of PreviewEnforcement."""
 
     users: list[UserImpact] = Field(description="At most 1,000 users, the worst outcomes first.")
     devices: list[DeviceImpact] = Field(description="At most 1,000 devices, the worst outcomes first.")
-    policyVersion: int = Field(description="Version of the configuration; the same version means the same rules.")
+    policyVersion: int = Field(
+        description="Version of the configuration. Previews with the same version used the same rules."
+    )
 
     def summary(self) -> Summary:
         """Return the impact without the names."""
@@ -292,14 +297,14 @@ class Impact(Summary):
 
 
 class Survey(Model):
-    """The progress of looking up enrolments."""
+    """The progress of looking up whether users are enrolled at the MFA provider."""
 
-    users: int = Field(description="Users of recent logins who need a second factor.")
-    left: int = Field(description="Users whose enrolment is not known yet; 0: all are known.")
+    users: int = Field(description="Number of users with recent logins who need a second factor.")
+    left: int = Field(description="Number of users whose enrolment is not known yet.")
 
 
 class EnforcementUpdated(Done):
-    """Answer of updateDomainEnforcement: the state that is stored."""
+    """Response body of updateDomainEnforcement: the state that is stored."""
 
     domainId: int = Field(description="Id of the domain.")
     domainName: str = Field(description="Name of the domain.")
@@ -308,5 +313,5 @@ class EnforcementUpdated(Done):
     warnings: Warnings
     revertsAt: RevertsAt
     preview: Summary | None = Field(
-        description="Effect of enforcing on recent logins, after a switch to enforce; null if it is not known."
+        description="Effect of enforcing on recent logins, after a switch to enforce; null if unknown."
     )

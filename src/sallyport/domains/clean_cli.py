@@ -1,4 +1,5 @@
-"""The check of enrolments before a switch by `domain mode NAME enforce --require-clean`."""
+"""The steps before `domain mode NAME enforce --require-clean`: look up enrolments, and show which users would be
+denied."""
 
 import sys
 
@@ -11,16 +12,18 @@ from sallyport.base.wire import Row
 USERS = ("user", "outcome", "reason", "logins", "lastSeen")
 DEVICES = ("device_id", "device_name", "outcome", "reason")
 NEXT = (
-    "next: enrol the users with `reject` at the MFA provider, or exempt them by a login rule; --accept-unknown accepts "
-    "those with `unknown`"
+    "next: enrol the users with `reject` at the MFA provider, or exempt them by a login rule; --accept-unknown ignores "
+    "users with `unknown`"
 )
 
 BEGINS = "checking the MFA provider and the enrolments"
 
 
 def survey(line: CommandLine, domain: str) -> None:
-    """Check the MFA provider, then look up the enrolments of all users. On a terminal, print a note and show a progress
-    bar. Conflict: the provider does not work."""
+    """Check the MFA provider, then look up the enrolments of all users. On a terminal, show a progress bar.
+
+    Raises Conflict if the provider does not work.
+    """
     if sys.stderr.isatty():
         line.note(BEGINS)
     try:
@@ -42,11 +45,11 @@ def survey(line: CommandLine, domain: str) -> None:
                 break
             bar.update(left - still)
             left = still
-    line.note(f"{users - left} of {users} enrolments are looked up")
+    line.note(f"looked up {users - left} of {users} enrolments")
 
 
 def tell_refusal(line: CommandLine, domain: str) -> None:
-    """Print the users and devices that enforcement would deny, and the next step, on standard error."""
+    """Print the users and devices that enforcement would deny, and what the admin can do, on standard error."""
     impact = line.run("/ad/PreviewEnforcement", domain=domain)
     users = [each for each in entries(impact["users"]) if each["outcome"] in ("reject", "unknown")]
     devices = [each for each in entries(impact["devices"]) if each["outcome"] == "reject"]
@@ -58,6 +61,10 @@ def tell_refusal(line: CommandLine, domain: str) -> None:
 
 
 def _ask(line: CommandLine, domain: str, *, again: bool) -> tuple[int, int]:
-    """Return the number of users, and the number of users whose enrolment is not known yet."""
+    """Continue the look-up of enrolments. Return the number of users, and the number of users whose enrolment is still
+    unknown.
+
+    again: whether to look up all users again.
+    """
     told: Row = line.run("/ad/CheckEnrolments", {"again": again}, domain=domain)
     return int(str(told["users"])), int(str(told["left"]))

@@ -1,4 +1,4 @@
-"""`sallyport domain`: directory domains and their enforcement mode."""
+"""The commands `sallyport domain ...` for directory domains and their enforcement mode."""
 
 import click
 
@@ -31,7 +31,7 @@ NUMBER = click.IntRange(min=1)
 
 @click.group(cls=Group, first=("add", "list", "first-factor", "check", "preview", "mode", "confirm"))
 def domain() -> None:
-    """Directory domains of users, and the enforcement of their second factor."""
+    """Directory domains of users, and whether they enforce the second factor."""
 
 
 domain.add_command(check)
@@ -67,7 +67,7 @@ domain.add_command(first_factor)
     type=click.Choice(["local", "ldap", "radius", "none"]),
     default="local",
     show_default=True,
-    help="First factor: the system that checks passwords.",
+    help="System that checks passwords.",
 )
 @click.option("--disconnect-on-revoke", is_flag=True, help="End live sessions when access is revoked.")
 @click.option(
@@ -121,7 +121,9 @@ def list_(line: CommandLine, *, form: Form | None) -> None:
 @click.option(
     "--all", "everything", is_flag=True, help="Change every domain of the installation; only with monitor or restore."
 )
-@click.option("--fallback", type=click.Choice(["deny", "allow"]), help="Set the fallback action too.")
+@click.option(
+    "--fallback", type=click.Choice(["deny", "allow"]), help="New outcome of a login if no second factor is available."
+)
 @click.option(
     "--require-clean",
     is_flag=True,
@@ -148,9 +150,8 @@ def mode(
     revert_after: int | None,
 ) -> None:
     """Switch a domain to monitor or enforce, from the next login on. `domain mode --all monitor` is the break-glass:
-    every domain monitors from now on. `domain mode --all restore` restores the former modes, except those that were set
-    since.
-    """
+    every domain monitors from now on. `domain mode --all restore` restores the modes before the break-glass, except for
+    domains whose mode was changed after it."""
     name, wanted = _which(words, everything)
     if everything and (require_clean or revert_after is not None or (fallback is not None and wanted == RESTORE)):
         raise click.UsageError("--require-clean and --revert-after exclude --all; `--all restore` takes no options")
@@ -180,7 +181,7 @@ def mode(
 @click.argument("name", metavar="NAME|ID")
 @click.pass_obj
 def confirm(line: CommandLine, *, name: str) -> None:
-    """Keep the mode of a domain that would otherwise be reverted."""
+    """Keep a new mode of a domain that would otherwise be reverted."""
     _switch(line, name, {"confirm": True})
 
 
@@ -198,7 +199,7 @@ def confirm(line: CommandLine, *, name: str) -> None:
 def preview(line: CommandLine, *, name: str, days: int, form: Form | None) -> None:
     """Show the impact of enforcing a domain: users and devices with their outcome and reason.
 
-    It is computed from recent logins. At most 1,000 users and devices are listed; the counts cover all.
+    The impact is computed from recent logins. At most 1,000 users and devices are listed; the counts cover all.
     """
     impact = line.run("/ad/PreviewEnforcement", {"days": days}, domain=name)
     if form == "json":
@@ -210,7 +211,7 @@ def preview(line: CommandLine, *, name: str, days: int, form: Form | None) -> No
 
 
 def _switch_clean(line: CommandLine, name: str, body: Row) -> None:
-    """Enforce a domain if this would deny no login; otherwise print the reasons why it would."""
+    """Enforce a domain if enforcing would deny no login. Otherwise print the users and devices that would be denied."""
     survey(line, name)
     try:
         _switch(line, name, body)
@@ -220,7 +221,7 @@ def _switch_clean(line: CommandLine, name: str, body: Row) -> None:
 
 
 def _switch(line: CommandLine, name: str, body: Row) -> None:
-    """Switch one domain. Report the stored mode, its warnings and its impact."""
+    """Switch one domain. Print the stored mode, its warnings and its impact."""
     changed = line.run("/ad/updateDomainEnforcement", body, domain=name)
     _note_mode(line, changed)
     _warn(line, changed)
@@ -256,16 +257,14 @@ def _object(value: JSON) -> Row:
 
 
 def _which(words: tuple[str, ...], everything: bool) -> tuple[str | None, str]:
-    """Return the name of the domain (None for all domains) and the mode."""
+    """Return the name of the domain and the mode. The name is None for all domains."""
     if len(words) != (1 if everything else 2):
-        raise click.UsageError(
-            "DOMAIN and MODE are missing or too many: give both, as in `domain mode corp enforce`, or --all monitor"
-        )
+        raise click.UsageError("give one DOMAIN and one MODE, as in `domain mode corp enforce`, or --all monitor")
     wanted = words[-1].casefold()
     if everything and wanted == RESTORE:
         return None, RESTORE
     if wanted not in MODES:
         raise click.BadParameter(f'"{words[-1]}" is not understood; give monitor or enforce', param_hint="MODE")
     if everything and wanted != "monitor":
-        raise click.UsageError("--all takes monitor or restore only: domains are enforced one by one")
+        raise click.UsageError("--all accepts only monitor or restore: enforce one domain at a time")
     return (None if everything else words[0]), wanted

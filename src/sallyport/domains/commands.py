@@ -11,7 +11,7 @@ from sallyport.domains.service import Domains
 
 
 class BreakGlass(Arguments):
-    """Body of domain.break_glass. fallback: the new fallback of every domain; if None, the fallback is not changed."""
+    """Request body of domain.break_glass. fallback: the new fallback of every domain; None keeps the fallbacks."""
 
     fallback: AnyFallback | None = None
 

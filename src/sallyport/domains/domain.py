@@ -10,15 +10,15 @@ from sallyport.base.text import fold
 
 
 class Mode(StrEnum):
-    """The mode of a domain. `monitor` records the decision that `enforce` would apply. One function decides for
-    both."""
+    """The mode of a domain. `monitor` only records the decision that `enforce` applies. One function decides for both
+    modes."""
 
     MONITOR = "monitor"
     ENFORCE = "enforce"
 
 
 class Fallback(StrEnum):
-    """The outcome of a login in enforce mode if no second factor is available."""
+    """The outcome of a login in enforce mode if the second factor is not available."""
 
     DENY = "deny"
     ALLOW = "allow"
@@ -35,8 +35,10 @@ class FirstFactor(StrEnum):
 
 
 class Effect(StrEnum):
-    """Outcome of the logins of a user or a device. `unknown` means that the outcome depends on an enrolment that is not
-    known."""
+    """The effect of enforcing on the logins of a user or a device.
+
+    `unknown` means that the outcome depends on an enrolment that the service has not looked up.
+    """
 
     ACCEPT = "accept"
     CHALLENGE = "challenge"
@@ -47,7 +49,7 @@ class Effect(StrEnum):
 MAX_REALMS: Final = 64
 """Maximum number of realms that a domain has in addition to its name."""
 LONGEST_ISSUER: Final = 64
-"""Maximum size of an issuer name in octets of UTF-8. It is limited so that the name fits into a QR code."""
+"""Maximum size of an issuer name in octets of UTF-8. A longer name would not fit into a QR code."""
 LOCAL: Final = FirstFactor.LOCAL
 MONITOR: Final = Mode.MONITOR
 
@@ -56,10 +58,10 @@ MONITOR: Final = Mode.MONITOR
 class Domain:
     """A domain as the login path sees it.
 
-    reverts_at: the time in microseconds at which the mode is reverted; if None, the mode is not reverted.
-    revert_set_at: the time at which reverts_at was set. disconnect_on_revoke: whether live sessions end when their user
-    loses access. issuer_name: the issuer that authenticator apps show; if empty, they show the domain's name. factor:
-    the first factor as text, for events.
+    reverts_at: the time in microseconds at which the mode is reverted, or None. revert_set_at: the time at which an
+    admin set `reverts_at`. disconnect_on_revoke: whether live sessions end when their user loses access. issuer_name:
+    the issuer that authenticator apps show; if empty, they show the domain's name. factor: the first factor as text,
+    for events.
     """
 
     id: int
@@ -79,7 +81,7 @@ class Domain:
 
     @property
     def label(self) -> str:
-        """Value of the label `domain` in metrics."""
+        """The value of the label `domain` in metrics."""
         return str(self.id)
 
     @property
@@ -104,12 +106,12 @@ class DomainTable:
                 self._by_realm.setdefault((domain.tenant_id, fold(realm)), domain)
 
     def present(self, domain_id: int) -> Domain:
-        """Return a domain. NotFound: there is no domain with this id, or it was removed in the meantime."""
+        """Return the domain with an id. Raises NotFound if the domain does not exist."""
         found = self.by_id.get(domain_id)
         if found is None:
             raise NotFound("no such domain")
         return found
 
     def by_realm(self, tenant_id: int, realm: str) -> Domain | None:
-        """Return the tenant's domain with this name or realm, or None. The comparison is case-insensitive."""
+        """Return the tenant's domain with a name or realm, or None. The comparison is case-insensitive."""
         return self._by_realm.get((tenant_id, fold(realm)))

@@ -1,10 +1,12 @@
 """Switch a domain between monitoring and enforcing, show the impact on logins, and revert unconfirmed changes.
 
-The deadline of a revert is in the store, so that it survives a restart. While the process runs, the deadline is
-measured by the monotonic clock, so that a change of the wall clock neither advances nor delays a revert. After a
-restart only the wall clock is known, but a change then stays at most for its own duration. If there are several nodes,
-each node measures the deadlines by its own clock, and the node with the lease reverts the changes. A change that was
-confirmed in the meantime is never reverted.
+The time of a revert is in the store, so that it survives a restart. While the process runs, it measures the time with
+the monotonic clock. A change of the wall clock then neither advances nor delays a revert. After a restart the process
+knows only the wall clock. Even then, the change is reverted at the latest when its full duration has passed since the
+restart.
+
+If there are several nodes, each node measures the time by its own clock, and the node with the lease reverts the
+changes. A change that an admin has confirmed is never reverted.
 """
 
 from collections.abc import Callable, Sequence
@@ -26,49 +28,54 @@ from sallyport.nodes.service import Cluster
 LOOK_S: Final = 1.0
 DEFAULT_DAYS: Final = 30
 LONGEST_DAYS: Final = 365
-IMPACT_UNKNOWN: Final = "the impact of enforcing is not known: ask for the domain's preview"
+IMPACT_UNKNOWN: Final = "the impact of enforcing could not be computed: request the domain's preview"
 
 log = structlog.get_logger()
 
 
 class ImpactPreview(Protocol):
-    """The computation of the effect of enforcing."""
+    """The service that computes the impact of enforcing."""
 
     async def impact(self, domain_id: int, *, days: int = DEFAULT_DAYS, fallback: str | None = None) -> Impact:
-        """Return the impact of enforcing on the logins of the last days. fallback: the fallback that is used instead of
-        the domain's own. StoreError: the computation takes too long."""
+        """Return the impact of enforcing on the logins of the last `days` days.
+
+        fallback: the fallback to assume instead of the domain's own. Raises StoreError if the computation takes too
+        long.
+        """
 
     async def survey(self, domain_id: int, *, days: int = DEFAULT_DAYS, again: bool = False) -> Survey:
-        """For some seconds, ask the provider about users whose enrolment is not known. again: whether to ask about all
-        users. StoreError: the search for the users takes too long."""
+        """Ask the provider, for some seconds, whether users with recent logins are enrolled.
+
+        again: whether to ask about all users, or only about users with an unknown enrolment. Raises StoreError if the
+        search for the users takes too long.
+        """
 
 
 class ProviderState(Protocol):
-    """The result of the check of an MFA provider."""
+    """The result of a check of an MFA provider."""
 
     @property
     def problem(self) -> str:
-        """The provider's error and how to remedy it. It is empty if the provider works."""
+        """The provider's error and its remedy, or an empty string if the provider works."""
 
 
 class ProviderChecks(Protocol):
-    """The checks of the MFA providers of domains."""
+    """The service that checks the MFA providers of domains."""
 
     def has(self, domain_id: int) -> bool:
-        """Return whether a domain has a provider."""
+        """Return whether a domain has an MFA provider."""
 
     async def check(self, domain_id: int) -> ProviderState:
-        """Check whether the provider of a domain works. NotFound: the domain has no provider."""
+        """Check whether the MFA provider of a domain works. Raises NotFound if the domain has no provider."""
 
 
 class ProviderFails(Conflict):
-    """The error for a switch with requireClean that was refused because the MFA provider does not work, or because the
-    domain has none."""
+    """A switch with requireClean failed because the MFA provider does not work, or because the domain has no MFA
+    provider."""
 
 
 class NotClean(Conflict):
-    """The error for a switch with requireClean that was refused because it would deny logins, or because an enrolment
-    is unknown."""
+    """A switch with requireClean failed because it would deny logins, or because an enrolment is unknown."""
 
     def __init__(self, impact: Impact) -> None:
         counts = impact.counts
@@ -87,8 +94,11 @@ class NotClean(Conflict):
 
 @dataclass(frozen=True, slots=True)
 class Switch:
-    """A requested change. mode: the new mode; None confirms the present mode. accept_unknown: whether users whose
-    enrolment is unknown count as clean."""
+    """A requested change of a domain's mode.
+
+    mode: the new mode; None confirms the current mode. require_clean: whether to switch only if enforcing denies no
+    login. accept_unknown: whether to switch although the enrolment of users is unknown.
+    """
 
     mode: Mode | None
     fallback: Fallback | None = None
@@ -99,8 +109,10 @@ class Switch:
 
 @dataclass(frozen=True, slots=True)
 class Switched:
-    """The stored state after a switch. impact: the impact of a switch to enforce. It is None for any other change, or
-    if it could not be computed."""
+    """The stored state after a switch.
+
+    impact: the impact of a switch to enforce. None for other changes, or if the impact could not be computed.
+    """
 
     domain: Domain
     impact: Impact | None
@@ -108,7 +120,7 @@ class Switched:
 
 
 class Enforcement:
-    """Switches domains."""
+    """The service that switches the modes of domains."""
 
     def __init__(self, domains: Domains, previews: ImpactPreview, providers: ProviderChecks) -> None:
         self._domains = domains
@@ -116,10 +128,10 @@ class Enforcement:
         self._providers = providers
 
     async def switch(self, domain_id: int, switch: Switch) -> Switched:
-        """Switch a domain from the next request on. ProviderFails, NotClean: a condition of require_clean is not met,
-        and nothing was switched.
+        """Switch a domain from the next request on.
 
-        Without require_clean, the domain is switched first, and then the impact is computed.
+        Raises ProviderFails or NotClean if `require_clean` is set and enforcing would deny logins. Then nothing is
+        switched. Without `require_clean`, the domain is switched first, and then the impact is computed.
         """
         enforces = switch.mode is Mode.ENFORCE
         impact = None
@@ -138,7 +150,8 @@ class Enforcement:
         return Switched(domain, impact, warnings)
 
     async def _clean_impact(self, domain_id: int, switch: Switch) -> Impact:
-        """Return the impact of enforcing if it denies no login. Raises ProviderFails, NotClean, StoreError."""
+        """Return the impact of enforcing. Raises ProviderFails, NotClean or StoreError if the switch must not be
+        made."""
         has_provider = self._providers.has(domain_id)
         if has_provider:
             problem = (await self._providers.check(domain_id)).problem
@@ -155,8 +168,10 @@ class Enforcement:
 
 
 class Reverts:
-    """Reverts changes of a mode that were not confirmed in time. clock: the wall clock. monotonic: the monotonic clock,
-    in seconds."""
+    """The service that reverts a change of a mode if no admin has confirmed the change in time.
+
+    clock: the wall clock. monotonic: the monotonic clock, in seconds.
+    """
 
     def __init__(
         self,
@@ -172,7 +187,7 @@ class Reverts:
         self._due: dict[tuple[int, int], float] = {}  # by domain and deadline in the store
 
     async def run(self) -> None:
-        """Revert the mode of each domain at the time that is set for it, until cancelled."""
+        """Revert each unconfirmed change of a mode at its time, until cancelled."""
         await every(LOOK_S, self._look, failure="domain_mode_revert_failed")
 
     async def _look(self) -> None:
@@ -181,7 +196,7 @@ class Reverts:
             await self._revert(due)
 
     async def revert_due(self) -> int:
-        """Revert the domains that are due; return their number. Raises StoreError."""
+        """Revert the unconfirmed changes whose time has come, and return their number. Raises StoreError."""
         return await self._revert(self._overdue())
 
     async def _revert(self, due: Sequence[tuple[int, int]]) -> int:
@@ -194,8 +209,10 @@ class Reverts:
         return [key for key, deadline in self._due.items() if deadline <= now]
 
     def _left_s(self, domain: Domain) -> float:
-        """Return the seconds until a revert is due, for a revert that has no deadline on this process's monotonic clock
-        yet."""
+        """Return the seconds until a revert is due.
+
+        The caller uses the result to set a deadline on the monotonic clock of this process.
+        """
         reverts_at, set_at = domain.reverts_at or 0, domain.revert_set_at or 0
         return max(0, min(reverts_at - self._clock(), reverts_at - set_at)) / SECOND
 

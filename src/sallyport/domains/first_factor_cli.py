@@ -1,5 +1,5 @@
-"""The commands `sallyport domain first-factor`, which sets the first factor of a domain, and `domain check`, which
-tries a login."""
+"""The command `sallyport domain first-factor`, which sets the first factor of a domain, and the command `domain check`,
+which tries a login."""
 
 import os
 import sys
@@ -28,14 +28,16 @@ KINDS = ("local", "ldap", "radius", "none")
 )
 @click.option("--base-dn", metavar="DN", help="DN below which users are searched.")
 @click.option(
-    "--bind-dn", metavar="DN", help="DN of the account that searches for users. Without it: anonymous search."
+    "--bind-dn",
+    metavar="DN",
+    help="DN of the account that searches for users. Without it: search without an account (anonymous).",
 )
 @click.option(
     "--bind-password",
     type=click.Choice(["-"]),
     help="Password of the account in --bind-dn: - reads it from standard input.",
 )
-@click.option("--user-filter", metavar="FILTER", help="LDAP filter that finds a user; {user} stands for the name.")
+@click.option("--user-filter", metavar="FILTER", help="LDAP filter that finds a user; {user} stands for the user name.")
 @click.option("--start-tls/--no-start-tls", default=None, help="Encrypt ldap:// connections.")
 @click.option(
     "--ca-certificate", type=_FILE, help="PEM file of the authorities that sign the LDAP servers' certificates."
@@ -45,7 +47,9 @@ KINDS = ("local", "ldap", "radius", "none")
     "--timeout-seconds", type=int, metavar="N", help="Time limit of a login, in seconds, over all LDAP servers."
 )
 @click.option(
-    "--code-digits", type=click.Choice(["6", "8"]), help="Number of digits of a code that is appended to the password."
+    "--code-digits",
+    type=click.Choice(["6", "8"]),
+    help="Number of digits of the one-time code that users append to the password.",
 )
 @click.option("--winbind/--no-winbind", default=None, help="Check MS-CHAP through the host's winbind.")
 @click.option(
@@ -106,9 +110,9 @@ def first_factor(
     radius_tls_ca: Path | None,
     radius_tls_name: str | None,
 ) -> None:
-    """Set the first factor of a domain; without a kind, show it without its secrets.
+    """Set the first factor of a domain. Without a kind, show the first factor without its secrets.
 
-    The options of a kind replace its former configuration; without options, the former one is kept.
+    The options of a kind replace the former configuration of the kind. Without options, the former configuration stays.
     """
     ldap: Row = {
         "servers": list(servers) or None,
@@ -138,7 +142,9 @@ def first_factor(
     }
     misplaced = [other for other, values in fields.items() if values and other != kind]
     if misplaced:
-        raise click.UsageError(f"options of {misplaced[0]} are for `first-factor NAME {misplaced[0]}`")
+        raise click.UsageError(
+            f"some options are for the kind {misplaced[0]}: give them with `first-factor NAME {misplaced[0]}`"
+        )
     if kind is None:
         line.print_json(_shown(line, name))
         return
@@ -160,9 +166,9 @@ def first_factor(
 )
 @click.pass_context
 def check(ctx: click.Context, *, name: str, user: str, password: str | None, mschap: bool) -> None:
-    """Check a name and a password at a domain's first factor, and print each step.
+    """Check a name and a password with a domain's first factor, and print each step.
 
-    It is not recorded as a login and asks for no second factor; a directory counts a wrong password as usual.
+    The check is not recorded as a login, and asks for no second factor. A directory counts a wrong password as usual.
     """
     line: CommandLine = ctx.obj
     if password is None and not sys.stdin.isatty():
@@ -213,15 +219,17 @@ def _radius(servers: tuple[str, ...], secret: str | None, tls: Row | None) -> Ro
 
 
 def _tls(ours: Path | None, authority: Path | None, name: str | None) -> Row | None:
-    """Return the TLS fields, or None if there is no client certificate. `cert issue` creates a certificate, and its key
-    in the same directory."""
+    """Return the TLS fields, or None if there is no client certificate.
+
+    `cert issue` stores a certificate and its key in the same directory.
+    """
     if ours is None:
         if authority is not None or name is not None:
-            raise click.UsageError("--radius-tls-ca and --radius-tls-name need --radius-tls")
+            raise click.UsageError("--radius-tls-ca and --radius-tls-name require --radius-tls")
         return None
     key = ours.with_suffix(".key")
     if not key.is_file():
-        raise click.UsageError(f"--radius-tls needs the key of the certificate at {key}")
+        raise click.UsageError(f"--radius-tls requires the key of the certificate in the file {key}")
     trusted = authority.read_text(errors="replace") if authority else None
     pair = {"clientCertificate": ours.read_text(errors="replace"), "clientKey": key.read_text(errors="replace")}
     return _given({**pair, "caCertificate": trusted, "serverName": name})

@@ -27,8 +27,10 @@ from sallyport.web.scope import ADMINS, OPERATORS, READERS, Caller, Gate
 
 
 async def added(service: Domains, tenant: int | Work[int], body: AddDomain) -> DomainAdded:
-    """Add a domain to a tenant. tenant: the internal id of the tenant, or a function that creates the tenant in the
-    same transaction. Raises Conflict, StoreError."""
+    """Add a domain to a tenant. Raises Conflict, StoreError.
+
+    tenant: the internal id of the tenant, or a function that creates the tenant in the same transaction.
+    """
     domain_id = await service.add(
         tenant,
         body.domainName,
@@ -44,7 +46,7 @@ async def added(service: Domains, tenant: int | Work[int], body: AddDomain) -> D
 
 
 def operations(service: Domains, enforcement: Enforcement, removal: Removal, gate: Gate) -> Operations:
-    """Declare the operations of domains."""
+    """Return the HTTP operations of domains."""
     domains = Operations("Domains", gate)
 
     @domains.post("/ad/GetAllDomains", roles=READERS)
@@ -69,9 +71,10 @@ def operations(service: Domains, enforcement: Enforcement, removal: Removal, gat
     async def update_domain(body: UpdateDomain, caller: Caller) -> DomainUpdated:
         """Rename a domain, or change its realms and settings, from the next request on.
 
-        A renamed domain keeps its former name as a realm, so that user@former still works. 409: another domain of the
-        tenant has the name or a realm. A realm may be added again, and a missing realm may be removed, without an
-        error.
+        A renamed domain keeps its former name as a realm, so that user@former still works. To add a realm again, or to
+        remove a missing realm, is no error.
+
+        409: another domain of the tenant has the name or a realm.
         """
         domain = await service.update(
             body.domainId,
@@ -96,12 +99,14 @@ def operations(service: Domains, enforcement: Enforcement, removal: Removal, gat
 
     @domains.post("/ad/RemoveDomain", roles=ADMINS)
     async def remove_domain(body: RemoveDomain, caller: Caller) -> DomainRemoved:
-        """Remove a domain with everything in it, which `deleted` lists. `dryRun` only lists it.
+        """Remove a domain with everything in it. The answer lists the removed data as `deleted`. `dryRun` only lists
+        the data.
 
         There is no undo. Logins, agents, wallets and DIDs of the domain stop working before the answer is sent, and the
-        name and realms can be used again. Live sessions stay; the network devices end them. A background task then
-        deletes the rows. The audit trail stays. 409: the domain is the default of a RADIUS client, or an import is
-        waiting or running.
+        name and realms can be used again. Live sessions stay until the network devices end them. A background task then
+        deletes the rows. The audit trail stays.
+
+        409: the domain is the default of a RADIUS client, or an import is waiting or running.
         """
         domain, deleted = await removal.preview(body.domainId)
         if not body.dryRun:
@@ -117,11 +122,14 @@ def operations(service: Domains, enforcement: Enforcement, removal: Removal, gat
     async def update_domain_enforcement(body: UpdateDomainEnforcement, caller: Caller) -> EnforcementUpdated:
         """Switch a domain between monitoring and enforcing, from the next request on.
 
-        The answer to a switch to `enforce` has its impact on the logins of the last 30 days (`preview`). `requireClean`
-        checks the provider first, then looks up enrolments that are not known, for some seconds. 409, with `users` and
-        `devices`: the provider does not work, a login would be denied, or an enrolment stays unknown (unless
-        `acceptUnknown`); the mode is unchanged. The same request continues the look-up. `revertAfterMinutes` restores
-        the former mode after that time, unless a further request without it, or with `confirm`, keeps the new one.
+        The answer to a switch to `enforce` contains the impact on the logins of the last 30 days (`preview`).
+
+        `requireClean` checks the provider first, then looks up unknown enrolments for some seconds. If the look-up
+        takes longer, the same request continues it. 409, with `users` and `devices`: the provider does not work, a
+        login would be denied, or an enrolment stays unknown (unless `acceptUnknown`). Then the mode is unchanged.
+
+        `revertAfterMinutes` restores the former mode after that time. To keep the new mode, send a request with
+        `confirm`, or another switch without `revertAfterMinutes`.
         """
         switched = await enforcement.switch(
             body.domainId,
@@ -149,7 +157,6 @@ def operations(service: Domains, enforcement: Enforcement, removal: Removal, gat
 
 
 def entry(domain: Domain, service: Domains) -> Row:
-    """Return a domain as `DomainEntry` describes it."""
     return {
         "domainId": domain.id,
         "domainName": domain.name,
@@ -167,6 +174,5 @@ def entry(domain: Domain, service: Domains) -> Row:
 
 
 def reverts_at(domain: Domain) -> str:
-    """Return the time at which a domain's mode is reverted, as ISO 8601. Return an empty text if the mode is not
-    reverted."""
+    """Return the time at which a domain's mode is reverted, in ISO 8601, or an empty string."""
     return "" if domain.reverts_at is None else iso(domain.reverts_at)

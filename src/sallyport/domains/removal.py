@@ -1,12 +1,13 @@
 """Remove a domain: first mark it, which hides it, and then delete its rows.
 
 The first transaction marks the domain, frees its name and realms, and removes it from the lists of RADIUS clients. From
-then on no look-up finds it. A task deletes its rows in slices (`store.erasure`), and continues after a restart.
+then on no look-up finds the domain. A task deletes its rows in small transactions (`store.erasure`), and continues
+after a restart.
 
-Work in progress at the removal, such as a login that waits for a second factor or a report of an agent, may still write
-rows. These rows refer to the row of the domain, so this row is kept for GRACE_S, and the deletion is repeated until
-then. If the service does not run, no work is in progress, and the domain's row is deleted at once. Live sessions
-continue until the network devices end them, but their records are deleted.
+At the time of the removal, a login may wait for its second factor, or an agent may send a report. Such requests may
+still write rows that refer to the domain. Therefore the row of the domain stays for GRACE_S, and the deletion is
+repeated until then. If the service does not run, the domain's row is deleted at once. Live sessions continue until the
+network devices end them, but their records are deleted.
 """
 
 from collections.abc import Callable, Sequence
@@ -30,8 +31,8 @@ from sallyport.store.snapshot import Configuration
 
 EVERY_S: Final = 60.0
 GRACE_S: Final = 600.0
-"""Time for which the row of a removed domain is kept, in seconds. It is longer than any login, batch of an import or
-API request."""
+"""Time for which the row of a removed domain is kept, in seconds. No login, batch of an import or API request takes so
+long."""
 NAMED: Final = 5
 """Maximum number of RADIUS clients that an error message names."""
 
@@ -39,7 +40,10 @@ log = structlog.get_logger()
 
 
 class Removal:
-    """The removal of domains. forget: a function that empties the caches of tokens, keys and users."""
+    """The service that removes domains.
+
+    forget: a function that empties the caches of tokens, keys and users.
+    """
 
     def __init__(
         self, configuration: Configuration, cluster: Cluster, clock: Clock = now_us, *, forget: Callable[[], None]
@@ -56,7 +60,7 @@ class Removal:
     async def preview(self, domain_id: int) -> tuple[Domain, Sequence[tuple[str, int]]]:
         """Return a domain, and the number of rows of each kind that are deleted with it.
 
-        Raises NotFound. Conflict: the domain cannot be removed. StoreError: the count takes too long.
+        Raises NotFound. Raises Conflict if the domain cannot be removed. Raises StoreError if the count takes too long.
         """
 
         def look(tx: Tx) -> tuple[Domain, Sequence[tuple[str, int]]]:
@@ -65,8 +69,11 @@ class Removal:
         return await self._store.search(look)
 
     async def remove(self, domain_id: int) -> None:
-        """Remove a domain from the next request on. Raises NotFound. Conflict: the domain is the default of a RADIUS
-        client, or an import is waiting or running."""
+        """Remove a domain from the next request on.
+
+        Raises NotFound. Raises Conflict if the domain is the default of a RADIUS client, or if an import is waiting or
+        running.
+        """
         at = self._clock()
 
         def work(tx: Tx) -> Domain:
@@ -96,8 +103,10 @@ class Removal:
             self._is_running = False
 
     async def finish(self) -> bool:
-        """Delete all remaining rows of removed domains if the service does not run. Return False if a running service,
-        at this or another node, deletes them."""
+        """Delete all remaining rows of removed domains, and return True.
+
+        If the service runs, at this or another node, the service deletes the rows. Then return False.
+        """
         if self._is_running or await self._has_nodes():
             return False
         await self.erase(grace_s=0)
@@ -107,10 +116,10 @@ class Removal:
         return self._cluster.is_shared and any(each.is_alive for each in await self._cluster.everyone())
 
     async def erase(self, *, grace_s: float = GRACE_S) -> None:
-        """Delete the rows of removed domains, and the rows of domains themselves if they were removed `grace_s` or
-        longer ago.
+        """Delete the rows that belong to removed domains. Also delete the row of each domain that was removed at least
+        `grace_s` ago.
 
-        StoreError: the rows that were already deleted are not restored.
+        Raises StoreError if the store fails. Rows that were already deleted are not restored.
         """
         for domain_id, removed_at in await self._store.read(repo.removed):
             is_last = self._clock() - removed_at >= grace_s * SECOND
@@ -132,11 +141,11 @@ def _same(domain_id: int, _tx: Tx) -> int:
 
 
 def _keep(_tx: Tx, _domain_id: int) -> None:
-    """Keep the domain's row, because work in progress may still refer to it."""
+    """Keep the domain's row, because requests that began before the removal may still refer to it."""
 
 
 def _removable(tx: Tx, domain_id: int) -> Domain:
-    """Return a domain that may be removed. Raises NotFound, Conflict."""
+    """Return the domain if it may be removed. Raises NotFound, Conflict."""
     domain = repo.find(tx, domain_id)
     if domain is None:
         raise NotFound("no such domain")
@@ -145,8 +154,8 @@ def _removable(tx: Tx, domain_id: int) -> Domain:
         more = f" and {len(clients) - NAMED} more" if len(clients) > NAMED else ""
         raise Conflict(
             f"the domain is the default of {counted(len(clients), 'RADIUS client', 'RADIUS clients')}: "
-            f"{', '.join(clients[:NAMED])}{more}; give each another default domain first, or remove it"
+            f"{', '.join(clients[:NAMED])}{more}; first give each client another default domain, or remove the client"
         )
     if repo.has_open_imports(tx, domain_id):
-        raise Conflict("an import of the domain is waiting or running: wait for its end or cancel it first")
+        raise Conflict("an import of the domain is waiting or running: wait until the import ends, or cancel it")
     return domain

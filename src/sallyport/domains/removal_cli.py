@@ -1,5 +1,5 @@
-"""`sallyport domain remove`: lists the rows that are deleted with a domain, asks for confirmation, and removes the
-domain."""
+"""The command `sallyport domain remove`. It lists the rows that are deleted with a domain, and asks for a
+confirmation."""
 
 import sys
 
@@ -22,7 +22,7 @@ def remove(line: CommandLine, *, name: str, dry_run: bool, yes: bool, as_json: b
     """Remove a domain with everything in it, after a list and a confirmation.
 
     Logins, agents, wallets and DIDs of the domain stop working at once, and its name can be used again. Live sessions
-    and the audit trail stay. The command is refused while the domain is the default of a RADIUS client.
+    and the audit trail stay. The command fails while the domain is the default of a RADIUS client.
     """
     found = line.run(PATH, {"dryRun": True}, domain=name)
     label = f"domain {found['domainName']} ({found['domainId']})"
@@ -32,14 +32,14 @@ def remove(line: CommandLine, *, name: str, dry_run: bool, yes: bool, as_json: b
     if not yes:
         line.print_rows(entries(found["deleted"]), COLUMNS, to=sys.stderr)
         if not sys.stdin.isatty():
-            raise click.UsageError(f"{label} is removed with everything listed; --yes removes it")
-        click.confirm(f"Remove {label} with everything listed? It cannot be undone.", abort=True, err=True)
+            raise click.UsageError(f"{label} would be removed with everything listed; to remove it, add --yes")
+        click.confirm(f"Remove {label} with everything listed? This cannot be undone.", abort=True, err=True)
     removed = line.run(PATH, domain=str(found["domainId"]))
     if as_json:
         _list(line, removed, as_json=True)
     line.note(f"{label} is removed")
     if not line.row("domain.erase")["done"]:
-        line.note("the service deletes its rows in the background")
+        line.note("the service deletes the domain's rows in the background")
 
 
 def _list(line: CommandLine, found: Row, *, as_json: bool) -> None:

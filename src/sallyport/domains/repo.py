@@ -20,7 +20,7 @@ def load(tx: Tx) -> DomainTable:
 
 
 def find(tx: Tx, domain_id: int) -> Domain | None:
-    """Return a domain."""
+    """Return a domain, or None if it does not exist."""
     return tx.one(_domain, f"select {_COLUMNS} from domains where id = :id and removed_at is null", id=domain_id)
 
 
@@ -71,7 +71,8 @@ def add(
     issuer_name: str,
     at: int,
 ) -> int:
-    """Return the new domain's id. Conflict: the name or a realm belongs to another domain of the tenant."""
+    """Insert a domain, and return its id. Raises Conflict if the name or a realm belongs to another domain of the
+    tenant."""
     _refuse_taken(tx, tenant_id, 0, name, "entry {} of realms", realms)
     domain_id = tx.value(
         int,
@@ -96,20 +97,24 @@ def add(
 
 
 def _refuse_taken(tx: Tx, tenant_id: int, domain_id: int, name: str, entry: str, realms: Sequence[str]) -> None:
-    """Raise Conflict if the name or a realm belongs to another domain of the tenant. entry: a format string that makes
-    the message's name of a realm from the number of the realm."""
+    """Raise Conflict if the name or a realm belongs to another domain of the tenant.
+
+    entry: a format string for the message, which shows the position of the realm in the request.
+    """
     table = load(tx)
     for place, realm in enumerate((name, *realms)):
         other = table.by_realm(tenant_id, realm)
         if other is not None and other.id != domain_id:
             which = entry.format(place) if place else "the name"
-            raise Conflict(f"{which} belongs to domain {other.id}: choose another")
+            raise Conflict(f"{which} belongs to domain {other.id}: choose another one")
 
 
 @dataclass(frozen=True, slots=True)
 class Update:
-    """A change of a domain's settings. A setting that is None is not changed. name: the new name; the former name
-    becomes a realm."""
+    """A change of a domain's settings. A setting that is None stays unchanged.
+
+    name: the new name. The former name becomes a realm.
+    """
 
     name: str | None = None
     directory_name: str | None = None
@@ -120,8 +125,11 @@ class Update:
 
 
 def update(tx: Tx, domain_id: int, change: Update) -> tuple[Domain, Domain]:
-    """Change a domain; return the domain before and after the change. Raises NotFound. Conflict: a name or realm
-    belongs to another domain, or there would be too many realms."""
+    """Change a domain, and return the domain before and after the change.
+
+    Raises NotFound. Raises Conflict if a name or realm belongs to another domain, or if the domain would have too many
+    realms.
+    """
     before = find(tx, domain_id)
     if before is None:
         raise NotFound("no such domain")
@@ -130,8 +138,8 @@ def update(tx: Tx, domain_id: int, change: Update) -> tuple[Domain, Domain]:
     for gone in (name, *change.remove_realms):  # the name is always a realm
         realms.pop(fold(gone), None)
     if len(realms) > MAX_REALMS:
-        raise Conflict(f"a domain has at most {MAX_REALMS} realms: remove some first")
-    _refuse_taken(tx, before.tenant_id, domain_id, name, "realm {} of those to add", change.add_realms)
+        raise Conflict(f"a domain has at most {MAX_REALMS} realms: remove some realms first")
+    _refuse_taken(tx, before.tenant_id, domain_id, name, "new realm {}", change.add_realms)
     after = replace(
         before,
         name=name,
@@ -160,9 +168,11 @@ def _or(new: T | None, old: T) -> T:
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """A change by an admin. A setting that is None is not changed. reverts_at: the time in microseconds at which the
-    change is reverted. If it is None, the change is permanent, and it also confirms an earlier change that is not
-    confirmed yet."""
+    """A change of the mode by an admin. A setting that is None stays unchanged.
+
+    reverts_at: the time in microseconds at which the change is reverted. None makes the change permanent. It also
+    confirms an earlier change that waits for its confirmation.
+    """
 
     mode: Mode | None
     fallback: Fallback | None = None
@@ -170,9 +180,13 @@ class Change:
 
 
 def set_mode(tx: Tx, domain_ids: Sequence[int], change: Change, at: int) -> None:
-    """Set the mode of some domains, and delete the state that was stored for them before break-glass. A second
-    unconfirmed change reverts to the state before the first change, because a repeated request must not confirm the
-    first change."""
+    """Set the mode of domains. Raises NotFound if a domain does not exist.
+
+    The modes that were stored before break-glass are deleted for these domains.
+
+    If an unconfirmed change is followed by another one, the revert restores the state before the first change.
+    Otherwise a repeated request would confirm the first change.
+    """
     waiting = "reverts_at = null, revert_set_at = null, revert_mode = null, revert_fallback = null"
     if change.reverts_at is not None:
         waiting = (
@@ -196,7 +210,7 @@ def set_mode(tx: Tx, domain_ids: Sequence[int], change: Change, at: int) -> None
 
 @dataclass(frozen=True, slots=True)
 class State:
-    """The mode of a domain, and the mode that it returns to at `reverts_at` or after break-glass."""
+    """The mode of a domain, and the mode to which the domain returns at `reverts_at` or after break-glass."""
 
     id: int
     tenant_id: int
@@ -209,8 +223,10 @@ class State:
 
 
 def states(tx: Tx) -> dict[int, State]:
-    """Return the state of every domain. restore_mode and restore_fallback are None if they are equal to the present
-    mode and fallback."""
+    """Return the state of every domain by id.
+
+    `restore_mode` and `restore_fallback` are None if break-glass has changed nothing.
+    """
     rows = tx.all(
         State,
         "select id, tenant_id, name, enforcement_mode, fallback_action, reverts_at, "
@@ -228,8 +244,11 @@ def set_first_factor(tx: Tx, domain_id: int, factor: FirstFactor) -> None:
 
 
 def revert(tx: Tx, domain_id: int, reverts_at: int) -> bool:
-    """Revert an unconfirmed change. Return False if the change was confirmed, or the mode was changed again. During
-    break-glass the domain stays in monitor mode, and the state to restore after break-glass is reverted instead."""
+    """Revert an unconfirmed change. Return False if an admin has confirmed the change, or has changed the mode again.
+
+    During break-glass the domain stays in monitor mode. In this case the revert applies to the mode that is restored
+    after break-glass.
+    """
     changed = tx.execute(
         "update domains set "
         "enforcement_mode = case when glass_mode is null then revert_mode else enforcement_mode end, "
@@ -245,8 +264,8 @@ def revert(tx: Tx, domain_id: int, reverts_at: int) -> bool:
 
 
 def break_glass(tx: Tx, fallback: Fallback | None) -> int:
-    """Switch every domain to monitor. Store its former state, unless a state is already stored. Return the number of
-    domains."""
+    """Switch every domain to monitor, and return the number of domains. The former mode is stored, unless one is stored
+    already."""
     tx.execute(
         "update domains set glass_mode = enforcement_mode, glass_fallback = fallback_action "
         "where glass_mode is null and removed_at is null"
@@ -259,8 +278,10 @@ def break_glass(tx: Tx, fallback: Fallback | None) -> int:
 
 
 def restore(tx: Tx) -> list[int]:
-    """Restore the state before break-glass, except for domains whose mode was set after it. Return the restored
-    domains."""
+    """Restore the modes before break-glass, and return the restored domains.
+
+    A domain whose mode was set after break-glass keeps its mode.
+    """
     remembered = tx.all(_id, "select id from domains where glass_mode is not null order by id")
     tx.execute(
         "update domains set enforcement_mode = glass_mode, fallback_action = glass_fallback, glass_mode = null, "
@@ -270,8 +291,10 @@ def restore(tx: Tx) -> list[int]:
 
 
 def clients_by_default(tx: Tx, domain: Domain) -> list[str]:
-    """Return the names of the RADIUS clients that have this default domain. The default is the first of a client's
-    domains, or the tenant's first domain if the client has all domains."""
+    """Return the names of the RADIUS clients whose default is this domain.
+
+    The default is the first domain of a client. It is the tenant's first domain if the client has all domains.
+    """
     first = "select min(id) from domains where tenant_id = :t and removed_at is null"
     rows = tx.rows(
         "select c.name, c.id from radius_client_domains d join radius_clients c on c.id = d.client_id "
@@ -304,13 +327,13 @@ def mark_removed(tx: Tx, domain_id: int, at: int) -> None:
 
 
 def removed(tx: Tx) -> list[tuple[int, int]]:
-    """Return the removed domains that still have a row, with the time at which each was removed."""
+    """Return the ids of removed domains that still have a row, each with the time of the removal."""
     rows = tx.rows("select id, removed_at from domains where removed_at is not null order by id")
     return [(int(str(domain_id)), int(str(at))) for domain_id, at in rows]
 
 
 def delete(tx: Tx, domain_id: int) -> None:
-    """Delete the row of a removed domain. No other row may still refer to it."""
+    """Delete the row of a removed domain. All rows that refer to the domain must be deleted already."""
     tx.execute("delete from domains where id = :id and removed_at is not null", id=domain_id)
 
 

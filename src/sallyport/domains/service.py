@@ -1,4 +1,4 @@
-"""The rules of domains."""
+"""The service for domains."""
 
 from collections.abc import Callable, Collection, Sequence
 from itertools import islice
@@ -17,7 +17,7 @@ from sallyport.store import audit
 from sallyport.store.model import T, Tx, Work
 from sallyport.store.snapshot import Configuration
 
-NO_PROVIDER = "this domain has no MFA provider: its fallback applies to every login, which is to {}"
+NO_PROVIDER = "this domain has no MFA provider: its fallback ({}) applies to every login"
 
 MINUTE = 60 * SECOND
 
@@ -25,8 +25,11 @@ log = structlog.get_logger()
 
 
 class Domains:
-    """The domains of all tenants. Reads never wait. A change is in effect when its call returns. has_provider: a
-    function that returns whether a domain has an MFA provider. snapshot: the present domains, for the login path."""
+    """The domains of all tenants. Reads never wait. A change is in effect when its call returns.
+
+    has_provider: a function that returns whether a domain has an MFA provider. snapshot: the current domains, for the
+    login path.
+    """
 
     def __init__(
         self,
@@ -44,11 +47,11 @@ class Domains:
 
     @property
     def table(self) -> DomainTable:
-        """The present domains."""
+        """The table of the current domains."""
         return self.snapshot.value
 
     def tenant_of(self, domain_id: int) -> int | None:
-        """Return the id of the tenant that a domain belongs to, or None if there is no such domain."""
+        """Return the id of the tenant that a domain belongs to, or None if the domain does not exist."""
         domain = self.table.by_id.get(domain_id)
         return None if domain is None else domain.tenant_id
 
@@ -61,8 +64,10 @@ class Domains:
         return _one(self.of_tenant(tenant_id), name_or_id)
 
     def anywhere(self, name_or_id: str) -> Domain:
-        """Return the domain of the installation with this id or name. NotFound: there is no such domain, or several
-        tenants have a domain of this name."""
+        """Return the domain of the installation with an id or a name.
+
+        Raises NotFound if no domain has the name, or if several tenants have a domain of this name.
+        """
         return _one(self.table.by_id.values(), name_or_id)
 
     async def add(
@@ -78,7 +83,7 @@ class Domains:
         disconnect_on_revoke: bool = False,
         issuer_name: str = "",
     ) -> int:
-        """Return the new domain's id. Conflict: the name or a realm is taken in this tenant.
+        """Add a domain, and return its id. Raises Conflict if the name or a realm is taken in the tenant.
 
         tenant: the internal id of the tenant, or a function that finds or creates the tenant in the same transaction.
         """
@@ -129,9 +134,12 @@ class Domains:
         *,
         revert_after_minutes: int | None = None,
     ) -> None:
-        """Switch domains from the next request on. mode, fallback: the new values; a value that is None is not changed.
-        revert_after_minutes: the time after which the change is reverted unless it is confirmed. If it is None, the
-        change is permanent, and an earlier unconfirmed change is confirmed."""
+        """Switch domains from the next request on.
+
+        mode, fallback: the new values; None keeps a value. revert_after_minutes: the time after which the change is
+        reverted unless an admin confirms it. None makes the change permanent, and confirms an earlier unconfirmed
+        change.
+        """
         at = self._clock()
         reverts_at = None if revert_after_minutes is None else at + revert_after_minutes * MINUTE
         change = Change(mode, fallback, reverts_at)
@@ -150,9 +158,11 @@ class Domains:
             )
 
     async def update(self, domain_id: int, change: Update) -> Domain:
-        """Change settings of a domain from the next request on, and return the domain. A renamed domain keeps its
-        former name as a realm. Raises NotFound. Conflict: a name or realm belongs to another domain, or there would be
-        too many realms."""
+        """Change settings of a domain from the next request on, and return the domain.
+
+        A renamed domain keeps its former name as a realm. Raises NotFound. Raises Conflict if a name or realm belongs
+        to another domain, or if the domain would have too many realms.
+        """
         at = self._clock()
 
         def work(tx: Tx) -> Domain:
@@ -173,7 +183,8 @@ class Domains:
         return await self._configuration.change(work)
 
     async def revert(self, domain_id: int, reverts_at: int) -> bool:
-        """Revert an unconfirmed change. Return False if the change was confirmed, or the mode was changed again."""
+        """Revert an unconfirmed change. Return False if an admin has confirmed the change, or has changed the mode
+        again."""
         if not await self._switch("domain.revert", lambda tx: repo.revert(tx, domain_id, reverts_at)):
             return False
         domain = self.table.by_id.get(domain_id)
@@ -187,20 +198,26 @@ class Domains:
 
     async def break_glass(self, fallback: Fallback | None = None) -> list[int]:
         """Switch every domain of the installation to monitor from the next request on, and return the ids of the
-        domains. The former state of a domain is kept until it is restored or an admin sets the mode."""
+        domains.
+
+        The former mode of a domain is stored until `restore` is called or an admin sets the mode.
+        """
         count = await self._switch("domain.break_glass", lambda tx: repo.break_glass(tx, fallback))
         log.warning("break_glass_activated", domains=count)
         return list(self.table.by_id)
 
     async def restore(self) -> list[int]:
-        """Restore the state before break-glass, except for domains whose mode an admin has set after it. Return the
-        restored domains, which are none if break-glass is inactive."""
+        """Restore the modes before break-glass, and return the restored domains.
+
+        A domain whose mode an admin has set after break-glass keeps its mode. If break-glass is inactive, no domain is
+        restored.
+        """
         restored = await self._switch("domain.restore", repo.restore)
         log.warning("break_glass_restored", domains=len(restored))
         return restored
 
     async def _switch(self, action: str, work: Work[T]) -> T:
-        """Change the modes of domains, and write an entry to the audit trail for each changed domain."""
+        """Run `work`, which changes the modes of domains. Write an entry to the audit trail for each changed domain."""
         at = self._clock()
 
         def recorded(tx: Tx) -> T:
@@ -222,14 +239,16 @@ class Domains:
         return await self._configuration.change(recorded)
 
     def warnings(self, domain_id: int) -> list[str]:
-        """Return hints on a domain's mode."""
+        """Return hints on a domain's mode, such as a missing MFA provider."""
         domain = self.table.present(domain_id)
         alone = domain.mode is Mode.ENFORCE and not self._has_provider(domain_id)
         return [NO_PROVIDER.format(domain.fallback)] if alone else []
 
     def shown(self) -> list[tuple[str, str]]:
-        """Return the label and the mode of each domain that has its own label in metrics. The other domains share the
-        label `other`."""
+        """Return the label and the mode of each domain that has its own label in metrics.
+
+        The number of labels is limited. Further domains share the label `other`.
+        """
         return [(domain.label, domain.mode.value) for domain in islice(tuple(self.table.by_id.values()), MAX_NAMES)]
 
     def _modes(self) -> dict[tuple[str, ...], float]:
@@ -247,12 +266,14 @@ class Domains:
 
 
 def _one(domains: Collection[Domain], name_or_id: str) -> Domain:
-    """Return the domain with this id, or else with this name. The id takes precedence, because a domain whose name is a
-    number must not hide the domain with that id."""
+    """Return the domain with an id or a name. Raises NotFound.
+
+    The id takes precedence. Otherwise a domain whose name is a number could hide the domain with that id.
+    """
     found = [each for each in domains if each.label == name_or_id]
     found = found or [each for each in domains if fold(each.name) == fold(name_or_id)]
     if len(found) > 1:
-        raise NotFound(f"{len(found)} tenants have a domain {name_or_id}: name it by its id")
+        raise NotFound(f"{len(found)} tenants have a domain {name_or_id}: give the id of the domain instead")
     if not found:
         raise NotFound(f"no domain {name_or_id}{existing(name_or_id, (each.name for each in domains))}")
     return found[0]

@@ -1,4 +1,4 @@
-"""`sallyport domain set` and `domain rename`: the settings, realms and name of a domain."""
+"""The commands `sallyport domain set` and `domain rename`, which change the settings, realms and name of a domain."""
 
 import click
 
@@ -50,7 +50,7 @@ def set_(
 @click.argument("new")
 @click.pass_obj
 def rename(line: CommandLine, *, old: str, new: str) -> None:
-    """Rename a domain. Its former name stays as a realm, so that user@OLD still logs in."""
+    """Rename a domain. The former name stays as a realm, so that user@OLD still logs in."""
     _tell(line, line.run("/ad/UpdateDomain", {"domainName": new}, domain=old))
 
 

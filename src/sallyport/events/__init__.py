@@ -2,5 +2,5 @@
 
 `login.journal` writes an event with each decision. `repo` and `service` read events by page and by cursor, for the API,
 the command line and the export. `retention` deletes events that are too old or take too much space. `outlets` sends
-them to the log and to a SIEM.
+events to the log and to a SIEM.
 """

@@ -12,41 +12,51 @@ Verdict = Literal["accept", "reject", "challenge"]
 
 
 class GetAuthLog(InDomain, Paged):
-    """Body of GetAuthLog."""
+    """Request body of GetAuthLog."""
 
     search: AddressOrText = Field(
         default="",
-        description="Text that user, device name, station or an address contains, in upper or lower case. Empty: all.",
+        description="Part of a user name, device name, station or address, in upper or lower case. Empty: all.",
     )
     deviceId: Id = Field(default=0, description="Id of a device, as ListDevices gives it; 0: all devices.")
     since: Text = Field(default="", validation_alias="from", description="Start time, ISO 8601. Empty: no limit.")
-    until: Text = Field(default="", validation_alias="to", description="End time (exclusive), ISO 8601. Empty: none.")
-    cursor: Text = Field(default="", description="Cursor of the answer before, for the next page, instead of pageId.")
+    until: Text = Field(
+        default="", validation_alias="to", description="End time (exclusive), ISO 8601. Empty: no limit."
+    )
+    cursor: Text = Field(
+        default="", description="Cursor of the previous answer, to get the next page. It replaces pageId."
+    )
 
 
 class EventEntry(Model):
-    """A login."""
+    """A login and its decision."""
 
     eventId: int = Field(description="Id of the event.")
     time: str = Field(description="Time when the request arrived, ISO 8601 in UTC.")
     user: str = Field(description="User name without a realm.")
     domain: str = Field(description="Name of the domain that the login belongs to.")
-    ip_address: str = Field(description="Source address of the packet: the RADIUS server that forwards, or the NAS.")
-    client_ip: str = Field(description="Address of the NAS, as the request gives it, or else the source address.")
-    device_name: str = Field(description="Name of the network device: its NAS-Identifier, or else the product.")
+    ip_address: str = Field(
+        description="Source address of the packet: the NAS, or a RADIUS server that forwarded the request."
+    )
+    client_ip: str = Field(description="Address of the NAS in the request. Without it: the source address.")
+    device_name: str = Field(description="Name of the network device: its NAS-Identifier. Without it: the product.")
     station: str = Field(description="Calling-Station-Id; empty if the request has none.")
     method: str = Field(description="Authentication method, such as pap, chap, mschapv2, eap-tls or mab.")
-    factor: str = Field(description="Checker of the first factor: local, ldap, radius or none.")
+    factor: str = Field(description="System that checked the password: local, ldap, radius or none.")
     decision: Verdict = Field(description="Decision by first factor, rules and second factor.")
-    appliedDecision: Verdict = Field(description="Decision that was sent; differs from decision in monitor mode.")
-    wouldHaveBeen: Verdict | Literal[""] = Field(description="Decision of enforce mode; empty in enforce mode.")
+    appliedDecision: Verdict = Field(
+        description="Decision that was sent. In monitor mode it may differ from `decision`."
+    )
+    wouldHaveBeen: Verdict | Literal[""] = Field(
+        description="Decision that enforce mode would have made; empty in enforce mode."
+    )
     reason: str = Field(description="Reason of the decision, in words; empty for a plain accept.")
-    latencyMs: float = Field(description="Time from receipt to decision, in milliseconds.")
-    node: str = Field(description="Name of the node that decided; empty if that node was removed.")
+    latencyMs: float = Field(description="Time from receipt of the request to the decision, in milliseconds.")
+    node: str = Field(description="Name of the node that made the decision; empty if the node was removed.")
 
 
 class EventList(Model):
-    """Answer of GetAuthLog."""
+    """Response body of GetAuthLog."""
 
     events: list[EventEntry] = Field(description="Logins of the page, newest first.")
     totalCount: TotalCount

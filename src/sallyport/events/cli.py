@@ -49,14 +49,14 @@ PAGE = 200
 
 @click.group(cls=Group)
 def event() -> None:
-    """Events: every login with its decision, the applied decision, and the decision of enforce mode."""
+    """Events: every login with its decision, the decision that was sent, and the decision of enforce mode."""
 
 
 @event.command("list")
 @click.option("--domain", required=True, help="The domain's name or domainId.")
-@click.option("--search", default="", help="A part of user, device, station or address.")
+@click.option("--search", default="", help="Show only events with this part of a user, device, station or address.")
 @click.option("--from", "since", type=PAST, help="Start of the period, such as 2026-11-23T10:00 (UTC) or 24h (ago).")
-@click.option("--to", "until", type=PAST, help="End time (exclusive), as --from.")
+@click.option("--to", "until", type=PAST, help="End of the period (exclusive), in the form of --from.")
 @click.option("--limit", type=click.IntRange(min=1), default=100, show_default=True, help="Maximum number of events.")
 @click.option("--json", "form", flag_value="json", help="Print JSON.")
 @click.pass_obj
@@ -82,7 +82,7 @@ def list_(
 @event.command()
 @click.option("--domain", required=True, help="The domain's name or domainId.")
 @click.option("--from", "since", type=PAST, help="Start of the period, such as 2026-11-23T10:00 (UTC) or 24h (ago).")
-@click.option("--to", "until", type=PAST, help="End time (exclusive), as --from.")
+@click.option("--to", "until", type=PAST, help="End of the period (exclusive), in the form of --from.")
 @click.option(
     "--format",
     "form",
@@ -99,7 +99,7 @@ def export(line: CommandLine, *, domain: str, since: str | None, until: str | No
     """Export the current events of a domain, oldest first.
 
     In CSV, a cell that a spreadsheet would run as a formula starts with an apostrophe, and unprintable characters are
-    replaced. JSON lines have every field as it was sent.
+    replaced. JSON lines have every field unchanged.
     """
     asked = _stretch(since, until)
 
@@ -116,7 +116,11 @@ def _stretch(since: str | None, until: str | None) -> Row:
 
 
 def _events(page: Callable[[Row], Row]) -> Iterator[Row]:
-    """Yield the events of all pages. page: a function that returns the page at a given place, such as a cursor."""
+    """Yield the events of all pages.
+
+    page: a function that returns a page. Its argument has the cursor of the page before, or is empty for the first
+    page.
+    """
     place: Row = {}
     while True:
         answer = page(place)
@@ -128,8 +132,7 @@ def _events(page: Callable[[Row], Row]) -> Iterator[Row]:
 
 @contextmanager
 def _written(path: Path) -> Iterator[TextIO | None]:
-    """Yield the file to write, or None for standard output. A new file gets its name, with mode 0600, when it is
-    complete.
+    """Yield the file to write, or None for standard output. A new file gets its name and mode 0600 when it is complete.
 
     An existing pipe or device is written directly. Raises StartError.
     """

@@ -1,4 +1,4 @@
-"""The command for events, `event.export`. It returns them oldest first."""
+"""The command event.export of the control socket, which returns events, oldest first."""
 
 from collections.abc import Callable
 
@@ -17,10 +17,10 @@ PAGE = 200
 
 
 class ExportEvents(Arguments):
-    """Arguments of event.export. domain: name or domainId. since, until: the range of times; `until` is exclusive.
+    """Arguments of event.export.
 
-    cursor: the cursor in the previous answer. last_id: the `last_id` in the first answer, so that all pages belong to
-    the same set of events.
+    domain: name or domainId. since, until: the range of times; `until` is exclusive. cursor: the cursor in the previous
+    answer. last_id: the `last_id` in the first answer. It excludes events that are newer than the export.
     """
 
     domain: str
@@ -32,8 +32,10 @@ class ExportEvents(Arguments):
 
 
 def commands(service: Events, domain: Callable[[str], Domain]) -> dict[str, Command]:
-    """Return the commands for events by their names. domain: returns the domain with a name or domainId, and raises
-    NotFound."""
+    """Return the commands for events by their names.
+
+    domain: a function that returns the domain with a name or domainId, or raises NotFound.
+    """
 
     async def export(wanted: ExportEvents) -> JSON:
         of = domain(wanted.domain)

@@ -14,15 +14,15 @@ from sallyport.web.scope import READERS, Caller, Gate
 
 
 def operations(service: Events, domains: Domains, gate: Gate) -> Operations:
-    """Declare the operation of logins."""
+    """Return the HTTP operation of logins."""
     logins = Operations("Logins", gate)
 
     @logins.post("/ad/GetAuthLog", roles=READERS)
     async def get_auth_log(body: GetAuthLog, caller: Caller) -> Plain[EventList]:
-        """List the logins of a domain, newest first: the decision, the applied decision, and the decision of enforce
-        mode.
+        """List the logins of a domain, newest first, with the decision, the decision that was sent, and the decision of
+        enforce mode.
 
-        Send the `cursor` of an answer with the next request to get the next page. New logins do not shift these pages.
+        To get the next page, send the `cursor` of an answer with the next request. New logins do not shift these pages.
         """
         page, before = body.page(), parse_cursor(body.cursor)
         query = EventQuery(
@@ -43,7 +43,8 @@ def operations(service: Events, domains: Domains, gate: Gate) -> Operations:
 
 
 def entry(row: EventRow, domain: str, nodes: Mapping[int, str]) -> dict[str, JSON]:
-    """Return an event in the form of `EventEntry`. domain: name of its domain. nodes: names of nodes by id."""
+    """Return an event in the form of `EventEntry`. domain: the name of the event's domain. nodes: the names of nodes by
+    id."""
     return {
         "eventId": row.id,
         "time": iso(row.at),

@@ -17,7 +17,7 @@ FOREVER = 2**63 - 1
 
 @dataclass(frozen=True, slots=True)
 class EventRow:
-    """An event of a login. Times are in microseconds. node_id: the node that decided; 0 on an embedded database."""
+    """An event of a login. Times are in microseconds. node_id: the node that decided, or 0 on an embedded database."""
 
     id: int
     at: int
@@ -39,10 +39,10 @@ class EventRow:
 
 @dataclass(frozen=True, slots=True)
 class EventQuery:
-    """A selection of a domain's events, and a page of it.
+    """A query for one page of a domain's events.
 
     since, until: the range of times; `until` is exclusive. search: a part of the name of a user or device, of a station
-    or of an address. device_id: the id of a device; 0 for all devices. before: (at, id) of the last event on the
+    or of an address. device_id: the id of a device, or 0 for all devices. before: (at, id) of the last event on the
     previous page.
     """
 
@@ -68,8 +68,8 @@ def page(tx: Tx, query: EventQuery) -> tuple[list[EventRow], int]:
 def newest(tx: Tx, query: EventQuery) -> list[EventRow]:
     """Return one page of events, newest first.
 
-    A page after the first also limits `at` to the position of the previous page. If the query only compared (at, id)
-    with that position, SQLite would walk through all newer events: half a million rows in 30 ms.
+    A page after the first also limits `at` to the position of the previous page. Without this limit, SQLite would walk
+    through all newer events: half a million rows in 30 ms.
     """
     where, parameters = _filter(query)
     if query.before is not None:
@@ -86,7 +86,7 @@ def newest(tx: Tx, query: EventQuery) -> list[EventRow]:
 
 
 def matching(tx: Tx, query: EventQuery) -> int:
-    """Return the number of all matches. For all events of a domain, it is the stored counter."""
+    """Return the number of all matches. If all events of a domain match, the number comes from a stored counter."""
     if not query.search and not query.device_id and not query.since and query.until == FOREVER:
         return counters.total(tx, query.domain_id, COUNTER)
     where, parameters = _filter(query)
@@ -107,10 +107,10 @@ def _filter(query: EventQuery) -> tuple[str, dict[str, Value]]:
 
 @dataclass(frozen=True, slots=True)
 class Stretch:
-    """A selection of a domain's events for an export, and a page of it. last_id: newest event at the start of the
-    export.
+    """A query for one page of a domain's events in an export.
 
-    since, until: range of times; `until` is exclusive. after: (at, id) of the last event on the previous page.
+    last_id: the id of the newest event at the start of the export. since, until: the range of times; `until` is
+    exclusive. after: (at, id) of the last event on the previous page.
     """
 
     domain_id: int
@@ -142,10 +142,10 @@ def oldest(tx: Tx, stretch: Stretch) -> list[EventRow]:
 class RetainedTable:
     """A table whose rows are deleted when they are too old or take too much space.
 
-    counters: names of its stored counters. total: SQL for the name of a row's counter. varying: columns whose length
-    varies. fixed: octets of the other columns, the row's header and its entry in the index (measured on a million
-    rows). began: the indexed column that orders a domain's rows. ended: the column from which the age of a row is
-    counted; null for a row that must stay.
+    counters: the names of the table's stored counters. total: SQL for the name of a row's counter. varying: the columns
+    whose length varies. fixed: the size of the other columns, the row's header and its entry in the index, in octets
+    (measured on a million rows). began: the indexed column that orders a domain's rows. ended: the column from which
+    the age of a row is counted; null for a row that must stay.
     """
 
     name: str
@@ -186,9 +186,10 @@ _SAMPLE = 20
 
 @dataclass(slots=True)
 class TableUsage:
-    """The estimated size of a domain's rows in a table. organization, tenant: the numbers of the organization and the
-    tenant; 0 for domain 0, which has no tenant. row_octets: the mean size of the newest rows. first_at: the time of the
-    oldest row.
+    """The estimated size of a domain's rows in a table.
+
+    organization, tenant: the numbers of the organization and the tenant; 0 for domain 0, which has no tenant.
+    row_octets: the mean size of the newest rows. first_at: the time of the oldest row.
     """
 
     table: RetainedTable
@@ -201,7 +202,7 @@ class TableUsage:
 
     @property
     def octets(self) -> float:
-        """Space that the rows and their index need, in octets."""
+        """The space that the rows and their index need, in octets."""
         return self.rows * self.row_octets
 
 
@@ -214,7 +215,7 @@ class _Total:
 
 
 def table_usage(tx: Tx) -> list[TableUsage]:
-    """Return the size of each domain's rows in each table, estimated from counters and a few rows."""
+    """Return the size of each domain's rows in each table. The sizes are estimated from counters and a few rows."""
     return [part for table in TABLES for part in _usage(tx, table)]
 
 
@@ -237,14 +238,15 @@ def _usage(tx: Tx, table: RetainedTable) -> Iterator[TableUsage]:
 
 
 def first_at(tx: Tx, table: RetainedTable, domain_id: int) -> int:
-    """Return the time of a domain's oldest row. Return FOREVER if it has no rows."""
+    """Return the time of a domain's oldest row, or FOREVER if the domain has no rows."""
     oldest = f"select {table.began} from {table.name} where domain_id = :d order by {table.began} limit 1"
     at = tx.value(int, oldest, d=domain_id)
     return FOREVER if at is None else at
 
 
 def domains_with_older(tx: Tx, table: RetainedTable, at: int) -> list[int]:
-    """Return the domains that have rows older than a time. They are found by the index, without reading all rows."""
+    """Return the domains that have rows older than a time. The index finds the domains, so that not all rows are
+    read."""
     each = f"select min(domain_id) from {table.name}"
     return tx.all(
         _id,
@@ -261,7 +263,7 @@ def _id(*, id: int) -> int:
 
 @dataclass(frozen=True, slots=True)
 class _DeletedRow:
-    """The domain of a deleted row, and the name of the counter to which the row belongs."""
+    """The domain of a deleted row, and the name of the counter that counts the row."""
 
     domain_id: int
     total: str

@@ -1,19 +1,22 @@
 """Retention of events, accounting records and past sessions: rows are deleted if they are too old or take too much
 space.
 
-No request waits for a purge as a whole, but all use the same writer. A purge deletes a few hundred rows in one
-transaction, which delays a login by one or two milliseconds, and then pauses for a tenth of a second. That is five
-thousand rows a second, ten times the traffic of a large site. At four times that rate the p99 of a commit would double,
-because the write-ahead log is checkpointed more often. Each transaction updates the counters too, so that a crash loses
-nothing and the next start continues. The database reuses the space of deleted rows; the file does not shrink. Both
-purges find a domain's oldest rows by the index that pages use, so that rows need no further index.
+A purge shares the store's writer with the requests. It deletes a few hundred rows in one transaction, which delays a
+login by one or two milliseconds, and then pauses for a tenth of a second. That is five thousand rows a second, ten
+times the traffic of a large site. At four times that rate the p99 of a commit would double, because the write-ahead log
+is checkpointed more often.
 
-If all rows together exceed the limit, the oldest rows of the tenant with the most octets are deleted, repeatedly, until
-the rest fits. That tenant uses more than an equal share of the limit, so a tenant below its share loses nothing to
-others. A live session that was deleted is created again by its next record.
+Each transaction also updates the counters. Therefore a crash loses nothing, and the next start continues. The database
+reuses the space of deleted rows; the file does not shrink. Both purges (by age and by size) find a domain's oldest rows
+by the index that pages use. So rows need no further index.
 
-The history of devices and of RADIUS clients is not purged: it grows with changes by admins and with new devices, not
-with traffic. The limits of a tenant apply to it (`base/limits.py`). The audit trail has its own retention in `audit`.
+If all rows together exceed the limit, the purge deletes the oldest rows of the tenant with the most octets. It repeats
+this until the rows fit. That tenant uses more than an equal share of the limit, so a tenant below its share loses
+nothing. A live session that was deleted is created again by its next record.
+
+The history of devices and of RADIUS clients is not purged. It grows with changes by admins and with new devices, not
+with traffic, and the limits of a tenant apply to it (`base/limits.py`). The audit trail has its own retention in
+`audit`.
 """
 
 import math
@@ -41,8 +44,10 @@ CALM = 0.9  # if the size falls below this share of the limit, the next excess i
 
 
 class Retention:
-    """The purge of expired rows. days: the retention time in days. limit: the maximum size of all rows together, in
-    octets."""
+    """The purge of expired rows.
+
+    days: the retention time in days. limit: the maximum size of all rows together, in octets.
+    """
 
     def __init__(
         self,
@@ -67,7 +72,8 @@ class Retention:
         await every(self._every_s, self.purge, failure="event_purge_failed")
 
     async def purge(self) -> None:
-        """Delete all expired rows in chunks. If it raises StoreError, the earlier chunks stay deleted."""
+        """Delete all expired rows in chunks. Raises StoreError; the chunks that were deleted before the error stay
+        deleted."""
         before = self._clock() - self._days * DAY
         for table in TABLES:
             for domain_id in await self._store.search(partial(repo.domains_with_older, table=table, at=before)):
@@ -77,9 +83,9 @@ class Retention:
         await self._purge_excess()
 
     async def _purge_excess(self) -> None:
-        """Delete the oldest rows of the largest tenant until the rest fits into the limit.
+        """Delete the oldest rows of the largest tenant until all rows fit into the limit.
 
-        The sizes are read only once. Therefore rows that arrive meanwhile are left to the next purge.
+        The sizes are read only once. Therefore rows that arrive during the purge are left to the next purge.
         """
         tenants = defaultdict[tuple[int, int], list[TableUsage]](list)
         for part in await self._store.search(repo.table_usage):
@@ -98,7 +104,7 @@ class Retention:
             excess = sum(sizes.values()) - self._limit
 
     async def _delete_first(self, part: TableUsage, limit: int) -> None:
-        """Delete the oldest rows of a domain in a table, and update the usage. limit: maximum number of rows."""
+        """Delete the oldest rows of a domain in a table, and update `part`. limit: the maximum number of rows."""
 
         def chunk(tx: Tx) -> int:
             count = repo.delete_first(tx, part.table, part.domain_id, limit)
@@ -121,7 +127,7 @@ class Retention:
             self._warned = True
 
     async def _delete(self, table: RetainedTable, reason: str, chunk: Work[int]) -> int:
-        """Delete one chunk, pause, and return the number of its rows."""
+        """Delete one chunk of rows, pause, and return the number of deleted rows."""
         started = trio.current_time()
         count = await self._store.write(chunk)
         self._metrics.purged.cell(table.name, reason).count += count

@@ -1,4 +1,4 @@
-"""Pages of events, and their cursors."""
+"""The service that reads events in pages, and the cursors between pages."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -11,7 +11,7 @@ from sallyport.store.model import Store
 
 
 class Events:
-    """The service that reads events. cluster: knows the names of the nodes."""
+    """The service that reads events. cluster: the cluster, which has the names of the nodes."""
 
     def __init__(self, store: Store, cluster: Cluster | None = None) -> None:
         self._store = store
@@ -29,23 +29,24 @@ class Events:
         return await self._store.search(lambda tx: repo.page(tx, query))
 
     async def walk(self, query: EventQuery) -> tuple[list[EventRow], str, int]:
-        """Return one page, the cursor of the next page (empty on the last page), and the number of all matches."""
+        """Return one page, the cursor of the next page, and the number of all matches. On the last page the cursor is
+        empty."""
         rows, total = await self.page(_one_more(query))
         return *_cut(rows, query.limit), total
 
     async def last_id(self) -> int:
-        """Return the id of the newest event, up to which an export contains events."""
+        """Return the id of the newest event. An export contains the events up to this id."""
         return await self._store.settled(EVENTS.name)
 
     async def oldest(self, stretch: Stretch) -> tuple[list[EventRow], str]:
-        """Return one page of a domain's events, oldest first, and the cursor of the next page (empty on the last
-        page)."""
+        """Return one page of a domain's events, oldest first, and the cursor of the next page. On the last page the
+        cursor is empty."""
         wanted = replace(stretch, limit=stretch.limit + 1)
         return _cut(await self._store.search(lambda tx: repo.oldest(tx, wanted)), stretch.limit)
 
 
 def _one_more(query: EventQuery) -> EventQuery:
-    """Return the query with one additional row. This row shows whether there is another page."""
+    """Return the query with one additional row. If the row exists, there is another page."""
     return replace(query, limit=query.limit + 1)
 
 
@@ -55,12 +56,12 @@ def _cut(rows: list[EventRow], limit: int) -> tuple[list[EventRow], str]:
 
 
 def cursor_after(rows: Sequence[EventRow]) -> str:
-    """Return the cursor for the page after these rows. It is empty if there are no rows."""
+    """Return the cursor for the page after these rows, or an empty string if there are no rows."""
     return f"{rows[-1].at}.{rows[-1].id}" if rows else ""
 
 
 def parse_cursor(cursor: str) -> tuple[int, int] | None:
-    """Return the time and the id in a cursor. Return None for empty text. Raises Invalid."""
+    """Return the time and the id in a cursor, or None for an empty string. Raises Invalid."""
     if not cursor:
         return None
     at, _, event_id = cursor.partition(".")

@@ -1,6 +1,6 @@
 """Network devices, the stations behind them, RADIUS clients, and sessions.
 
-clients    RADIUS clients that an admin configured: addresses, shared secrets, domains, rules for unsigned requests
-devices   devices detected from requests: a device registers with its first request, and again after its deletion
+clients   RADIUS clients that an admin configured: addresses, shared secrets, domains, rules for unsigned requests
+devices   devices that the service detects from their requests
 sessions  user sessions that devices report by RADIUS accounting
 """

@@ -1,8 +1,8 @@
-"""Find the reason why a server's certificate was refused, so that an admin can read it: the certificate has expired, is
-for another name, or has an unknown issuer.
+"""Find the reason why TLS rejected a server's certificate, in words for an admin.
 
-`ssl` reports a code without the certificate. A second connection reads the certificate without a check, and sends
-nothing else.
+The certificate may have expired, may be for another name, or may have an unknown issuer. `ssl` reports an error code
+without the certificate. Therefore a second connection reads the certificate. This connection verifies nothing and sends
+no request.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ ISSUER_UNKNOWN: Final = frozenset({18, 19, 20, 21})
 _LONGEST: Final = 200
 _NAMES: Final = 5
 SYSTEM: Final = "the system's certificates (update-ca-certificates), then restart the service"
-"""The text that names the place of the trusted certificates if no setting has them."""
+"""The text that tells an admin where the trusted certificates are, if no setting contains them."""
 
 
 def verification_error(error: BaseException) -> ssl.SSLCertVerificationError | None:
@@ -46,9 +46,11 @@ async def why_refused(
     *,
     trusted: str = SYSTEM,
 ) -> str:
-    """Return the reason why a host's certificate was refused. connect: opens a stream that is ready for TLS. threads:
-    limits the tenant's concurrent handshakes. trusted: the place of the trusted certificates, by the name that an admin
-    knows."""
+    """Return the reason why a host's certificate was rejected, as a text for an admin.
+
+    connect: a function that opens a stream on which TLS can start. threads: the limit of the tenant's concurrent
+    handshakes. trusted: a text for the admin that says where the trusted certificates are configured.
+    """
     leaf: bytes | None = None
     try:
         stream = await connect()
@@ -66,7 +68,10 @@ async def why_refused(
 
 
 def _described(code: int, leaf: bytes, host: str, trusted: str) -> str | None:
-    """Describe the error of a certificate in DER; return None if its content does not show the error."""
+    """Return the reason of a certificate error, or None if the certificate does not show the reason.
+
+    leaf: the certificate in DER.
+    """
     from cryptography import x509
 
     try:
@@ -78,7 +83,7 @@ def _described(code: int, leaf: bytes, host: str, trusted: str) -> str | None:
             )
         if code == _NOT_YET_VALID:
             since = f"{certificate.not_valid_before_utc:%Y-%m-%d %H:%M}"
-            return f"it is valid from {since} UTC on; set the clocks right (issuer: {issuer})"
+            return f"it is not valid before {since} UTC; check the clocks of both machines (issuer: {issuer})"
         if code in _OTHER_NAME:
             names = ", ".join(_names(certificate)) or "no name"
             return f"Hostname mismatch: it is for {names}, and not for {host}; configure one of its names"

@@ -1,7 +1,7 @@
-"""The setting `egress`: the networks that the service may connect to.
+"""The setting `egress`: the networks to which the service may connect.
 
-Tenants configure names of hosts, and the owner of a name decides, at each look-up, which addresses it has. The service
-resolves a name once for each connection, checks the addresses, and connects to a checked address.
+Tenants configure host names. At each look-up, the owner of the name decides to which addresses the name resolves.
+Therefore the service resolves a name once for each connection, checks the addresses, and connects to a checked address.
 
 A tenant sees only `address not allowed`. The log and the commands of the installation show the network to add.
 
@@ -54,8 +54,7 @@ MOST_ADDRESSES: Final = 16
 """Maximum number of a host's addresses that are checked. A name can have 4,000 addresses, and checking so many takes 55
 ms."""
 TURNS: Final = 4
-"""Maximum number of answers that are read in one turn of the event loop. Reading most answers takes less than a
-millisecond."""
+"""Maximum number of answers that are read in one pass of the event loop. Most answers take less than a millisecond."""
 DENIED_HOSTS: Final = 64
 """Maximum number of denied hosts that are remembered for one tenant."""
 HANDSHAKES: Final = 4
@@ -67,7 +66,7 @@ log = structlog.get_logger()
 
 
 def look_up(host: str, port: int, kind: socket.SocketKind) -> list[str]:
-    """Return the addresses of a host, in the order that the system prefers. This call blocks until the DNS answers.
+    """Return the addresses of a host, in the order that the system prefers. The call blocks until the DNS answers.
 
     Raises OSError, UnicodeError.
     """
@@ -75,8 +74,11 @@ def look_up(host: str, port: int, kind: socket.SocketKind) -> list[str]:
 
 
 class Egress:
-    """The networks that the service may connect to. look_up: resolves a name. turns: limits the number of servers'
-    answers that are read in one turn of the event loop."""
+    """The networks to which the service may connect.
+
+    look_up: a function that resolves a name. turns: a limit for the number of answers that are read in one pass of the
+    event loop.
+    """
 
     def __init__(
         self,
@@ -95,14 +97,14 @@ class Egress:
         self.turns = turns or LoopTurns(TURNS)
 
     def for_tenant(self) -> Egress:
-        """Return an Egress with the same rules for another tenant, with its own limits of look-ups and sockets."""
+        """Return an Egress for a tenant. It has the same rules, and its own limits of look-ups and sockets."""
         return Egress(self._rules, self._look_up, self.turns.for_tenant())
 
     def allows(self, address: str) -> bool:
-        """Return whether the service may connect to an IP address, which is given as text. An IPv4 address in IPv6 form
-        counts as IPv4.
+        """Return whether the service may connect to an IP address in text form. An IPv4-mapped IPv6 address counts as
+        IPv4.
 
-        OSError: the kernel did not answer.
+        Raises OSError if the kernel does not answer.
         """
         try:
             reached = _reached(address)
@@ -113,10 +115,10 @@ class Egress:
         return self._has_default and not any(reached in network for network in NOT_BY_DEFAULT) and not _is_own(reached)
 
     def check(self, host: str, addresses: Sequence[str]) -> list[str]:
-        """Return the addresses of a host to which the service may connect.
+        """Return those addresses of a host to which the service may connect.
 
-        AddressNotAllowed: none is allowed. For each host, the log names once the networks that an admin must add to
-        allow it. ProviderError: the kernel did not answer.
+        Raises AddressNotAllowed if no address is allowed. The log then names the networks that an admin must add to
+        allow the host. Raises ProviderError if the kernel does not answer.
         """
         try:
             allowed = [address for address in addresses if self.allows(address)]
@@ -131,14 +133,16 @@ class Egress:
         return allowed
 
     def advice(self) -> list[str]:
-        """Return a line for each recently denied host. It names the networks that must be added to allow the host.
-        Never show these lines to a tenant."""
+        """Return a line for each recently denied host. It names the networks that an admin must add to allow the host.
+
+        Never show these lines to a tenant.
+        """
         return [f"{host}: {AddressNotAllowed(missing).advice}" for host, missing in self._denied.items()]
 
     async def resolve(self, host: str, port: int, kind: socket.SocketKind = socket.SOCK_STREAM) -> list[str]:
         """Return the addresses of a host to which the service may connect, in the order that the system prefers.
 
-        ProviderError: the name has no address. AddressNotAllowed: all its addresses are forbidden.
+        Raises ProviderError if the name has no address. Raises AddressNotAllowed if no address is allowed.
         """
         try:
             found = [host] if _is_address(host) else await self._named(host, port, kind)
@@ -162,7 +166,10 @@ def _is_address(host: str) -> bool:
 
 
 def _reached(text: str) -> _IPAddress:
-    """Return the address that a connection to this address reaches. ValueError: the text is not an IP address."""
+    """Return the address that a connection to an address reaches, without IPv4 mapping, NAT64 prefix and scope.
+
+    Raises ValueError if the text is not an IP address.
+    """
     address = ipaddress.ip_address(text)
     if isinstance(address, ipaddress.IPv4Address):
         return address
@@ -174,9 +181,12 @@ def _reached(text: str) -> _IPAddress:
 
 
 def _is_own(address: _IPAddress) -> bool:
-    """Return whether the kernel delivers packets for an address to this machine itself, or sends them by broadcast or
-    multicast. The routing table decides this (rtnetlink(7)), so an address that the machine gets later also counts. A
-    call takes 20 microseconds."""
+    """Return whether the kernel delivers packets for an address to this machine, or sends them by broadcast or
+    multicast.
+
+    The routing table decides this (rtnetlink(7)). Therefore addresses that the machine gets later also count. A call
+    takes 20 microseconds.
+    """
     destination = address.packed
     family = socket.AF_INET if address.version == 4 else socket.AF_INET6
     route = struct.pack("=8BI", family, address.max_prefixlen, 0, 0, 0, 0, 0, 0, 0)  # struct rtmsg
@@ -199,11 +209,11 @@ _RTN_UNICAST: Final = 1
 
 MOST: Final = 4096
 _AT_ONCE: Final = 64
-"""Number of idle connections that are closed at once when no socket is left."""
+"""Number of idle connections that are closed at the same time when no socket is left."""
 
 
 class Idle(Protocol):
-    """A connection that is kept for the next request."""
+    """An idle connection that is kept for a later request."""
 
     def close(self) -> None:
         """Close the socket of the connection."""
@@ -212,10 +222,10 @@ class Idle(Protocol):
 class Sockets:
     """The sockets of one tenant's connections. At most `most` sockets are open at the same time.
 
-    A tenant has up to a thousand domains, each with servers and pools. Without a common limit, their connections could
-    use all file descriptors of the service.
+    A tenant has up to a thousand domains, and each domain has servers and pools of connections. Without a common limit,
+    these connections could use all file descriptors of the service.
 
-    idle: connections that can be closed if too many sockets are open, the oldest first.
+    idle: the connections that can be closed if too many sockets are open, the oldest first.
     """
 
     def __init__(self, most: int = MOST) -> None:
@@ -224,7 +234,7 @@ class Sockets:
         self.idle: OrderedDict[Idle, None] = OrderedDict()
 
     def open(self, address: str, kind: socket.SocketKind) -> socket.socket:
-        """Return a new non-blocking socket for an IP address. OSError: too many sockets are open."""
+        """Return a new non-blocking socket for an IP address. Raises OSError if too many sockets are open."""
         while len(self._open) >= self._most:
             self._make_room()
         family = socket.AF_INET6 if ":" in address else socket.AF_INET
@@ -247,6 +257,6 @@ class Sockets:
         if len(self._open) < self._most:
             return
         if not self.idle:
-            raise OSError(errno.EMFILE, "too many connections of the tenant")
+            raise OSError(errno.EMFILE, "the tenant has too many connections")
         for _ in range(min(_AT_ONCE, len(self.idle))):
             self.idle.popitem(last=False)[0].close()

@@ -33,7 +33,7 @@ def _authority(value: str) -> str:
 
 
 def origin(authority: str) -> str:
-    """Return the base URL of an Authority. The scheme is https; for a loopback host with a port, it is http."""
+    """Return the base URL of an Authority. The scheme is https. For a loopback host with a port, the scheme is http."""
     return f"http://{authority}" if ":" in authority else f"https://{authority}"
 
 
@@ -89,11 +89,11 @@ port, such as 127.0.0.1:8123 or localhost:8123. `origin` makes the URL."""
 ServerUrl = Annotated[str, Field(min_length=1, max_length=2048), AfterValidator(_url)]
 """An https URL, or an http URL of a loopback host. It must have no credentials and no fragment."""
 Key = Annotated[str, Field(min_length=1, max_length=255, pattern=r"^[\x21-\x7e]+$"), BeforeValidator(_stripped)]
-"""A public identifier that a provider issued."""
+"""A public identifier that an MFA provider has issued, such as a client id."""
 SecretKey = Annotated[SecretStr, Field(min_length=1, max_length=1024), AfterValidator(_secret)]
-"""A secret that a provider issued. It has only characters that an HTTP header can have."""
+"""A secret that an MFA provider has issued. All its characters are allowed in an HTTP header."""
 SharedKey = Annotated[SecretStr, Field(min_length=1, max_length=1024), AfterValidator(_plain)]
-"""A secret of any printable characters, used as a key in UTF-8."""
+"""A secret of any printable characters. Its UTF-8 octets are used as a key."""
 Certificates = Annotated[str, Field(max_length=MAX_CERTIFICATES_LENGTH), AfterValidator(_certificates)]
 """Certificates in PEM."""
 KeyText = Annotated[SecretStr, Field(max_length=MAX_KEY_LENGTH), AfterValidator(_unencrypted)]
@@ -101,12 +101,12 @@ KeyText = Annotated[SecretStr, Field(max_length=MAX_KEY_LENGTH), AfterValidator(
 
 
 def revealed(fields: BaseModel) -> dict[str, object]:
-    """Return all configured fields, including secrets, so that they can be sealed."""
+    """Return all configured fields, including the secrets. The caller seals them for the store."""
     return {name: _plain_value(getattr(fields, name)) for name in type(fields).model_fields}
 
 
 def shown(fields: BaseModel) -> dict[str, object]:
-    """Return the fields without secrets and without absent ones."""
+    """Return the configured fields without the secrets."""
     values = {name: getattr(fields, name) for name in type(fields).model_fields}
     return {
         name: _shown_value(value)

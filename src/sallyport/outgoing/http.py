@@ -3,9 +3,9 @@
     client = host.http("https://mfa.example.com", headers={...})
     document = json_object(await exchange(client, "POST", "/validate/check", data={...}))
 
-Only `exchange` turns failures of HTTP into ProviderError. The answer that it returns has a status below 500, is no
-redirect, is complete, and is not larger than MAX_BODY. It refuses a URL outside the origin of the client's base URL, so
-an answer cannot make the service send a provider's credentials elsewhere.
+Only `exchange` turns failures of HTTP into ProviderError. It returns a complete answer of at most MAX_BODY octets, with
+a status below 500 that is no redirect. It rejects a URL outside the origin of the client's base URL. Otherwise an
+answer could make the service send a provider's credentials to another server.
 
 httpx uses a connection pool of this package (`pool`). Each pass of the event loop begins or continues only a few
 requests.
@@ -41,7 +41,7 @@ _FAILURES: Final = (httpx.HTTPError, httpx.InvalidURL, httpx.StreamError, ValueE
 
 _WORDS: Final = (
     (httpx.TimeoutException, "no answer in time"),
-    (httpx.RemoteProtocolError, "what it answers is not HTTP, or the answer broke off"),
+    (httpx.RemoteProtocolError, "the answer is not HTTP, or is incomplete"),
     (httpx.ConnectError, "no connection"),
     (httpx.NetworkError, "the connection broke"),
 )
@@ -52,8 +52,8 @@ Json = Mapping[str, object]
 class HttpFactory:
     """A factory of the HTTP clients of providers.
 
-    egress, look_up: see `Egress`. verify: the TLS context with the trusted authorities. By default, these are the
-    authorities in the system's trust store, which may include an admin's own CA.
+    egress, look_up: see `Egress`. verify: the TLS context with the trusted authorities. The default is the system's
+    trust store, which may include an admin's own CA.
     """
 
     def __init__(
@@ -71,7 +71,7 @@ class HttpFactory:
         logging.getLogger("httpx").setLevel(logging.WARNING)  # httpx logs every URL, and URLs contain names of users
 
     def of(self, tenant_id: int) -> HttpFactory:
-        """Return a tenant's own factory, so that slow DNS or many answers of one tenant cannot delay other tenants."""
+        """Return the factory for a tenant. Slow DNS or many answers of one tenant then cannot delay other tenants."""
         own = self._tenants.get(tenant_id)
         if own is None:
             own = self._tenants[tenant_id] = copy.copy(self)
@@ -79,7 +79,7 @@ class HttpFactory:
         return own
 
     def __call__(self, base_url: str, *, headers: Mapping[str, str] | None = None, timeout_s: float = 10.0) -> Client:
-        """Return a client for one origin, for `exchange`. timeout_s: the default time limit of one exchange.
+        """Return a client for one origin, for use with `exchange`. timeout_s: the default time limit of one exchange.
 
         The client keeps no cookies, follows no redirects and reads no settings from the environment. Close it with
         `aclose`.
@@ -93,7 +93,7 @@ class HttpFactory:
 
 
 class Client(httpx.AsyncClient):
-    """A client for one origin. pool: the connections of the client."""
+    """An HTTP client for one origin. pool: the connections of the client."""
 
     def __init__(self, *, base_url: str, headers: Mapping[str, str], timeout: float, pool: Pool) -> None:
         super().__init__(
@@ -120,12 +120,14 @@ async def exchange(
     timeout_s: float | None = None,
     most: int = MAX_BODY,
 ) -> httpx.Response:
-    """Send a request and return its whole answer: a status below 500 other than 3xx and 429, with at most `most`
-    octets.
+    """Send a request and return its whole answer. The answer has a status below 500 other than 3xx and 429, and at most
+    `most` octets.
 
-    url: a path under the client's base URL, or an absolute URL of its origin. data: a form. timeout_s: the time limit
-    of the whole exchange; if None, the default of the client is used. ProviderError: there is no such answer; the
-    message names the host, but neither the path nor any content. If the call is cancelled, the connection is closed.
+    url: a path under the client's base URL, or an absolute URL of its origin. data: the fields of a form. timeout_s:
+    the time limit of the whole exchange, or None for the client's default.
+
+    Raises ProviderError if the exchange fails. The message names the host, but neither the path nor any content. If the
+    call is cancelled, the connection is closed.
     """
     host = client.base_url.host
     await client.pool.egress.turns.take()
@@ -141,7 +143,7 @@ async def exchange(
             timeout=client.timeout if timeout_s is None else timeout_s,
         )
         if origin_of(request.url) != origin_of(client.base_url):
-            raise ProviderError(f"{host}: the URL of another server was given, which is not requested")
+            raise ProviderError(f"{host}: the URL belongs to another server, and the service does not connect to it")
         # The client's own methods are not used: they would look for cookies, redirects and hooks, which this service
         # does not use.
         answer = await client.pool.fetch(request, most)
@@ -154,7 +156,7 @@ async def exchange(
 
 
 def json_object(response: httpx.Response) -> dict[str, object]:
-    """Return the answer's JSON object. ProviderError: the answer is not a JSON object."""
+    """Return the JSON object in an answer. Raises ProviderError if the answer is not a JSON object."""
     document = _json(response)
     if not isinstance(document, dict):
         raise ProviderError(f"answered HTTP {response.status_code} without a JSON object")
@@ -162,7 +164,7 @@ def json_object(response: httpx.Response) -> dict[str, object]:
 
 
 def json_array(response: httpx.Response) -> list[object]:
-    """Return the answer's JSON array. ProviderError: the answer is not a JSON array."""
+    """Return the JSON array in an answer. Raises ProviderError if the answer is not a JSON array."""
     document = _json(response)
     if not isinstance(document, list):
         raise ProviderError(f"answered HTTP {response.status_code} without a JSON array")
@@ -187,15 +189,17 @@ def member(document: object, *path: str) -> object:
 
 
 def text_at(document: object, *path: str) -> str:
-    """Return the text at a path of keys in a JSON document, or an empty text if there is none. The text can always be
-    encoded in UTF-8."""
+    """Return the text at a path of keys in a JSON document, or an empty string if there is no text.
+
+    Characters that UTF-8 cannot encode are replaced.
+    """
     found = member(document, *path)
     return found.encode(errors="replace").decode() if isinstance(found, str) else ""
 
 
 def _check(status: int, headers: httpx.Headers, host: str) -> None:
     if headers.get("Content-Encoding", "identity") != "identity":  # a small compressed answer could become large
-        raise ProviderError(f"{host}: answered compressed, which was not asked for")
+        raise ProviderError(f"{host}: answered with a compressed body, although the request did not allow compression")
     if status == 429:
         after = _retry_after(headers)
         raise ProviderError(f"{host}: rate limit reached (HTTP 429)", retry_after_s=after, limited=True)
@@ -207,8 +211,10 @@ def _check(status: int, headers: httpx.Headers, host: str) -> None:
 
 
 def _retry_after(headers: httpx.Headers) -> float:
-    """Return the seconds to wait. They are taken from Retry-After, which has a number or a date (RFC 9110 section
-    10.2.3), or from X-Rate-Limit-Reset."""
+    """Return the number of seconds after which a request may be repeated.
+
+    Retry-After has a number or a date (RFC 9110 section 10.2.3). X-Rate-Limit-Reset has a Unix time.
+    """
     retry, reset = headers.get("Retry-After", ""), headers.get("X-Rate-Limit-Reset", "")
     if retry.isdecimal():
         return max(float(retry[:9]), 1.0)
@@ -222,13 +228,15 @@ def _retry_after(headers: httpx.Headers) -> float:
 
 
 def _why(error: BaseException) -> str:
-    """Describe a failure for an admin. Messages of libraries may quote values that were sent, so they are not
-    repeated."""
+    """Describe a failure for an admin.
+
+    The text does not repeat the messages of libraries, because they may quote values that were sent.
+    """
     if isinstance(error, (TooLong, NotConnected)):
         return str(error)
     if _tls_error(error) is not None:
         return "no TLS connection; check the port, and that the server speaks TLS 1.2 or 1.3"
-    return next((words for kind, words in _WORDS if isinstance(error, kind)), "the request cannot be made")
+    return next((words for kind, words in _WORDS if isinstance(error, kind)), "the request failed")
 
 
 def _tls_error(error: BaseException) -> ssl.SSLError | None:

@@ -1,14 +1,14 @@
 """Read private keys and certificates that a tenant supplies, at a bounded cost.
 
-A key derivation, a check of an RSA key's primes and the arithmetic of a long key can each take seconds, so:
+A key derivation, a check of an RSA key's primes and the arithmetic of a long key can each take seconds. Therefore:
 
-- An encrypted key is refused by its label, before anything is parsed.
+- An encrypted key is rejected by its label, before anything is parsed.
 - RSA keys, including those in certificates, have at most 4096 bits, and EC keys are on named curves.
 - `cryptography` holds the interpreter lock while it checks an RSA key: 35 ms for 2048 bits, 260 ms for 4096, 3.7 s for
-  8192. That check is skipped. A trial signature, which does not hold the lock, shows that the key works.
+  8192. This module skips the check. A trial signature, which does not hold the lock, shows that the key works.
 
-OpenSSL reads more than these formats (engines' labels, passwords from the terminal), so it never sees a submitted text:
-`certificates_pem` and `key_pem` encode the parsed values again.
+OpenSSL also reads other formats (engines' labels, passwords from the terminal). Therefore OpenSSL never gets a
+submitted text: `certificates_pem` and `key_pem` encode the parsed values again.
 """
 
 from __future__ import annotations
@@ -46,10 +46,10 @@ def is_encrypted(text: str) -> bool:
 
 
 def private_key(text: str) -> PrivateKey:
-    """Return the private key in a PEM text or a JWK (RFC 7518 section 6); an RSA key must pass a trial signature.
+    """Return the private key in a PEM text or a JWK (RFC 7518 section 6). An RSA key must pass a trial signature.
 
-    PemError: the key is encrypted, too long, of another kind, or does not sign. Call it in a worker thread, because it
-    takes up to 70 ms, most of this time without the interpreter lock.
+    Raises PemError if the key is encrypted, too long, of another kind, or cannot sign. Call the function in a worker
+    thread. It takes up to 70 ms, most of this time without the interpreter lock.
     """
     from cryptography.exceptions import UnsupportedAlgorithm
     from cryptography.hazmat.primitives.asymmetric import ec, ed448, ed25519, rsa
@@ -74,8 +74,10 @@ def private_key(text: str) -> PrivateKey:
 
 
 def certificates(text: str) -> list[x509.Certificate]:
-    """Return the certificates in a PEM text. PemError: the text has no certificate or too many, or a certificate has an
-    unsupported key."""
+    """Return the certificates in a PEM text.
+
+    Raises PemError if the text has no certificate or too many, or if a certificate has an unsupported key.
+    """
     from cryptography import x509
     from cryptography.exceptions import UnsupportedAlgorithm
     from cryptography.hazmat.primitives.asymmetric import ec, ed448, ed25519, rsa
@@ -97,14 +99,14 @@ def certificates(text: str) -> list[x509.Certificate]:
 
 
 def certificates_pem(text: str) -> str:
-    """Return the certificates of a PEM text, encoded again. PemError: see `certificates`."""
+    """Return the certificates of a PEM text, encoded again in PEM. Raises PemError, see `certificates`."""
     from cryptography.hazmat.primitives.serialization import Encoding
 
     return "".join(each.public_bytes(Encoding.PEM).decode() for each in certificates(text))
 
 
 def key_pem(text: str) -> str:
-    """Return the private key of a PEM text as PKCS#8, encoded again. PemError: see `private_key`."""
+    """Return the private key of a PEM text, encoded again as PKCS#8. Raises PemError, see `private_key`."""
     from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
 
     key = private_key(text)
@@ -135,8 +137,10 @@ def _of_jwk(jwk: dict[str, str]) -> object:
 
 
 def _check_rsa(key: RSAPrivateKey) -> None:
-    """Raise PemError if the key exceeds MAX_BITS, a number exceeds its modulus, or a trial signature does not
-    verify."""
+    """Raise PemError if an RSA key is too long or does not work.
+
+    The key does not work if a number exceeds its modulus, or if a trial signature does not verify.
+    """
     from cryptography.exceptions import InvalidSignature
     from cryptography.hazmat.primitives.asymmetric.padding import PKCS1v15
     from cryptography.hazmat.primitives.hashes import SHA256
@@ -151,4 +155,4 @@ def _check_rsa(key: RSAPrivateKey) -> None:
         signature = key.sign(b"trial", PKCS1v15(), SHA256())
         key.public_key().verify(signature, b"trial", PKCS1v15(), SHA256())
     except (ValueError, InvalidSignature):
-        raise PemError("a private key that signs: its numbers do not belong together") from None
+        raise PemError("a private key whose numbers belong together; this key cannot sign") from None

@@ -1,14 +1,14 @@
 """The connections of an HTTP client, as a transport for httpx that uses trio and h11.
 
-An exchange through httpx's own transport takes 1.4 ms of CPU time, of which its pool, locks and layers take 1.0 ms. In
-this transport, a request takes the idle connection that was used last or opens a new one, and h11 parses the answer.
+An exchange through httpx's own transport takes 1.4 ms of CPU time. Its pool, locks and layers take 1.0 ms of this time.
+In this transport, a request takes the idle connection that was used last or opens a new one, and h11 parses the answer.
 The answer is read to its end before it is returned, so a connection serves one request at a time. The pool supports
 HTTP/1.1 only, without proxies and redirects.
 
-A name is resolved for each new connection, and the service connects to an address that `egress` allows; SNI and the
-check of the certificate use the name. Tenants take turns in reading answers.
+The pool resolves a name for each new connection, and connects to an address that `egress` allows. SNI and the check of
+the certificate use the name. Tenants take turns in reading answers.
 
-Failures raise httpx's exceptions with their cause; a forbidden address raises ProviderError.
+Failures raise httpx's exceptions with their cause. A forbidden address raises ProviderError.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ from sallyport.outgoing.tls import secured
 
 MAX_BODY: Final = 256 * 1024
 KEPT_S: Final = 30.0
-"""Time after which an idle connection is not used again, because the server may be about to close it."""
+"""Seconds after which an idle connection is not used again, because the server may close it soon."""
 MOST_CONNECTIONS: Final = 2048
 _READ: Final = 4096
 """Maximum number of octets that are parsed in one step. With chunks of a single octet, a step takes 10 ms."""
@@ -55,7 +55,7 @@ class TooLong(httpx.ReadError):
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """A complete answer, as the server has sent it."""
+    """A complete HTTP answer, unchanged from the server."""
 
     status: int
     headers: list[tuple[bytes, bytes]]
@@ -63,7 +63,7 @@ class Answer:
 
 
 class Connection:
-    """One connection, for one request at a time. socket: the socket of the stream."""
+    """One connection, which serves one request at a time. socket: the socket below TLS."""
 
     def __init__(self, stream: _Stream, socket: trio.socket.SocketType, turns: LoopTurns) -> None:
         self._stream = stream
@@ -119,8 +119,10 @@ class Connection:
         self._left_s -= trio.current_time() - began
 
     def keep(self, now: float) -> bool:
-        """Prepare the connection for another request. Return False if the last answer is incomplete, or if more octets
-        follow it."""
+        """Prepare the connection for another request. now: the current time of trio's clock, in seconds.
+
+        Return False if the last answer is incomplete, or if more octets follow it.
+        """
         self.used_at = now
         http = self._http
         if http.our_state is not h11.DONE or http.their_state is not h11.DONE or http.trailing_data[0]:
@@ -129,20 +131,20 @@ class Connection:
         return True
 
     def is_open(self, now: float) -> bool:
-        """Return whether an idle connection can be used: it has no octets to read, is not closed, and is not too
-        old."""
+        """Return whether an idle connection can be used. It must be open, not too old, and must have no octets to
+        read."""
         return now < self.used_at + KEPT_S and self._socket.fileno() >= 0 and not self._socket.is_readable()
 
     def close(self) -> None:
-        """Close the connection at once, without TLS's closure alert, which no server needs."""
+        """Close the connection at once. No TLS closure alert is sent, because no server needs it."""
         self._socket.close()
 
 
 class Pool(httpx.AsyncBaseTransport):
-    """A pool of connections. Each connection is kept for the next request to the same origin. At most `most` requests
-    run at a time; other requests wait.
+    """A pool of connections. A connection is kept for later requests to the same origin.
 
-    trust: the TLS context, with the trusted authorities.
+    most: the number of requests that may run at the same time; further requests wait. trust: the TLS context with the
+    trusted authorities.
     """
 
     def __init__(self, egress: Egress, trust: ssl.SSLContext, *, most: int = MOST_CONNECTIONS) -> None:
@@ -196,7 +198,7 @@ class Pool(httpx.AsyncBaseTransport):
         return answer
 
     def _take(self, origin: Origin) -> Connection | None:
-        """Return the idle connection that was used last, or None. Close connections that cannot be used again."""
+        """Return the idle connection that was used last, or None. Also close connections that cannot be used again."""
         kept, now = self._kept[origin], trio.current_time()
         while kept and kept[0].used_at + KEPT_S <= now:
             self._take_out(kept.popleft()).close()
@@ -212,8 +214,10 @@ class Pool(httpx.AsyncBaseTransport):
         return connection
 
     async def _connect(self, scheme: str, host: str, port: int) -> Connection:
-        """Return a new connection to a host, with TLS for https. NotConnected: the connection failed, or the
-        certificate is not trusted."""
+        """Return a new connection to a host, with TLS for https.
+
+        Raises NotConnected if the connection fails or the certificate is not trusted.
+        """
         stream = await self._stream(host, port)
         if scheme == "http":
             return Connection(stream, stream.socket, self.egress.turns)
@@ -241,7 +245,7 @@ class Pool(httpx.AsyncBaseTransport):
             raise NotConnected(no_connection(error, port)) from error
 
     async def aclose(self) -> None:
-        """Close the idle connections now, and every other connection after its answer."""
+        """Close idle connections now, and the other connections when their answers are complete."""
         self._closed = True
         for kept in self._kept.values():
             while kept:
@@ -249,7 +253,7 @@ class Pool(httpx.AsyncBaseTransport):
 
 
 def origin_of(url: httpx.URL) -> Origin:
-    """Return the scheme, the host in its encoded form, and the port. Raises httpx.UnsupportedProtocol."""
+    """Return the scheme, the encoded host and the port of a URL. Raises httpx.UnsupportedProtocol."""
     if url.scheme not in ("http", "https"):
         raise httpx.UnsupportedProtocol("neither http nor https")
     return url.scheme, url.raw_host.decode("ascii"), url.port or (443 if url.scheme == "https" else 80)

@@ -1,10 +1,9 @@
-"""TLS for connections to servers that a tenant configures. A server cannot block the event loop by its choice of
-parameters.
+"""TLS for connections to servers that a tenant configures. A server's choice of parameters must not block the event
+loop.
 
 A server chooses the Diffie-Hellman group and the certificates that its client has to verify. With a prime of 9,900 bits
 a handshake took 2.4 s, and with `ffdhe8192` it took 0.6 s. Therefore contexts do not offer the finite-field ciphers of
-TLS 1.2. `secured` does the arithmetic of a handshake in a worker thread, during which `ssl` releases the interpreter
-lock.
+TLS 1.2. `secured` does the arithmetic of a handshake in a worker thread, where `ssl` releases the interpreter lock.
 """
 
 from __future__ import annotations
@@ -23,9 +22,11 @@ _READ: Final = 16 << 10
 
 
 def client_context(authorities: str | None = None) -> ssl.SSLContext:
-    """Return a context that verifies servers. authorities: the trusted certificates in PEM; if None, the system's trust
-    store is read, which takes 20 ms. PemError: `authorities` has no certificate, or has a certificate that is not
-    accepted."""
+    """Return a context that verifies servers.
+
+    authorities: the trusted certificates in PEM. If None, the system's trust store is read, which takes 20 ms. Raises
+    PemError if `authorities` has no certificate, or has a certificate that is not accepted.
+    """
     trusted = None if authorities is None else certificates_pem(authorities)
     context = ssl.create_default_context(cadata=trusted)
     context.set_ciphers(_CIPHERS)
@@ -34,7 +35,7 @@ def client_context(authorities: str | None = None) -> ssl.SSLContext:
 
 
 def unverified_context() -> ssl.SSLContext:
-    """Return a context that reads a server's certificate and checks nothing. Send no request through it."""
+    """Return a context that accepts every server certificate, to read the certificate. Send no request through it."""
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
     context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
     context.set_ciphers(_CIPHERS)
@@ -42,8 +43,11 @@ def unverified_context() -> ssl.SSLContext:
 
 
 def show_certificate(context: ssl.SSLContext, certificate: str, key: str) -> None:
-    """Configure a context to present a client certificate. certificate, key: PEM texts. PemError: the certificate or
-    the key is not accepted. ssl.SSLError: the key does not belong to the certificate."""
+    """Configure a context to present a client certificate. certificate, key: PEM texts.
+
+    Raises PemError if the certificate or the key is not accepted. Raises ssl.SSLError if the key does not belong to the
+    certificate.
+    """
     pems = f"{certificates_pem(certificate)}{key_pem(key)}"
     kept = os.memfd_create("certificate", os.MFD_CLOEXEC)  # ssl reads only files, and a key must not be on disk
     try:
@@ -54,7 +58,7 @@ def show_certificate(context: ssl.SSLContext, certificate: str, key: str) -> Non
 
 
 class LazyContext:
-    """A context that is made in a worker thread on first use, and then kept."""
+    """A TLS context that is created in a worker thread on first use."""
 
     def __init__(self, make: Callable[[], ssl.SSLContext]) -> None:
         self._make = make
@@ -62,7 +66,7 @@ class LazyContext:
         self._making = trio.Lock()
 
     async def get(self) -> ssl.SSLContext:
-        """Return the context. PemError, ssl.SSLError: the context cannot be made."""
+        """Return the context. Raises PemError or ssl.SSLError if the context cannot be created."""
         async with self._making:
             if self._made is None:
                 self._made = await trio.to_thread.run_sync(self._make)
@@ -70,7 +74,7 @@ class LazyContext:
 
 
 class _Wrapper:
-    """A wrapper of a context for `trio.SSLStream`. It also gives access to the connection's TLS object and buffers."""
+    """A wrapper of a context for `trio.SSLStream`. It gives access to the connection's TLS object and buffers."""
 
     def __init__(self, context: ssl.SSLContext) -> None:
         self._context = context
@@ -90,8 +94,10 @@ async def secured(
 ) -> trio.SSLStream[trio.SocketStream]:
     """Do a TLS handshake on a stream, with its arithmetic in worker threads, and return the encrypted stream.
 
-    host: the name that the server's certificate must have. threads: limits the tenant's concurrent handshakes.
-    trio.BrokenResourceError, with ssl.SSLError as its cause: the handshake failed, or the certificate is not trusted.
+    host: the name that the server's certificate must have. threads: the limit of the tenant's concurrent handshakes.
+
+    Raises trio.BrokenResourceError if the handshake fails or the certificate is not trusted. The cause of the error is
+    an ssl.SSLError.
     """
     wrapper = _Wrapper(context)
     tls = trio.SSLStream(stream, cast("ssl.SSLContext", wrapper), server_hostname=host, https_compatible=True)
@@ -108,7 +114,7 @@ async def secured(
 
 
 def _step(connection: ssl.SSLObject) -> bool:
-    """Advance a handshake; return whether it is complete."""
+    """Advance a handshake. Return whether it is complete."""
     try:
         connection.do_handshake()
     except ssl.SSLWantReadError:

@@ -1,8 +1,8 @@
-"""This package manages organizations, their tenants, access tokens, and the API keys of agents.
+"""Organizations, their tenants, access tokens, and the API keys of agents.
 
-The store has only the SHA-256 hash of a token; the token itself is shown once, when it is created. A token is looked up
-by this hash, with a bounded cache that is never stale: a revocation in this process removes the record before it
-returns, and `forget` empties the cache after another process has changed the store.
+The store has only the SHA-256 hash of a token. The token itself is shown once, when it is created. Each request looks
+up its token by this hash, with a bounded cache that is never stale. A revocation in this process removes the record
+from the cache before it returns. `forget` empties the cache after another process has changed the store.
 
     repo            Tenant, TokenRecord and their SQL
     authentication  the cache, the rate limit for wrong keys, and the look-up of tokens and keys for the package web

@@ -1,7 +1,8 @@
-"""This module looks up access tokens and API keys by hash, with a bounded cache that is never stale.
+"""The look-up of access tokens and API keys by hash, with a bounded cache that is never stale.
 
-Only hashes that are not in the cache are read from the store. They are read one at a time, and sources take turns.
-Therefore a flood of wrong keys occupies at most one of the store's readers. The other readers remain free for logins.
+Only hashes that are not in the cache are read from the store. They are read one at a time, and the source addresses
+take turns. Therefore a flood of wrong keys occupies at most one of the store's readers. The other readers remain free
+for logins.
 """
 
 import ipaddress
@@ -36,10 +37,12 @@ RecordT = TypeVar("RecordT", bound=Owned)
 
 
 class RecordCache(Generic[RecordT]):
-    """A cache of stored records by hash. find: a function that reads the record of a hash from the store. size: the
-    maximum number of records; each tenant has a share.
+    """A cache of stored records by hash.
 
-    Unknown hashes are not cached, because guesses would fill the cache.
+    find: a function that reads the record of a hash from the store. size: the maximum number of records; each tenant
+    has a share.
+
+    Unknown hashes are not cached. Otherwise guessed keys would fill the cache.
     """
 
     def __init__(self, store: Store, find: Callable[[Tx, str], RecordT | None], *, size: int = CACHED) -> None:
@@ -50,8 +53,7 @@ class RecordCache(Generic[RecordT]):
         self._generation = 0
 
     async def find(self, hashed: str, source: str) -> RecordT | None:
-        """Return the record with a hash, even if it is expired or revoked. Return None if there is none. Raises
-        StoreError.
+        """Return the record with a hash, even if the record is expired or revoked, or None. Raises StoreError.
 
         source: the address of the client.
         """
@@ -81,12 +83,13 @@ class RecordCache(Generic[RecordT]):
 
 
 class Guesses:
-    """A rate limit for wrong keys from each source: a token bucket of size `burst`, to which one token is added every
-    `refill_us` microseconds.
+    """A rate limit for wrong keys from each source.
 
-    A source is an IPv4 address, or the /64 prefix of an IPv6 address, because a /64 usually belongs to one subscriber.
-    If the table is full, the source with the oldest failure is evicted. tell: a function that sends the source of a
-    wrong key to the other nodes. There, `count` is called with the source.
+    The limit is a token bucket of size `burst`. One token is added every `refill_us` microseconds. A source is an IPv4
+    address, or the /64 prefix of an IPv6 address, because a /64 usually belongs to one subscriber. If the table is
+    full, the source with the oldest failure is evicted.
+
+    tell: a function that sends the source of a wrong key to the other nodes. They pass the source to `count`.
     """
 
     def __init__(
@@ -103,17 +106,17 @@ class Guesses:
         self._spent = BoundedMap[str, tuple[float, int]](max_sources)
 
     def too_many(self, source: str, now: int) -> bool:
-        """Return whether a source has reached the limit. now: the present time in microseconds."""
+        """Return whether a source has reached the limit. now: the current time in microseconds."""
         return self._counted(_network(source), now) > self._burst - 1
 
     def fail(self, source: str, now: int) -> None:
-        """Count a wrong key from a source. now: microseconds."""
+        """Count a wrong key from a source. now: the current time in microseconds."""
         network = _network(source)
         self.count(network, now)
         self._tell(network)
 
     def count(self, network: str, now: int) -> None:
-        """Count a wrong key from a network, here or at another node. now: microseconds."""
+        """Count a wrong key from a network, which this node or another node received. now: the time in microseconds."""
         self._spent.put(network, (self._counted(network, now) + 1, now))
 
     def _counted(self, network: str, now: int) -> float:
@@ -134,8 +137,10 @@ def _network(source: str) -> str:
 
 
 class Authentication:
-    """The authentication of access tokens and API keys, which are distinguished by their prefix. It implements
-    web.scope.Authenticator."""
+    """The authentication of access tokens and API keys. Their prefix tells a token from a key.
+
+    The class implements web.scope.Authenticator.
+    """
 
     def __init__(self, tokens: Authenticator, keys: Authenticator) -> None:
         self._tokens = tokens

@@ -31,7 +31,7 @@ def token() -> None:
 )
 @click.pass_obj
 def create(line: CommandLine, *, org: int, tenant: int, role: str, name: str | None, expires: str | None) -> None:
-    """Create a token and print it. It cannot be shown again."""
+    """Create a token and print it. The token cannot be shown again."""
     made = line.row("token.create", org=org, tenant=tenant, role=role, name=name, expires=expires)
     note_new(line, made)
     line.print(str(made["token"]))
@@ -53,6 +53,6 @@ def list_(line: CommandLine, *, org: int | None, tenant: int | None, form: Form 
 @click.option("--tenant", type=NUMBER, help="Search only the tokens of tenants with this tenantId.")
 @click.pass_obj
 def revoke(line: CommandLine, *, token: str, org: int | None, tenant: int | None) -> None:
-    """Revoke a token. The service refuses it from then on."""
+    """Revoke a token. The service rejects the token from then on."""
     revoked = line.row("token.revoke", token=token, org=org, tenant=tenant)
     line.note(f"token {revoked['id']} ({revoked['name']}) is revoked")

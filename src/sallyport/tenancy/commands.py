@@ -1,7 +1,7 @@
-"""Commands of tenants and access tokens: tenant.add, tenant.list, token.create, token.list, token.revoke.
+"""Commands of the control socket for tenants and access tokens.
 
-The arguments org and tenant are called orgId and tenantId in the API. Tokens of wallets are created with their wallet,
-not here.
+The arguments `org` and `tenant` are called orgId and tenantId in the API. The token of a wallet is created with the
+wallet, not by these commands.
 """
 
 from collections.abc import Mapping
@@ -21,7 +21,7 @@ Number = Annotated[int, Field(ge=1, le=2**63 - 1)]
 
 
 class CreateToken(Arguments):
-    """Arguments of token.create. expires: the expiry time in microseconds; None if the token never expires."""
+    """Arguments of token.create. expires: the expiry time in microseconds, or None."""
 
     org: Number
     tenant: Number
@@ -31,15 +31,17 @@ class CreateToken(Arguments):
 
 
 class ListTokens(Arguments):
-    """Arguments of token.list. It lists all tokens of the installation, or only those of an organization or tenant."""
+    """Arguments of token.list. Without `org` and `tenant`, all tokens of the installation are listed."""
 
     org: Number | None = None
     tenant: Number | None = None
 
 
 class RevokeToken(Arguments):
-    """Arguments of token.revoke. token: the id or name of the token. org, tenant: the organization and tenant in which
-    the token is searched; None for all."""
+    """Arguments of token.revoke.
+
+    token: the id or name of the token. org, tenant: the orgId and the tenantId to search; None searches all of them.
+    """
 
     token: int | str
     org: Number | None = None
@@ -47,7 +49,7 @@ class RevokeToken(Arguments):
 
 
 class AddTenant(Arguments):
-    """Arguments of tenant.add. The tenant may exist already."""
+    """Arguments of tenant.add. If the tenant exists, nothing is changed."""
 
     org: Number
     tenant: Number
@@ -90,7 +92,8 @@ def commands(service: Tenancy, clock: Clock) -> dict[str, Command]:
 
 
 def new(before: Mapping[int, tuple[int, int]], organization: int, tenant: int) -> JSON:
-    """Return descriptions of the organization and tenant if they did not exist before a command, for `note_new`.
+    """Return descriptions of the organization and the tenant that a command has created. `note_new` prints the
+    descriptions.
 
     before: the (organization, tenant) of each tenant that existed before the command, by internal id.
     """

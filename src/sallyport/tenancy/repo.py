@@ -9,7 +9,10 @@ from sallyport.web.scope import Role
 
 @dataclass(frozen=True, slots=True)
 class Tenant:
-    """A tenant. id: the internal id. organization, number: the orgId and tenantId of the API."""
+    """A tenant.
+
+    id: the internal id. organization: the orgId of the API. number: the tenantId of the API.
+    """
 
     id: int
     organization: int
@@ -31,7 +34,7 @@ class TokenRecord:
     revoked_at: int | None
 
     def status(self, now: int) -> str:
-        """Return the status at time `now`: `active`, `expired` or `revoked`."""
+        """Return `active`, `expired` or `revoked`, at the time `now` in microseconds."""
         if self.revoked_at is not None:
             return "revoked"
         return "expired" if self.expires_at is not None and self.expires_at <= now else "active"
@@ -55,7 +58,7 @@ def organizations(tx: Tx) -> dict[int, int]:
 
 
 def ensure_tenant(tx: Tx, organization: int, number: int, *, at: int) -> Tenant:
-    """Return a tenant. The organization and the tenant are inserted if they do not exist."""
+    """Return a tenant. Insert the organization and the tenant if they do not exist."""
     new_organization = tx.execute(
         "insert into organizations (id, name, created_at) values (:id, :name, :at) on conflict (id) do nothing",
         id=organization,
@@ -93,7 +96,7 @@ def tenants(tx: Tx) -> list[Tenant]:
 
 
 def add_token(tx: Tx, tenant: Tenant, role: Role, name: str, *, hashed: str, at: int, until: int | None) -> int:
-    """Insert a token's hash; return the token's id."""
+    """Insert a token's hash, and return the token's id."""
     made = tx.value(
         int,
         "insert into access_tokens (tenant_id, name, role, hash, created_at, expires_at)"
@@ -116,30 +119,36 @@ def any_token(tx: Tx) -> bool:
 
 
 def token_by_hash(tx: Tx, hashed: str) -> TokenRecord | None:
-    """Return the token with a hash, even if it is expired or revoked. Return None if there is none.
+    """Return the token with a hash, even if the token is expired or revoked, or None.
 
-    A wallet's token is not returned if the wallet's domain is removed.
+    A wallet's token is not returned if the wallet's domain was removed.
     """
     return tx.one(TokenRecord, f"{_RECORD} where hash = :hash and not {_OF_REMOVED}", hash=hashed)
 
 
 def token_by_id(tx: Tx, token_id: int, organization: int | None, number: int | None) -> TokenRecord | None:
-    """Return a token by its id, or None. organization, number: the organization and tenant to which the token must
-    belong; None for any."""
+    """Return a token by its id, or None.
+
+    organization, number: the organization and tenant to which the token must belong; None for any.
+    """
     where = f"where access_tokens.id = :id and {_IN_TENANT}"
     return tx.one(TokenRecord, f"{_RECORD} {where}", id=token_id, organization=organization, number=number)
 
 
 def tokens(tx: Tx, organization: int | None, number: int | None, *, name: str | None = None) -> list[TokenRecord]:
-    """Return tokens, ordered by id. organization, number, name: the values that the tokens must have; None for any
-    value."""
+    """Return tokens, ordered by id.
+
+    organization, number, name: the values that the tokens must have; None for any value.
+    """
     where = f"where {_IN_TENANT} and (:name is null or access_tokens.name = :name) order by access_tokens.id"
     return tx.all(TokenRecord, f"{_RECORD} {where}", organization=organization, number=number, name=name)
 
 
 def revoke(tx: Tx, token_id: int, *, at: int) -> bool:
-    """Revoke a token. Return False if it was revoked before. config_version is increased, so that other nodes empty
-    their caches."""
+    """Revoke a token. Return False if the token is revoked already.
+
+    The function increases config_version, so that other nodes empty their caches.
+    """
     sql = "update access_tokens set revoked_at = :at where id = :id and revoked_at is null"
     changed = tx.execute(sql, id=token_id, at=at)
     tx.execute("update config_version set version = version + 1")
@@ -147,5 +156,5 @@ def revoke(tx: Tx, token_id: int, *, at: int) -> bool:
 
 
 def revoke_all(tx: Tx, *, at: int) -> int:
-    """Revoke all tokens, and return the number of tokens that were not revoked before."""
+    """Revoke all tokens. Return the number of tokens that this call has revoked."""
     return tx.execute("update access_tokens set revoked_at = :at where revoked_at is null", at=at)

@@ -1,4 +1,4 @@
-"""The service for tenants and access tokens: create, list and revoke them, and authenticate each request."""
+"""The service for tenants and access tokens. It creates, lists and revokes them, and authenticates each request."""
 
 from collections.abc import Callable
 
@@ -18,7 +18,7 @@ _LAST_TIME = 253_402_300_799 * SECOND  # the end of the year 9999, the last time
 
 
 class Tenancy:
-    """The tenants and tokens of the installation. It implements web.scope.Authenticator."""
+    """The tenants and tokens of the installation. The class implements web.scope.Authenticator for tokens."""
 
     def __init__(self, store: Store, clock: Clock, *, cached: int = CACHED) -> None:
         self._store = store
@@ -26,15 +26,14 @@ class Tenancy:
         self._known = RecordCache(store, repo.token_by_hash, size=cached)
 
     async def ensure_tenant(self, organization: int, number: int) -> int:
-        """Return the internal id of a tenant. The tenant is created if it does not exist. Raises Invalid,
-        StoreError."""
+        """Return the internal id of a tenant. Create the tenant if it does not exist. Raises Invalid, StoreError."""
         return await self._store.write(self.tenant_maker(organization, number))
 
     def tenant_maker(self, organization: int, number: int) -> Work[int]:
-        """Return a function that runs in a transaction. It creates a tenant if the tenant does not exist, and returns
-        the tenant's internal id.
+        """Return a function that creates a tenant if it does not exist, in a transaction, and returns the tenant's
+        internal id.
 
-        Raises Invalid.
+        Raises Invalid if a number is out of range.
         """
         at = self._clock()
         _check_scope(organization, number)
@@ -46,31 +45,30 @@ class Tenancy:
             if numbers == (organization, number):
                 return tenant_id
         raise NotFound(
-            f"organization {organization} has no tenant {number}; `token create` and `domain add` make tenants"
+            f"organization {organization} has no tenant {number}; `token create` and `domain add` create tenants"
         )
 
     async def check_exists(self, organization: int | None, number: int | None) -> None:
-        """Check that a tenant with this organization and number exists. None matches any value. Raises NotFound,
-        StoreError."""
+        """Raise NotFound if no tenant has this organization and number. None matches any value. Raises StoreError."""
         kinds = {"organization": organization, "tenant": number}
         wanted = " with ".join(f"{kind} {each}" for kind, each in kinds.items() if each is not None)
         tenants = (await self.numbers()).values()
         if wanted and not any(organization in (None, of) and number in (None, own) for of, own in tenants):
-            raise NotFound(f"there is no {wanted}; `token create` and `domain add` make tenants")
+            raise NotFound(f"there is no {wanted}; `token create` and `domain add` create tenants")
 
     async def numbers(self) -> dict[int, tuple[int, int]]:
-        """Return (orgId, tenantId) of all tenants, by internal id. Raises StoreError."""
+        """Return the orgId and the tenantId of all tenants, by internal id. Raises StoreError."""
         tenants = await self._store.read(repo.tenants)
         return {tenant.id: (tenant.organization, tenant.number) for tenant in tenants}
 
     async def create_token(
         self, organization: int, tenant: int, role: Role, name: str, expires_at: int | None
     ) -> tuple[TokenRecord, str]:
-        """Create a token; return (record, token). The token itself is not stored. The tenant is created if it does not
-        exist.
+        """Create a token, and return its record and the token. The token itself is not stored. The tenant is created if
+        it does not exist.
 
-        tenant: the number of the tenant within the organization. expires_at: the expiry time in UTC microseconds; None
-        if the token never expires. Raises Invalid, StoreError.
+        tenant: the number of the tenant within the organization. expires_at: the expiry time in UTC microseconds, or
+        None. Raises Invalid, StoreError.
         """
         at = self._clock()
         _check_scope(organization, tenant)
@@ -86,28 +84,29 @@ class Tenancy:
         return await self._store.write(work), token
 
     def wallet_token(self, tx: Tx, tenant_id: int, email: str) -> tuple[int, str]:
-        """Create a wallet's token in the transaction that registers the wallet; return (token id, token)."""
+        """Create a wallet's token, in the transaction that registers the wallet. Return the token's id and the
+        token."""
         owner = next(tenant for tenant in repo.tenants(tx) if tenant.id == tenant_id)
         name, token = f"wallet {email}"[:LONGEST_NAME], new_token()
         record = _add(tx, owner, Role.WALLET, name, token=token, at=self._clock(), until=None)
         return record.id, token
 
     def end_wallet_token(self, tx: Tx, tenant_id: int, token_id: int) -> None:
-        """Revoke a wallet's token in the transaction in which it is replaced. Call `forget` after the commit."""
+        """Revoke a wallet's token, in the transaction that replaces the token. Call `forget` after the commit."""
         at = self._clock()
         if repo.revoke(tx, token_id, at=at):
             audit.record(tx, "token.revoke", at=at, tenant_id=tenant_id, target=_target(token_id, "wallet"))
 
     async def list_tokens(self, organization: int | None = None, tenant: int | None = None) -> list[TokenRecord]:
-        """Return all tokens, or those of an organization, or those of one of its tenants, ordered by id. Raises
+        """Return tokens, ordered by id: all tokens, or only the tokens of an organization or tenant. Raises
         StoreError."""
         return await self._store.read(lambda tx: repo.tokens(tx, organization, tenant))
 
     async def revoke(self, token: int | str, organization: int | None = None, tenant: int | None = None) -> TokenRecord:
-        """Revoke a token by its id or name. When this returns, the service refuses the token. A repeated call changes
-        nothing.
+        """Revoke a token by its id or name. When the call returns, the service rejects the token. A repeated call
+        changes nothing.
 
-        Conflict: several active tokens have the name. Raises NotFound, StoreError.
+        Raises NotFound, StoreError. Raises Conflict if several active tokens have the name.
         """
         at = self._clock()
 
@@ -122,8 +121,10 @@ class Tenancy:
         return revoked
 
     async def authenticate(self, token: str, source: str = "") -> Caller:
-        """Return the caller that a token identifies. Unauthenticated: the token is unknown, expired or revoked. Raises
-        StoreError."""
+        """Return the caller that a token identifies.
+
+        Raises Unauthenticated if the token is unknown, expired or revoked. Raises StoreError.
+        """
         if not token.startswith(TOKEN_PREFIX) or len(token) > LONGEST:
             raise Unauthenticated(INVALID_TOKEN)
         record = await self._known.find(token_hash(token), source)
@@ -143,11 +144,11 @@ class Tenancy:
         self._known.forget()
 
     async def first_start(self, hand_over: Callable[[str], None]) -> bool:
-        """Create organization 1, tenant 1 and an admin token if no token exists. Return whether they were created.
+        """Create organization 1, tenant 1 and an admin token if no token exists. Return whether the token was created.
 
-        hand_over: a function that passes the token to the admin. It is called in the store's thread, before the token
-        is stored. If the service crashes in between, the admin has an invalid token. In the opposite order, a valid
-        token could be lost.
+        hand_over: a function that shows the token to the admin. It is called in the store's thread, before the token is
+        stored. If the service crashes in between, the admin has an invalid token. In the opposite order, a valid token
+        could be lost.
         """
         at = self._clock()
         token = new_token()
@@ -184,7 +185,7 @@ def _target(token_id: int, name: str) -> str:
 def _find(tx: Tx, token: int | str, organization: int | None, tenant: int | None, at: int) -> TokenRecord:
     """Return the token with an id or a name. If several tokens have the name, return the active one.
 
-    Conflict: several active tokens have the name. Raises NotFound.
+    Raises NotFound. Raises Conflict if several active tokens have the name.
     """
     if isinstance(token, int):
         by_id = repo.token_by_id(tx, token, organization, tenant) if abs(token) <= _HIGHEST else None
@@ -197,7 +198,7 @@ def _find(tx: Tx, token: int | str, organization: int | None, tenant: int | None
     active = [each for each in named if each.status(at) == "active"]
     if len(active) > 1:
         ids = ", ".join(str(each.id) for each in active)
-        raise Conflict(f"several tokens have that name; revoke by id: {ids}")
+        raise Conflict(f"several active tokens have that name; revoke one by id: {ids}")
     return (active or named)[0]
 
 
@@ -209,6 +210,6 @@ def _check_scope(organization: int, number: int) -> None:
 
 
 def _check_name(name: str) -> None:
-    """Check that a name cannot be confused with an id and can be printed in a table. Raises Invalid."""
+    """Raise Invalid if a name could be confused with an id, or cannot be printed in a table."""
     if not name.strip() or len(name) > LONGEST_NAME or not name.isprintable() or name.isdecimal():
         raise invalid_field("name", f"1 to {LONGEST_NAME} printable characters, not digits alone")

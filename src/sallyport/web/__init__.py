@@ -1,7 +1,8 @@
-"""HTTP: the server, and the parts that all operations share. An area declares operations, without access to HTTP.
+"""The HTTP server, and the parts that all operations share. An area declares operations and does not handle HTTP
+itself.
 
-    server      listening sockets, TLS, and the end of the server
-    connections the waiting connections, and the choice of the one to close for a new one
+    server      listening sockets, TLS, and the shutdown of the server
+    connections the connections that wait for their peers, and the choice of the one to close for a new one
     connection  one connection: octets between a trio stream, the parser and the application
     http1       parser of requests and framing of answers, sans-io
     asgi        one request and its answer for an ASGI application
@@ -17,7 +18,6 @@
     problem     conversion of errors to error bodies
     description the OpenAPI document; `docs` is its page, `examples` its bodies
 
-The order of the checks is token, body, scope, domain, role, the rest. It is the same for all operations, because
-`Operations` runs the checks before the area's code. If a body model has a domainId but does not claim it, the service
-does not start.
+Each request is checked in the same order: token, body, scope, domain, role, then everything else. `Operations` runs the
+checks before the area's code. If a body model has a domainId but does not claim it, the service does not start.
 """

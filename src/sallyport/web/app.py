@@ -1,4 +1,4 @@
-"""This module makes one ASGI application of the operations, health, metrics and API description."""
+"""The ASGI application, composed of the operations, health, metrics and API description."""
 
 import math
 from collections.abc import Callable, Sequence
@@ -19,8 +19,7 @@ from sallyport.web.operation import Operations
 from sallyport.web.routing import ByPath, Observe, Observed, TemplateRoute
 
 NotReady: TypeAlias = Callable[[], Sequence[str]]
-"""A function that returns the reasons why the service should get no requests now. The result is empty if the service is
-ready."""
+"""A function that returns the reasons why the service is not ready for requests. The result is empty if it is ready."""
 RenderMetrics: TypeAlias = Callable[[], bytes]
 """A function that returns the metrics in Prometheus's text format. It is called in a worker thread."""
 
@@ -36,10 +35,10 @@ def create_app(
     metrics: RenderMetrics | None,
     pages: Sequence[BaseRoute] = (),
 ) -> ASGIApp:
-    """Return the application of the service's address.
+    """Return the ASGI application for the service's address.
 
-    metrics: returns the metrics; None if the metrics have their own address. pages: routes that are not operations,
-    such as the enrolment page. Raises ValueError if two operations have the same method and path.
+    metrics: a function that returns the metrics, or None if the metrics have a separate address. pages: routes that are
+    not operations, such as the enrolment page. Raises ValueError if two operations have the same method and path.
     """
     every = [operation for one in operations for operation in one.all]
     described = [*Description(every, version).routes(), *docs.routes()]
@@ -48,7 +47,7 @@ def create_app(
 
 
 def create_metrics_app(*, observe: Observe, not_ready: NotReady, metrics: RenderMetrics) -> ASGIApp:
-    """Return the application of a separate address for the metrics."""
+    """Return the ASGI application for the separate address of the metrics."""
     return Observed(_starlette(_service_routes(not_ready, metrics)), observe)
 
 

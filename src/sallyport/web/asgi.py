@@ -14,7 +14,7 @@ from starlette.types import Message, Scope
 from sallyport.web.http1 import Answer, Head, Malformed, Parser
 
 PIPELINED = 1 << 16
-"""Maximum number of octets that are buffered while an answer is streamed. They arrive after the current request."""
+"""Maximum number of octets of pipelined requests that are buffered while an answer is streamed."""
 _CONTINUE = b"HTTP/1.1 100 Continue\r\n\r\n"
 _DISCONNECT: Message = {"type": "http.disconnect"}
 
@@ -23,19 +23,21 @@ class Wire(Protocol):
     """The methods of a connection that an exchange uses."""
 
     async def fill(self, parser: Parser) -> bool:
-        """Receive octets, and feed them to the parser. Return False if the client sends no more octets, or exceeds its
-        time."""
+        """Receive octets, and feed them to the parser. Return False if the client sends no more octets, or takes too
+        long."""
 
     async def write(self, octets: bytes, *, last: bool) -> None:
-        """Send octets. If the client does not read them, the request is cancelled. last: whether these are the last
-        octets of the answer."""
+        """Send octets to the client. If the client does not read them, the request is cancelled.
+
+        last: whether these are the last octets of the answer.
+        """
 
     def body_received(self) -> None:
         """Record that the whole request has been received."""
 
 
 class Exchange:
-    """One request and its answer. closing: whether the connection ends after this answer."""
+    """One HTTP request and its answer. closing: whether the connection ends after this answer."""
 
     def __init__(self, wire: Wire, parser: Parser, head: Head, *, closing: bool) -> None:
         self._wire = wire
@@ -49,8 +51,7 @@ class Exchange:
             wire.body_received()
 
     async def receive(self) -> Message:
-        """Return the next part of the body, or the information that the client has disconnected (the ASGI
-        `receive`)."""
+        """Return the next part of the body, or a message that the client has disconnected (the ASGI `receive`)."""
         if self._parser.in_chunks:
             # a checkpoint, because many chunks of one octet must not block the event loop
             await trio.lowlevel.checkpoint()

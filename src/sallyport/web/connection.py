@@ -1,12 +1,13 @@
-"""One HTTP connection. It passes octets between a trio stream, the parser and the application. Each wait has a limit.
+"""One HTTP connection. It passes octets between a trio stream, the parser and the application. Each wait has a time
+limit.
 
-- Versions are HTTP/1.1 and 1.0. A request for an upgrade is served without it; prior-knowledge HTTP/2 is answered by
-  505.
+- Versions are HTTP/1.1 and 1.0. A request to upgrade the protocol is served without the upgrade. Prior-knowledge HTTP/2
+  is answered by 505.
 - An error ends only its own connection: `run` raises nothing but cancellation.
 - A peer has limited time for the handshake, for a head, between requests, for a body (with a minimum rate) and for each
   part of an answer. A stranger (a peer that has sent no valid credentials) has less time for a body.
 - A connection ends in stages (RFC 9112 section 9.6), with and without TLS. The service shuts its sending side, and
-  reads for a moment. If it closed at once, a reset could lose the rest of the answer.
+  reads for a moment. If it closed at once, a reset could lose the last part of the answer.
 """
 
 import enum
@@ -52,23 +53,25 @@ class Limits:
     idle_s: float = 60.0
     body_s: float = 30.0
     stranger_body_s: float = 5.0
-    """Time limit for the body of a request without valid credentials."""
+    """Seconds in which a peer without valid credentials must send the body of its request."""
     body_rate: int = 16_384
     """Minimum rate of a body in octets per second. When octets arrive, the time for the body is extended
     accordingly."""
     send_s: float = 5.0
-    """Time limit for the client to read each 64 KiB of an answer."""
+    """Seconds in which the client must read each 64 KiB of an answer."""
     linger_s: float = 1.0
     drain_s: float = 5.0
-    """Time limit for running requests after the service has begun to stop."""
+    """Seconds in which running requests must end after the service has begun to stop."""
     head_octets: int = 16_384
     requests: int = 1000
     """Maximum number of requests on one connection."""
 
 
 class Phase(enum.Enum):
-    """The state of a connection. In all states except WORKING, the connection waits for its peer; in SENDING, the peer
-    must read the answer."""
+    """The state of a connection. In all states except WORKING, the connection waits for its peer.
+
+    In SENDING, the connection waits until the peer has read the answer.
+    """
 
     HANDSHAKE = enum.auto()
     IDLE = enum.auto()
@@ -80,8 +83,9 @@ class Phase(enum.Enum):
 
 
 class Acceptor(Protocol):
-    """The methods of a listener that a connection uses. closing: whether the listener serves no more requests. turn: a
-    lock that all TLS handshakes of the listener share.
+    """The methods of a listener that a connection uses.
+
+    closing: whether the listener serves no more requests. turn: a lock that all TLS handshakes of the listener share.
     """
 
     closing: bool
@@ -89,19 +93,26 @@ class Acceptor(Protocol):
     table: ConnectionTable["Connection"]
 
     def park(self, connection: "Connection", parks: bool) -> None:
-        """Record that the connection's request starts or stops waiting."""
+        """Record that the connection's request starts to wait for its result, or has stopped waiting.
+
+        parks: whether the request waits.
+        """
 
     def forwarded(self, connection: "Connection", head: Head) -> str | None:
-        """Return the client's address from the X-Forwarded-For header of a trusted proxy, and count the connection for
-        that address. Return None if the header has no address."""
+        """Return the client's address from the X-Forwarded-For header of a trusted proxy, or None.
+
+        The connection counts for this address from then on.
+        """
 
     def left(self, connection: "Connection") -> None:
         """Remove a connection that has ended."""
 
 
 class Connection:
-    """One accepted connection. client: the peer's address and port. proxied: whether the peer is a trusted proxy.
-    known: whether the peer has sent an authenticated request.
+    """One accepted connection.
+
+    client: the peer's address and port. proxied: whether the peer is a trusted proxy. known: whether the peer has sent
+    an authenticated request.
     """
 
     def __init__(
@@ -132,7 +143,7 @@ class Connection:
         self.known = False
 
     async def run(self) -> None:
-        """Serve requests until either side ends the connection, then close the stream. It raises only cancellation."""
+        """Serve requests until either side ends the connection, then close the stream. Raises only cancellation."""
         PEER.set(self)
         try:
             with self._scope:
@@ -179,7 +190,7 @@ class Connection:
                 self._enter(Phase.IDLE, self._limits.idle_s)
 
     async def _serve_request(self, *, last: bool) -> bool:
-        """Serve one request. Return False if it was the last one of the connection."""
+        """Serve one request. Return False if the connection must not serve another request."""
         try:
             head = await self._head()
         except Malformed as error:
@@ -206,7 +217,7 @@ class Connection:
         return exchange.answer.complete and not exchange.answer.closes and not self._acceptor.closing
 
     async def _head(self) -> Head | None:
-        """Return the next head; None if the peer closes the connection.
+        """Return the next head, or None if the peer closes the connection.
 
         If the peer takes too long, the scope `_patience` is cancelled.
         """
@@ -227,7 +238,7 @@ class Connection:
         return head
 
     async def _receive(self) -> bytes:
-        """Return received octets. The result is empty if the peer sends no more octets."""
+        """Return received octets, or an empty value if the peer sends no more octets."""
         if self._descriptor is None:
             return bytes(await self._stream.receive_some(RECEIVE))
         while True:  # equivalent to `receive_some`, at half its cost
@@ -236,7 +247,7 @@ class Connection:
                 return os.read(self._descriptor, RECEIVE)
 
     async def _refuse(self, status: int, message: str) -> None:
-        """Send an error answer to octets that are no request, or to a request that the application has not answered."""
+        """Send an error answer if the application has not sent an answer, for example to malformed octets."""
         response = problem.body("", status, message)
         answer = Answer(_ANY)
         octets = answer.begin(status, response.raw_headers) + answer.piece(bytes(response.body), more=False)
@@ -276,8 +287,11 @@ class Connection:
             return 0
 
     async def _send(self, octets: bytes) -> None:
-        """Send octets in parts. If a part takes too long, the scope `_patience` is cancelled. If the connection is
-        broken, an error in `_GONE` is raised."""
+        """Send octets in parts.
+
+        If the peer takes too long to read a part, the scope `_patience` is cancelled. If the connection is broken, an
+        error in `_GONE` is raised.
+        """
         former, self.phase = self.phase, Phase.SENDING
         self._note()
         for at in range(0, len(octets), PIECE):

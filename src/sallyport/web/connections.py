@@ -1,8 +1,9 @@
-"""The connections of a listener that wait for their peers, and the choice of the connection to close for a new one.
+"""The connections of a listener that wait for their peers. If a listener is full, one of these connections is closed
+for a new one.
 
-A connection may be closed to make room for another while it waits for its peer. So connections that are opened and left
-idle do not block the service. Connections without an authenticated request (strangers) are closed first, and one
-address may have only a few of them. IPv6 addresses count by their /64 network, which one host can own.
+Therefore clients that open connections and leave them idle cannot block the service. Connections without an
+authenticated request (strangers) are closed first, and one address may have only a few of them. IPv6 addresses count by
+their /64 network, because one host can own a /64.
 """
 
 import ipaddress
@@ -23,8 +24,10 @@ ConnectionT = TypeVar("ConnectionT", bound=Closable)
 
 
 class ConnectionTable(Generic[ConnectionT]):
-    """The connections of one listener. strangers: the maximum number of connections from one address without an
-    authenticated request."""
+    """The connections of one listener.
+
+    strangers: the maximum number of connections from one address that have sent no authenticated request.
+    """
 
     def __init__(self, strangers: int) -> None:
         self._limit = strangers
@@ -34,8 +37,10 @@ class ConnectionTable(Generic[ConnectionT]):
         self._address: dict[ConnectionT, str] = {}
 
     def enter(self, connection: ConnectionT, host: str) -> None:
-        """Count a stranger for its address. If the address exceeds its limit, close its oldest stranger that waits for
-        its peer. If none waits, close this connection."""
+        """Count a stranger for its address. If the address exceeds its limit, close one of its connections.
+
+        The oldest stranger that waits for its peer is closed. If no stranger waits, this connection is closed.
+        """
         self.forget_address(connection)
         address = _counted(host)
         own = self._strangers.setdefault(address, {})
@@ -45,8 +50,8 @@ class ConnectionTable(Generic[ConnectionT]):
             self._close(next((each for each in own if each in self._waiting_strangers), connection))
 
     def forget_address(self, connection: ConnectionT) -> None:
-        """Stop counting a connection for its address, because it is no stranger any more, or now has a client with
-        another address."""
+        """Stop counting a connection for its address. The connection is now authenticated, or its client has another
+        address."""
         address = self._address.pop(connection, None)
         if address is not None:
             own = self._strangers[address]
@@ -77,8 +82,8 @@ class ConnectionTable(Generic[ConnectionT]):
         return [*self._waiting_strangers, *self._waiting_known]
 
     def make_room(self) -> None:
-        """Close the stranger that has waited longest for its peer; if no stranger waits, close the known connection
-        that has waited longest."""
+        """Close the stranger that has waited longest for its peer. If no stranger waits, close the authenticated
+        connection that has waited longest."""
         longest = next(chain(self._waiting_strangers, self._waiting_known), None)
         if longest is not None:
             self._close(longest)
@@ -89,6 +94,6 @@ class ConnectionTable(Generic[ConnectionT]):
 
 
 def _counted(host: str) -> str:
-    """Return the key under which an address is counted. For IPv4 it is the address itself, for IPv6 its /64 network."""
+    """Return the key under which an address is counted: an IPv4 address, or the /64 network of an IPv6 address."""
     address = parse_address(host.partition("%")[0])
     return str(address) if address.version == 4 else str(ipaddress.ip_network((int(address), 64), strict=False))

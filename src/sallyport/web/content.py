@@ -1,7 +1,7 @@
-"""Limits of bodies: of each request body, and of all large answers of a tenant together.
+"""Limits for the size of bodies: of each request body, and of all large answers of a tenant together.
 
-A client may read as slowly as 64 KiB in 5 s. 512 clients that read lists of 13 MB at this rate would fill the machine's
-memory, so the total size of each tenant's large answers is limited.
+A client may read as slowly as 64 KiB in 5 s. Without a limit for each tenant, 512 clients that read lists of 13 MB at
+this rate would fill the machine's memory.
 """
 
 import math
@@ -25,8 +25,10 @@ _HEADERS: Final = "sallyport.headers"
 
 
 async def read(request: Request, *, kind: str, limit: int) -> bytes:
-    """Return the body. kind: the required content type, without parameters. Raises WrongContentType. Raises TooLarge if
-    the body is larger than `limit`; then its rest is not read."""
+    """Return the body of a request. kind: the required content type, without parameters.
+
+    Raises WrongContentType. Raises TooLarge if the body is larger than `limit`. Then the remaining body is not read.
+    """
     _check_head(request, kind, limit)
     octets, more = bytearray(), True
     while more:  # `pieces` is not used, because its generators take as long as the parsing of a short body
@@ -41,8 +43,9 @@ async def read(request: Request, *, kind: str, limit: int) -> bytes:
 
 
 async def pieces(request: Request, *, kind: str, limit: int) -> AsyncGenerator[bytes, None]:
-    """Yield the parts of the body when they arrive. kind: the required content type, without parameters. Raises
-    WrongContentType. Raises TooLarge if the body is larger than `limit`; then its rest is not read.
+    """Yield the parts of a request's body as they arrive. kind: the required content type, without parameters.
+
+    Raises WrongContentType. Raises TooLarge if the body is larger than `limit`. Then the remaining body is not read.
     """
     _check_head(request, kind, limit)
     received = 0
@@ -55,9 +58,9 @@ async def pieces(request: Request, *, kind: str, limit: int) -> AsyncGenerator[b
 
 
 def headers_of(request: Request) -> dict[str, str]:
-    """Return the headers of a request as a dict. If several headers have the same name, it contains the first.
+    """Return the headers of a request as a dict. If several headers have the same name, the first one counts.
 
-    The dict is stored in the ASGI scope, because Starlette's own look-up searches all headers each time.
+    The dict is stored in the ASGI scope, because Starlette searches all headers at each look-up.
     """
     headers: dict[str, str] | None = request.scope.get(_HEADERS)
     if headers is None:
@@ -67,7 +70,7 @@ def headers_of(request: Request) -> dict[str, str]:
 
 
 def declared_size(request: Request) -> float:
-    """Return the Content-Length of a request. The result is infinite if the request does not declare it."""
+    """Return the Content-Length of a request, or infinity if the request does not declare it."""
     declared = headers_of(request).get("content-length", "")
     if not declared.isdecimal():
         return math.inf
@@ -86,23 +89,25 @@ def _check_head(request: Request, kind: str, limit: int) -> None:
 
 def _too_large(limit: int) -> problem.TooLarge:
     size = f"{limit >> 20} MiB" if limit >= 1 << 20 else f"{limit >> 10} KiB"
-    return problem.TooLarge(f"the body is over {size}")
+    return problem.TooLarge(f"the body is larger than {size}")
 
 
 class Answers:
-    """The octets of each tenant's large answers that are being sent."""
+    """The large answers that are being sent, counted in octets for each tenant."""
 
     def __init__(self) -> None:
         self.octets = Counter[int]()
 
     def counted(self, response: Response, tenant_id: int) -> Response:
-        """Return a response whose octets count for its tenant while it is sent. If the tenant would exceed its limit
-        when the response starts, status 429 is sent instead."""
+        """Return a response whose octets count for its tenant while it is sent.
+
+        If the tenant would exceed its limit when the response starts, status 429 is sent instead.
+        """
         return _Counted(response, self.octets, tenant_id) if len(response.body) > LARGE else response
 
 
 class _Counted(Response):
-    """A large response. It is always sent if it is the tenant's only one."""
+    """A large response. It is always sent if the tenant has no other large response in progress."""
 
     def __init__(self, response: Response, octets: Counter[int], tenant_id: int) -> None:
         super().__init__(response.body, response.status_code)
@@ -113,7 +118,9 @@ class _Counted(Response):
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         size, waiting = len(self.body), self._octets[self._tenant_id]
         if waiting and waiting + size > MOST:
-            refused = TooMany("large answers of this tenant wait to be read: read them, or ask for smaller pages")
+            refused = TooMany(
+                "other large answers to this tenant are not read yet: read them first, or request smaller pages"
+            )
             return await problem.response(refused, scope["path"])(scope, receive, send)
         self._octets[self._tenant_id] += size
         try:

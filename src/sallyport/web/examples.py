@@ -1,6 +1,6 @@
-"""The example body of each operation in the API description. Sent in this order, all requests succeed.
+"""An example body for each operation in the API description. If a caller sends the examples in this order, all succeed.
 
-The caller has the first token of a new installation. The requests add a client, a user, groups and rules, and remove
+The caller needs the first token of a new installation. The requests add a client, a user, groups and rules, and remove
 them. A test sends each body as written here. The caller must replace a text in angle brackets. For example, `<apiKey of
 createKey>` stands for the field `apiKey` in the answer of createKey.
 """
@@ -30,7 +30,7 @@ _ISSUER: Final = "<id of createIssuerDid>"
 _HOLDER: Final = "<id of createHolderDid>"
 _WALLET_KEY: Final = "<walletKey of resetWallet>"
 _HASH: Final = "$6$example$yogJ/yOi2VZobWSbxvPt7fnN1H6x8z2XcvUSrZKdIdoTNyokpi8OBJzgfbUEjbI/bmkOcOX2Z2EU5I7Dn4rTo1"
-"""A crypt(5) hash of the password in a rotation."""
+"""A crypt(5) hash of a password, for the example of a password rotation."""
 _BADGE: Final[dict[str, JSON]] = {
     "type": "object",
     "properties": {"epmUsername": {"type": "string"}},
@@ -328,4 +328,4 @@ TOKENS: Final = {
     "/api/v1/walletService/createPresentation": "<token of resetWallet>",
     "/api/v1/walletService/submitPresentation": "<token of resetWallet>",
 }
-"""The token with which an example is sent, for each example that is not sent with an admin's token."""
+"""The token for each example that does not use an admin's token."""

@@ -4,11 +4,11 @@ h11 parses heads and chunks. But h11 accepts heads that a server behind a proxy 
 head first: lines must end with CRLF, no line may be folded, and the head must not be too long.
 
 h11 takes 60 us for a head. A head in the most common form is read by one regular expression in 10 us instead. The body
-of a request with Content-Length needs no parsing. A chunked request is the last request of its connection. So octets
-after it, which another parser could read as the next request, are ignored.
+of a request with Content-Length needs no parsing. A chunked request is the last request of its connection. Otherwise
+another parser could read the octets after it as the next request.
 
-This module writes answers without h11: their framing depends only on the version of the request and on whether the
-application sets Content-Length.
+This module writes answers without h11. The framing of an answer depends only on the version of the request, and on
+whether the application sets Content-Length.
 """
 
 import re
@@ -36,7 +36,7 @@ _CHUNKS_AT_ONCE: Final = 64
 
 
 class Malformed(Exception):
-    """The received octets are not an acceptable HTTP/1 request. status: the HTTP status of the answer."""
+    """The received octets are not an acceptable HTTP/1 request. status: the HTTP status of the error answer."""
 
     def __init__(self, message: str, status: int = 400) -> None:
         super().__init__(message)
@@ -49,8 +49,11 @@ class BrokenAnswer(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Head:
-    """The head of a request. target: path and query, ASCII. headers: names in lower case. content_length: the length of
-    the body; 0 if the request has no Content-Length."""
+    """The head of a request.
+
+    target: path and query, in ASCII. headers: pairs of a name in lower case and a value. content_length: the length of
+    the body, or 0 if the request has no Content-Length.
+    """
 
     method: str
     target: bytes
@@ -62,10 +65,11 @@ class Head:
 
 
 def common_head(octets: bytes) -> Head | None:
-    """Return a head in the most common form, including its last empty line; None if h11 must read the head.
+    """Return a head in the most common form, including the empty line at its end. Return None if h11 must read the
+    head.
 
-    In this form, the head has HTTP/1.1, a path, one Host, no duplicate header, and none of the headers that need
-    special handling (such as Transfer-Encoding).
+    The most common form has HTTP/1.1, a path, one Host, no duplicate header, and no header that needs special handling,
+    such as Transfer-Encoding.
     """
     match = _COMMON_HEAD.fullmatch(octets)
     if match is None:
@@ -87,10 +91,10 @@ def common_head(octets: bytes) -> Head | None:
 
 
 class Parser:
-    """A parser of the requests of one connection. Call `feed` with received octets, and then ask for the head and for
-    parts of the body.
+    """A parser for the requests of one connection.
 
-    head_octets: maximum length of a head.
+    The caller passes received octets to `feed`, and then asks for the head and for parts of the body. head_octets: the
+    maximum length of a head.
     """
 
     def __init__(self, head_octets: int) -> None:
@@ -100,7 +104,7 @@ class Parser:
         self._chunks: h11.Connection | None = None
         self._remaining = 0
         self.body_due = False
-        """Whether the body of the current request has octets that were not taken yet."""
+        """Whether the body of the current request has octets that `take_body` has not returned yet."""
 
     @property
     def in_chunks(self) -> bool:
@@ -109,7 +113,7 @@ class Parser:
 
     @property
     def held(self) -> int:
-        """Number of octets that were fed but are not parsed yet."""
+        """The number of octets that were fed to the parser and are not parsed yet."""
         return len(self._held)
 
     def feed(self, octets: bytes) -> None:
@@ -117,7 +121,7 @@ class Parser:
         self._held += octets
 
     def head(self) -> Head | None:
-        """Return the head of the next request. Return None if the head is not complete. Raises Malformed."""
+        """Return the head of the next request, or None if the head is not complete yet. Raises Malformed."""
         end = self._held.find(_END_OF_HEAD, max(self._searched - len(_END_OF_HEAD), 0))
         size = len(self._held) if end < 0 else end + len(_END_OF_HEAD)
         if size > self._head_octets:
@@ -167,7 +171,8 @@ class Parser:
         )
 
     def take_body(self) -> bytes:
-        """Return octets of the body that were fed. The result is empty if more octets must be fed. Raises Malformed."""
+        """Return octets of the body that were fed. The result is empty if the parser needs more octets. Raises
+        Malformed."""
         if self._chunks is not None:
             return self._take_chunks(self._chunks)
         piece = bytes(self._held[: self._remaining])
@@ -197,7 +202,10 @@ class Parser:
 
 
 class Answer:
-    """The framing of one response. head: head of the request. closes: whether the connection ends after this answer."""
+    """The framing of one response.
+
+    head: the head of the request. closes: whether the connection ends after this answer.
+    """
 
     def __init__(self, head: Head, *, closes: bool = False) -> None:
         self._head = head
@@ -209,7 +217,7 @@ class Answer:
         self.complete = False
 
     def begin(self, status: int, headers: Headers) -> bytes:
-        """Return the octets of the head. Raises BrokenAnswer if a header contains a line break."""
+        """Return the head of the response in octets. Raises BrokenAnswer if a header contains a line break."""
         lines = [b"HTTP/1.1 %d %s" % (status, _phrase(status))]
         for name, value in headers:
             if name.lower() == b"content-length":
@@ -232,8 +240,11 @@ class Answer:
         return octets + _END_OF_HEAD
 
     def piece(self, octets: bytes, *, more: bool) -> bytes:
-        """Return a part of the body in its framing. Raises BrokenAnswer if the body does not have the declared
-        length."""
+        """Return a part of the body with its framing. Raises BrokenAnswer if the body does not have the declared
+        length.
+
+        more: whether another part follows.
+        """
         self.complete = not more
         if self._without_body:
             return b""
@@ -256,7 +267,7 @@ def _closes(version: bytes, headers: Headers) -> bool:
 
 
 def _origin_form(target: bytes) -> bytes:
-    """Return the path of a target in absolute form (RFC 9112 section 3.2.2), and another target unchanged."""
+    """Return the path of a target in absolute form (RFC 9112 section 3.2.2). Return any other target unchanged."""
     scheme, mark, rest = target.partition(b"://")
     if not mark or scheme.lower() not in (b"http", b"https"):
         return target

@@ -7,10 +7,13 @@
         "List the devices of a domain."
         return await inventory.list(body.domainId, body.page())
 
-The annotations give the types of body and answer. The API description is generated from them and the docstring. The
-order of the checks is token (401), content type and size (415, 413), JSON and model (400), scope, domain, role (403).
-The body is read after the check of the token. Models that contain an API key (`claimed_key`) are an exception: up to 16
-KiB of them are read without a token. An array body, `list[Model]`, may also be a single object.
+The annotations give the types of body and answer. The API description is generated from the annotations and the
+docstring.
+
+Each request is checked in this order: token (401), content type and size (415, 413), JSON and model (400), scope,
+domain, role (403). The body is read after the check of the token. Models that contain an API key (`claimed_key`) are an
+exception: up to 16 KiB of such a body are read without a token. An array body, `list[Model]`, may also be a single
+object.
 """
 
 import inspect
@@ -35,12 +38,11 @@ from sallyport.web.scope import Body, Caller, Gate, Role
 from sallyport.web.upload import Keeper, Reader, Upload
 
 STRANGERS = 0
-"""A placeholder for the id of the tenant, for requests whose tenant is known only after the body was read."""
+"""A placeholder for the tenant's id while the tenant is unknown, because the body with the API key is not read yet."""
 BODY_LIMIT = 1 << 20
 KEYED_LIMIT = 16 << 10
 LARGE = 64 << 10
-"""Minimum size of a large body in octets. Large bodies are parsed in a thread, so that other requests and logins are
-not delayed."""
+"""Size in octets from which a body is large. Large bodies are parsed in a thread, so that they do not delay logins."""
 MOST_CONTAINERS = 50_000
 """Maximum objects and arrays in a large body. The parser holds the interpreter lock: 340,000 empty arrays took 125 ms.
 """
@@ -57,28 +59,30 @@ Work: TypeAlias = Callable[[BodyT, Caller], Awaitable[AnswerT]]
 UploadWork: TypeAlias = Callable[[Upload[FormT], Caller], Awaitable[AnswerT]]
 Handler: TypeAlias = Callable[[Request], Coroutine[None, None, Response]]
 Run: TypeAlias = Callable[[bytes, Caller], Awaitable[bytes]]
-"""A function that runs an operation for an authenticated caller after all other checks. Its signature is (JSON body,
-caller) -> JSON answer. It raises Refused or another SallyportError."""
+"""A function that runs an operation for an authenticated caller. It makes all checks except the check of the token. Its
+signature is (JSON body, caller) -> JSON answer. It raises Refused or another SallyportError."""
 
 
 class Success(Model):
-    """The base class of answers with code and status. Radius and domain operations answer without these fields."""
+    """The base class of answers with the fields `code` and `status`. Radius and domain operations answer without these
+    fields."""
 
     code: int = Field(default=200, description="HTTP status of the answer.")
     status: str = Field(default="Success", description="Success; an error has Failure.")
 
 
 class Done(Success):
-    """The answer of an operation without another result; the base class of answers with a message."""
+    """The answer of an operation that has no result besides its success. It is also the base class of answers with a
+    message."""
 
     message: str = Field(description="Result in words.")
 
 
 class Plain(Generic[AnswerT]):
-    """An answer that consists of plain dicts, lists, texts and numbers, and is serialised as it is. AnswerT is its type
-    in the API description.
+    """An answer that consists of plain dicts, lists, texts and numbers. It is serialised without a model.
 
-    Use it for lists: building models costs ten times as much as serialising them.
+    AnswerT is the type of the answer in the API description. Use this class for lists: to build models costs ten times
+    as much as to serialise them.
     """
 
     __slots__ = ("content",)
@@ -89,8 +93,10 @@ class Plain(Generic[AnswerT]):
 
 @dataclass(frozen=True, slots=True)
 class Operation:
-    """One operation. handler: answers an HTTP request, after all checks. run: answers a request of the control socket.
-    has_file: whether the request is a form with a file instead of JSON; if so, `run` is None.
+    """One operation of the API.
+
+    handler: a function that checks and answers an HTTP request. run: a function that answers a request of the control
+    socket. has_file: whether the request is a form with a file instead of JSON. In this case `run` is None.
     """
 
     method: str
@@ -108,7 +114,7 @@ class Operation:
 
 
 class Operations:
-    """The operations of an area. tag: the heading of these operations in the API description."""
+    """The operations of an area. tag: the heading of the operations in the API description."""
 
     def __init__(self, tag: str, gate: Gate) -> None:
         self._tag = tag
@@ -118,26 +124,29 @@ class Operations:
     def post(
         self, path: str, *alternatives: str, roles: frozenset[Role]
     ) -> Callable[[Work[BodyT, AnswerT]], Work[BodyT, AnswerT]]:
-        """Declare a POST operation. It gets each of these paths. Paths are case-sensitive."""
+        """Declare a POST operation. The operation is served at each of the paths. Paths are case-sensitive."""
         return self._declare("POST", (path, *alternatives), roles)
 
     def put(
         self, path: str, *alternatives: str, roles: frozenset[Role]
     ) -> Callable[[Work[BodyT, AnswerT]], Work[BodyT, AnswerT]]:
-        """Declare a PUT operation."""
+        """Declare a PUT operation. See `post`."""
         return self._declare("PUT", (path, *alternatives), roles)
 
     def delete(
         self, path: str, *alternatives: str, roles: frozenset[Role]
     ) -> Callable[[Work[BodyT, AnswerT]], Work[BodyT, AnswerT]]:
-        """Declare a DELETE operation. It has a body, like the other operations."""
+        """Declare a DELETE operation. See `post`. The request has a body."""
         return self._declare("DELETE", (path, *alternatives), roles)
 
     def upload(
         self, path: str, *, roles: frozenset[Role], form: type[FormT], keeper: Keeper, limit: int
     ) -> Callable[[UploadWork[FormT, AnswerT]], UploadWork[FormT, AnswerT]]:
-        """Declare a POST operation that takes a form with one file. limit: the maximum size of the file in octets. The
-        file is stored with `keeper`. It is deleted if the operation raises; otherwise the operation owns it."""
+        """Declare a POST operation that receives a form with one file.
+
+        limit: the maximum size of the file in octets. keeper: the storage for the file. If the operation raises an
+        error, the file is deleted. Otherwise the operation owns the file.
+        """
 
         def declare(work: UploadWork[FormT, AnswerT]) -> UploadWork[FormT, AnswerT]:
             answer = get_type_hints(work)["return"]
@@ -185,7 +194,7 @@ class Operations:
 
 
 class _Shape(Generic[BodyT]):
-    """The type of a body: a model, or a list of a model."""
+    """The type of a request body: a model, or a list of a model."""
 
     def __init__(self, kind: type[BodyT]) -> None:
         self._kind = kind
@@ -194,7 +203,7 @@ class _Shape(Generic[BodyT]):
         self.carries_key = self._model.claimed_key is not Body.claimed_key
 
     def parse(self, octets: bytes) -> tuple[BodyT, Sequence[Body]]:
-        """Return the body, and the models in it whose claims the gate must check. Raises Invalid."""
+        """Return the body, and the models in the body whose ids the gate must check. Raises Invalid."""
         try:
             if self._is_list and octets.lstrip()[:1] != b"{":
                 several = self._adapter.validate_json(octets)
@@ -210,7 +219,7 @@ class _Shape(Generic[BodyT]):
 
 
 class _JsonResponse(Response):
-    """A JSON response with fixed headers: the base class takes 10 us to build them."""
+    """A JSON response with fixed headers. The base class would take 10 us to build the headers."""
 
     def __init__(self, content: bytes) -> None:
         self.status_code = 200
@@ -230,14 +239,12 @@ class _Answer(Generic[AnswerT]):
         self._kind = kind
 
     def response(self, answer: AnswerT) -> Response:
-        """Return the HTTP response of an answer."""
         response = _JsonResponse(self.content(answer))
         if isinstance(answer, Plain) and isinstance(answer.content, Counted):
             response.headers[TOTAL_HEADER] = str(answer.content.total)
         return response
 
     def content(self, answer: AnswerT) -> bytes:
-        """Return an answer as JSON."""
         if isinstance(answer, Plain):
             return to_json(answer.content)
         return self._adapter.dump_json(answer, by_alias=True)
@@ -248,7 +255,7 @@ class _Answer(Generic[AnswerT]):
 
 
 class _Checked(Generic[BodyT, AnswerT]):
-    """An operation with all its checks."""
+    """An operation together with the checks before it."""
 
     def __init__(
         self,
@@ -265,7 +272,7 @@ class _Checked(Generic[BodyT, AnswerT]):
         self._answer = answer
 
     async def handle(self, request: Request) -> Response:
-        """Answer one request. An error becomes an error body."""
+        """Answer one request. An error becomes an error answer."""
         try:
             caller, body, claims = await self._read(request)
             self._gate.admit(caller, claims, self._roles)
@@ -283,8 +290,10 @@ class _Checked(Generic[BodyT, AnswerT]):
             return self._answer.content(await self._work(body, caller))
 
     async def _read(self, request: Request) -> tuple[Caller, BodyT, Sequence[Body]]:
-        """Return the caller, the body, and the claims of the body. The caller is the owner of the token or of the key
-        in the body. Raises Refused."""
+        """Return the caller, the body, and the models whose ids must be checked. Raises Refused.
+
+        The caller is the owner of the token, or of the API key in the body.
+        """
         token, source = token_of(request), request.client.host if request.client else ""
         if not self._shape.carries_key:
             caller = await self._gate.caller(token, source)
@@ -315,7 +324,7 @@ class _Checked(Generic[BodyT, AnswerT]):
             await self._gate.small_bodies[caller.tenant_id if caller else STRANGERS].take()
             return self._shape.parse(octets)
         if octets.count(b"[") + octets.count(b"{") > MOST_CONTAINERS:
-            raise problem.TooLarge(f"the body has over {MOST_CONTAINERS} objects and arrays")
+            raise problem.TooLarge(f"the body has more than {MOST_CONTAINERS} objects and arrays")
         async with self._gate.large_bodies.slot(caller.tenant_id):
             began = trio.current_time()
             try:
@@ -325,7 +334,7 @@ class _Checked(Generic[BodyT, AnswerT]):
 
 
 class _CheckedUpload(Generic[FormT, AnswerT]):
-    """An operation that receives a file, with all its checks."""
+    """An operation that receives a file, together with the checks before it."""
 
     def __init__(
         self,
@@ -342,7 +351,7 @@ class _CheckedUpload(Generic[FormT, AnswerT]):
         self._answer = answer
 
     async def handle(self, request: Request) -> Response:
-        """Answer one request. An error becomes an error body."""
+        """Answer one request. An error becomes an error answer."""
         try:
             source = request.client.host if request.client else ""
             caller = await self._gate.caller(token_of(request), source)
@@ -360,7 +369,10 @@ class _CheckedUpload(Generic[FormT, AnswerT]):
 
 
 def token_of(request: Request) -> str | None:
-    """Return the token of a request: X-Authorization, or under /api/v1 also `Authorization: Bearer`."""
+    """Return the token of a request, or None.
+
+    The token is in the header X-Authorization. Below /api/v1 it may also be in `Authorization: Bearer`.
+    """
     headers = content.headers_of(request)
     token = headers.get(TOKEN_HEADER, "").strip()
     if token or not request.scope["path"].startswith(BEARER_PREFIX):
@@ -370,28 +382,29 @@ def token_of(request: Request) -> str | None:
 
 
 def _types(work: Work[BodyT, AnswerT]) -> tuple[type[object], type[object]]:
-    """Return the types of body and answer in the annotations of an operation. Raises TypeError if an annotation is
+    """Return the types of body and answer from an operation's annotations. Raises TypeError if an annotation is
     missing."""
     hints = get_type_hints(work, include_extras=True)
     names = [name for name in inspect.signature(work).parameters if name != "self"]
     if len(names) != 2 or names[0] not in hints or hints.get(names[1]) is not Caller or "return" not in hints:
-        raise TypeError(f"{work!r}: an operation is (body: Model, caller: Caller) -> Answer")
+        raise TypeError(f"{work!r} must have the signature (body: Model, caller: Caller) -> Answer")
     return hints[names[0]], hints["return"]
 
 
 def _model_of(answer: type[object]) -> type[object]:
-    """Return the type that describes an answer in the API description."""
+    """Return the type that stands for an answer in the API description."""
     model: type[object] = get_args(answer)[0] if get_origin(answer) is Plain else answer
     return model
 
 
 def _claiming(model: object) -> type[Body]:
-    """Return a body model. Raises TypeError if the model does not claim its ids of organization, tenant and domain."""
+    """Return a body model. Raises TypeError if the service would not check the model's ids of organization, tenant or
+    domain."""
     if not (isinstance(model, type) and issubclass(model, Body)):
-        raise TypeError(f"{model!r}: a body is a web.scope.Body, or a list of one")
+        raise TypeError(f"{model!r} must be a subclass of web.scope.Body, or a list of one")
     names = {name.lower().replace("_", "") for name in model.model_fields}
     if names & {"domainid", "domainids", "adid"} and model.claimed_domains is Body.claimed_domains:
-        raise TypeError(f"{model.__name__} has a domain and no claimed_domains()")
+        raise TypeError(f"{model.__name__} has the id of a domain, but does not define claimed_domains()")
     if names & {"orgid", "tenantid"} and model.claimed_scope is Body.claimed_scope:
-        raise TypeError(f"{model.__name__} has a scope and no claimed_scope()")
+        raise TypeError(f"{model.__name__} has orgId or tenantId, but does not define claimed_scope()")
     return model

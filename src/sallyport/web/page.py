@@ -1,4 +1,4 @@
-"""Pages for people without a token. The last part of their link is a secret for a single purpose.
+"""Pages for people without a token. The last part of the link to a page is a secret for a single purpose.
 
     route = link_route("/enrol/{token}", show=show, submit=submit)
 
@@ -56,7 +56,7 @@ HEADERS = {
 
 @dataclass(frozen=True, slots=True)
 class Page:
-    """A page for people. title: plain text. content: HTML with all variable text escaped."""
+    """A page for people. title: plain text. content: HTML; the caller has escaped all variable text."""
 
     title: str
     content: str
@@ -73,14 +73,14 @@ class Page:
 
 
 Show: TypeAlias = Callable[[str], Awaitable[Page]]
-"""A function that returns the page of a link: show(secret). It changes nothing, because mail scanners open links
-too."""
+"""A function that returns the page of a link: show(secret). It must not change anything, because mail scanners also
+open links."""
 Submit: TypeAlias = Callable[[str, Mapping[str, str]], Awaitable[Page]]
-"""A function that returns the page after the form was sent: submit(secret, fields of the form)."""
+"""A function that processes a submitted form and returns the next page: submit(secret, fields of the form)."""
 
 
 def link_route(path: str, *, show: Show, submit: Submit) -> BaseRoute:
-    """Return the route of a link. path: ends in `/{token}`."""
+    """Return the route of a link. path: the path of the route, which ends in `/{token}`."""
 
     async def answer(request: Request) -> Response:
         secret = str(request.path_params["token"])
@@ -97,7 +97,7 @@ def link_route(path: str, *, show: Show, submit: Submit) -> BaseRoute:
 
 
 def _fields(octets: bytes) -> dict[str, str]:
-    """Return the fields of a form. If several fields have the same name, the last one is returned. Raises Invalid."""
+    """Return the fields of a form. If several fields have the same name, the last field counts. Raises Invalid."""
     try:
         return dict(parse_qsl(octets.decode("ascii"), keep_blank_values=True, max_num_fields=_FIELDS, errors="replace"))
     except ValueError:
@@ -105,7 +105,7 @@ def _fields(octets: bytes) -> dict[str, str]:
 
 
 def _refused(error: Exception, template: str) -> Page:
-    """Return an error as a page. Its status, text and log entry are those that `problem` determines."""
+    """Return an error as a page. `problem` determines the status, the text and the log entry."""
     answer = problem.response(error, template)
     message = json.loads(bytes(answer.body))["message"]
     return Page("This did not work", f"<p>{escape(message)}</p>", answer.status_code)

@@ -26,25 +26,26 @@ IsMinimum = Annotated[
     bool,
     Field(
         exclude_if=not_,
-        description="Present and true if more entries match than the total shows: a search counts at most 10,000.",
+        description="Present and true if more entries match than totalCount says: a search counts at most 10,000.",
     ),
 ]
-"""Field in the answer of a search; an answer with an exact total omits it."""
-TotalCount = Annotated[int, Field(description="Entries of the whole list, over all pages.")]
+"""A field in the answer of a search. If the total is exact, the answer omits the field."""
+TotalCount = Annotated[int, Field(description="Number of entries in the whole list, on all pages.")]
 Search = Annotated[Text, Field(description="Text that an entry contains, in upper or lower case. Empty: all entries.")]
 """Search term of a list. A body can replace the description, to name the fields that are searched."""
 
 
 @dataclass(frozen=True, slots=True)
 class Page:
-    """A page of a list, as SQL needs it: `limit :size offset :offset`."""
+    """A page of a list as SQL needs it: `limit :size offset :offset`."""
 
     offset: int
     size: int
 
 
 class Counted(list[ItemT]):
-    """An answer that is an array, with one page of a list. The header TOTAL_HEADER has the total of the whole list."""
+    """An answer that is an array with one page of a list. The header TOTAL_HEADER has the number of entries in the
+    whole list."""
 
     def __init__(self, entries: Iterable[ItemT], total: int) -> None:
         super().__init__(entries)
@@ -55,15 +56,15 @@ class Counted(list[ItemT]):
         return handler(GenericAlias(list, get_args(source)))
 
 
-_PAGE = "Page of the list; the first is 1."
-_SIZE = "Entries of a page."
+_PAGE = "Number of the page; the first page is 1."
+_SIZE = "Maximum number of entries on a page."
 PageNumber = Annotated[Whole, Between(1, LAST), Field(description=_PAGE)]
 ShortSize = Annotated[Whole, Between(1, SHORT), Field(description=_SIZE)]
 LongSize = Annotated[Whole, Between(1, LONG), Field(description=_SIZE)]
 
 
 class ShortPaged(Body):
-    """A body with pageId, and pageSize up to 100, as in ListDevices and GetAllDomains."""
+    """A body with pageId, and with pageSize up to 100, as in ListDevices and GetAllDomains."""
 
     pageId: PageNumber = 1  # noqa: N815
     pageSize: ShortSize = 10  # noqa: N815
@@ -74,7 +75,7 @@ class ShortPaged(Body):
 
 
 class Paged(Body):
-    """A body with pageId, and pageSize up to 1000."""
+    """A body with pageId, and with pageSize up to 1000."""
 
     pageId: PageNumber = 1  # noqa: N815
     pageSize: LongSize = 10  # noqa: N815
@@ -85,7 +86,7 @@ class Paged(Body):
 
 
 class PagedByNumber(Body):
-    """A body with pageNumber, and pageSize up to 1000, as in the identity operations."""
+    """A body with pageNumber, and with pageSize up to 1000, as in the identity operations."""
 
     pageNumber: PageNumber = 1  # noqa: N815
     pageSize: LongSize = 10  # noqa: N815

@@ -3,13 +3,13 @@
     with parked():
         await changed.wait()
 
-An address serves a limited number of connections at the same time. A parked request does not count until it continues,
-so that a thousand waiting agents do not keep other clients out. The caller of `parked` must limit the number of parked
+An address serves a limited number of connections at the same time. A parked request does not count until it continues.
+Otherwise a thousand waiting agents could keep other clients out. The caller of `parked` must limit the number of parked
 requests.
 
 A connection without an authenticated request is a stranger. A stranger has less time, and is closed first if the limit
 of connections is reached. One address may have only a few strangers. After `Peer.authenticate` the connection is no
-stranger any more.
+longer a stranger.
 """
 
 from collections.abc import Iterator
@@ -22,7 +22,7 @@ class Peer(Protocol):
     """The connection of the current request."""
 
     def park(self, parks: bool) -> None:
-        """Record that the request starts or stops waiting."""
+        """Record that the request starts to wait, or has stopped waiting. parks: whether the request waits."""
 
     def authenticate(self) -> None:
         """Record that the request has valid credentials."""
@@ -34,7 +34,8 @@ PEER: ContextVar[Peer | None] = ContextVar("peer", default=None)
 
 @contextmanager
 def parked() -> Iterator[None]:
-    """Do not count the connection of the current request during the block."""
+    """Exclude the current connection from the limit of connections during the block. Use this while the request
+    waits."""
     peer = PEER.get()
     if peer is None:
         yield

@@ -1,9 +1,9 @@
-"""This module converts errors to error bodies, for all operations.
+"""The conversion of errors to error bodies, for all operations.
 
 Radius and domain operations answer `{"error": text, "code": status}`. All other operations answer `{"code": status,
-"status": "Failure", "message": text}`. If the request body is invalid, both have `errors: [{field, message}]` too. The
-form depends only on the path, so that an unknown path has the form of similar paths. No answer contains a submitted
-value or a stack trace.
+"status": "Failure", "message": text}`. If the request body is invalid, both forms also have `errors: [{field,
+message}]`. The form depends only on the path. Therefore an unknown path has the form of similar paths. No answer
+contains a submitted value or a stack trace.
 """
 
 import traceback
@@ -64,12 +64,12 @@ class WrongContentType(Invalid):
 
 
 def model_for(path: str) -> type[BaseModel]:
-    """Return the model of error bodies on a path, for the API description."""
+    """Return the model of the error bodies on a path, for the API description."""
     return RadiusProblem if path.startswith(RADIUS_PREFIXES) else Problem
 
 
 def response(error: Exception, path: str) -> Response:
-    """Return the answer to a request on `path` that raised `error`. An unexpected error is logged with its id."""
+    """Return the error answer to a request on `path` that raised `error`. An unexpected error is logged with an id."""
     if isinstance(error, Refused):
         return body(path, error.status, str(error), {**error.details, **_errors(error)})
     if isinstance(error, HTTPException):
@@ -87,14 +87,14 @@ def response(error: Exception, path: str) -> Response:
 
 
 def body(path: str, status: int, message: str, details: Mapping[str, object] = NO_DETAILS) -> Response:
-    """Return an error body in the form for `path`. details: additional fields."""
+    """Return an error answer in the form for `path`. details: additional fields of the body."""
     if path.startswith(RADIUS_PREFIXES):
         return JSONResponse({"error": message, "code": status, **details}, status)
     return JSONResponse({"code": status, "status": "Failure", "message": message, **details}, status)
 
 
 def _errors(error: Refused) -> dict[str, object]:
-    """Return the wrong fields of an invalid body, as the field `errors`."""
+    """Return the field `errors` with the wrong fields of an invalid body. Return an empty dict if no field is wrong."""
     wrong = error.errors if isinstance(error, Invalid) else ()
     return {"errors": [{"field": each.field, "message": each.message} for each in wrong]} if wrong else {}
 

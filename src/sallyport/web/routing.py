@@ -1,8 +1,8 @@
-"""This module routes requests, measures each request, and handles the errors that no other code has caught.
+"""Routing of requests, measurement of each request, and handling of errors that no other code has caught.
 
 An operation is found by its path in a dict, because 150 routes in sequence cost 110 us. Starlette routes all other
-paths. The label of a measurement is the template of the route, never the path that was sent, so a client cannot add
-labels.
+paths. The label of a measurement is the template of the route, never the path in the request. Therefore a client cannot
+create labels.
 """
 
 import time
@@ -56,7 +56,7 @@ class Observed:
 
 
 class ByPath:
-    """The operations by path, without path parameters. All other paths go to `rest`.
+    """The operations by path. Their paths have no parameters. Requests with other paths go to `rest`.
 
     Raises ValueError if two operations have the same method and path.
     """
@@ -68,7 +68,7 @@ class ByPath:
             for path in operation.paths:
                 methods = self._handlers.setdefault(path, {})
                 if operation.method in methods:
-                    raise ValueError(f"two operations claim {operation.method} {path}")
+                    raise ValueError(f"two operations have the method and path {operation.method} {path}")
                 methods[operation.method] = operation.handler
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -88,7 +88,8 @@ class ByPath:
 
 
 class TemplateRoute(Route):
-    """A Starlette route that stores its template in the ASGI scope, for the measurement."""
+    """A Starlette route that stores its path template in the ASGI scope. The measurement of requests uses it as
+    label."""
 
     def matches(self, scope: Scope) -> tuple[Match, Scope]:
         match, child = super().matches(scope)

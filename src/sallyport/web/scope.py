@@ -1,7 +1,7 @@
 """The caller of a request, and the ids of organization, tenant and domain that a body claims.
 
-A token belongs to one tenant of one organization. If a body contains orgId, tenantId or domainId, these must belong to
-the token's tenant; `Gate` checks this before an operation runs.
+A token belongs to one tenant of one organization. If a body contains orgId, tenantId or domainId, these ids must belong
+to the token's tenant. `Gate` checks this before an operation runs.
 """
 
 import re
@@ -52,13 +52,13 @@ class Role(StrEnum):
 ADMINS = frozenset({Role.ADMIN})
 """Roles that may change tokens, clients' secrets and enforcement modes."""
 OPERATORS = frozenset({Role.ADMIN, Role.OPERATOR})
-"""Roles that may change everything else."""
+"""Roles that may change everything except tokens, clients' secrets and enforcement modes."""
 READERS = frozenset({Role.ADMIN, Role.OPERATOR, Role.AUDITOR})
 """Roles that may read everything except secrets."""
 AGENTS = frozenset({Role.AGENT})
-"""The role of an endpoint agent, for its instance."""
+"""The role of an endpoint agent. It is valid only for the agent's instance."""
 DIRECTORY_AGENTS = frozenset({Role.DIRECTORY})
-"""The role of a directory agent, for its domain."""
+"""The role of a directory agent. It is valid only for the agent's domain."""
 ENROLMENTS = frozenset({Role.ENROLMENT})
 """The role of an enrolment key, with which an agent can only register its own key."""
 WALLETS = frozenset({Role.WALLET})
@@ -78,7 +78,7 @@ _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f]")  # all control characters (Unicod
 
 @dataclass(frozen=True, slots=True)
 class Caller:
-    """The owner of a token. organization and tenant_number: orgId and tenantId in bodies."""
+    """The owner of a token. organization: the orgId of its organization. tenant_number: the tenantId of its tenant."""
 
     token_id: int
     organization: int
@@ -98,7 +98,7 @@ class Caller:
 
     @property
     def actor(self) -> Actor:
-        """The caller as actor in the audit trail."""
+        """The caller in the form in which the audit trail stores actors."""
         if self.is_administrator:
             return Actor("administrator", self.name, tenant_id=self.tenant_id or None)
         if self.is_installation:
@@ -107,20 +107,21 @@ class Caller:
 
 
 class Authenticator(Protocol):
-    """A look-up of tokens."""
+    """A service that finds the owner of a token."""
 
     async def authenticate(self, token: str, source: str = "") -> Caller:
-        """Return the owner of a token. source: the sender's address. Raises StoreError.
+        """Return the owner of a token. source: the sender's address.
 
-        Raises Unauthenticated: `invalid token`. Raises TooMany if the source has sent too many unknown tokens.
+        Raises Unauthenticated, with the message `invalid token`. Raises TooMany if the source has sent too many unknown
+        tokens. Raises StoreError.
         """
 
 
 class DomainOwners(Protocol):
-    """A function that returns the tenant of a domain from memory."""
+    """A function that returns the tenant of a domain. It reads no store."""
 
     def tenant_of(self, domain_id: int) -> int | None:
-        """Return the internal id of the domain's tenant. Return None if the domain does not exist."""
+        """Return the internal id of the domain's tenant, or None if the domain does not exist."""
 
 
 ItemT = TypeVar("ItemT")
@@ -142,7 +143,7 @@ def _flag(value: object) -> object:
 
 
 def plain(value: ValueT) -> ValueT:
-    """Return the text, or raise a validation error if it contains control characters."""
+    """Return the text. Raise a validation error if it contains control characters."""
     if isinstance(value, str) and _CONTROL.search(value):
         raise unfit("text without control characters")
     return value
@@ -150,7 +151,7 @@ def plain(value: ValueT) -> ValueT:
 
 def _not_blank(value: str) -> str:
     if value.isspace():
-        raise unfit("text that is more than white space")
+        raise unfit("text that does not consist of white space only")
     return value
 
 
@@ -177,28 +178,30 @@ MAX_MEMBERS = 500
 
 
 def few_members(values: dict[str, object]) -> dict[str, object]:
-    """Return the object. Raise a validation error if it has more than MAX_MEMBERS members and entries. The members and
-    entries of inner objects and arrays count too.
+    """Return the object. Raise a validation error if it is too large.
+
+    The members of all inner objects and the entries of all inner arrays count together. The limit is MAX_MEMBERS.
     """
     count, inner = 0, list[Collection[object]]([values])
     while inner:
         each = inner.pop()
         count += len(each)
         if count > MAX_MEMBERS:
-            raise unfit(f"an object with at most {MAX_MEMBERS} members")
+            raise unfit(
+                f"an object with at most {MAX_MEMBERS} members, including the members of inner objects and arrays"
+            )
         held = each.values() if isinstance(each, dict) else each
         inner += [value for value in held if isinstance(value, dict | list)]
     return values
 
 
 MOST_OF_MANY = 10_000
-"""Maximum number of entries of an array. It is not declared as max_length, because that would override a smaller
-max_length of a field."""
+"""Maximum number of entries of an array. A declaration as max_length would override a smaller max_length of a field."""
 
 Whole = Annotated[int, BeforeValidator(_whole)]
 """A whole number of any size. It may also be a string, but never a boolean."""
 Id = Annotated[int, Field(ge=-(2**63), le=2**63 - 1), BeforeValidator(_whole)]
-"""An identifier: a whole number that the store can hold."""
+"""An identifier: a whole number of at most 64 bits, which the store can hold."""
 Flag = Annotated[bool, BeforeValidator(_flag)]
 """A truth value: true, yes, 1 or false, no, 0, as text, number or boolean. Text is case-insensitive."""
 PlainText = Annotated[str, AfterValidator(plain)]
@@ -214,7 +217,7 @@ NameOrNone = Annotated[Text, AfterValidator(_not_blank)]
 LongText = Annotated[str, Field(max_length=4096), AfterValidator(plain)]
 """A long text, such as a description, a URL or a path."""
 Members = Annotated[dict[str, object], AfterValidator(few_members)]
-"""An object whose members another model validates."""
+"""An object of limited size. The operation validates its members with another model."""
 Octets = Annotated[
     SecretBytes,
     BeforeValidator(_octets),
@@ -227,7 +230,7 @@ Octets = Annotated[
         }
     ),
 ]
-"""A secret. It is a text, or for secrets that are not UTF-8 an object with the octets in hex."""
+"""A secret: a text, or an object {"hex": ...} with the octets in hex if the secret is not UTF-8."""
 Many = Annotated[list[ItemT], BeforeValidator(_many), Field(json_schema_extra=_most_of_many)]
 """An array, or a single value as an array of one: `Many[Id]`, `Many[Text]`."""
 OrgId = Annotated[Whole, Field(description="Number of the token's organization.")]
@@ -238,7 +241,7 @@ DomainId = Annotated[Whole, Field(description="Id of the domain, as GetAllDomain
 class Body(Model):
     """The base class of all request bodies. Unknown fields are ignored, and numbers and strings are converted.
 
-    In a field whose default is not null, null counts as absent.
+    If the default of a field is not null, the value null counts as absent.
     """
 
     model_config = ConfigDict(
@@ -254,8 +257,10 @@ class Body(Model):
     @model_validator(mode="before")
     @classmethod
     def _says_each_field_once(cls, values: object) -> object:
-        """Raise a validation error if the spellings of one field have different values. If one of the values is an
-        array, the first spelling counts."""
+        """Raise a validation error if a field is given under several names with different values.
+
+        If one of the values is an array, there is no error, and the first name counts.
+        """
         if isinstance(values, dict):
             if None in values.values():
                 values = as_given(cls, values)
@@ -263,39 +268,40 @@ class Body(Model):
                 given = {name: values[name] for name in choices if name in values}
                 several = len({str(value) for value in given.values()}) > 1
                 if several and not any(isinstance(value, list) for value in given.values()):
-                    raise unfit_because(f"{' and '.join(given)} differ: send one of them", *given)
+                    raise unfit_because(f"{' and '.join(given)} have different values: send only one of them", *given)
         return values
 
     def claimed_scope(self) -> tuple[int, int] | None:
-        """Return the orgId and tenantId that the body contains, for comparison with those of the token; None if it has
-        none."""
+        """Return the orgId and tenantId that the body contains, or None. The gate compares them with the ids of the
+        token."""
         return None
 
     def claimed_domains(self) -> Sequence[int]:
-        """Return every domainId that the body contains. Each must belong to the token's tenant."""
+        """Return every domainId that the body contains. Each domain must belong to the token's tenant."""
         return ()
 
     def claimed_key(self) -> str | None:
-        """Return the API key that the body contains. It authorizes the request, even if the request has a token too."""
+        """Return the API key that the body contains, or None. The key takes precedence over the token of the
+        request."""
         return None
 
 
 @cache
 def _several_spellings(model: type[Body]) -> list[list[str]]:
-    """Return the spellings of each field that has more than one."""
+    """Return the accepted names of each field that has more than one name."""
     aliases = [field.validation_alias for field in model.model_fields.values()]
     several = [alias.choices for alias in aliases if isinstance(alias, AliasChoices)]
     return [[name for name in choices if isinstance(name, str)] for choices in several]
 
 
 class ScopedIfGiven(Body):
-    """A body with optional orgId and tenantId. If they are given, they must be those of the token."""
+    """A body with optional orgId and tenantId. If a body contains them, they must be the ids of the token."""
 
     orgId: Whole | None = Field(  # noqa: N815
-        default=None, description="Number of the token's organization; needs tenantId beside it."
+        default=None, description="Number of the token's organization; requires tenantId."
     )
     tenantId: Whole | None = Field(  # noqa: N815
-        default=None, description="Number of the token's tenant; needs orgId beside it."
+        default=None, description="Number of the token's tenant; requires orgId."
     )
 
     def claimed_scope(self) -> tuple[int, int] | None:
@@ -324,7 +330,7 @@ class Scoped(Body):
 
 
 class InDomain(Scoped):
-    """A scoped body that acts on one domain."""
+    """A body with orgId, tenantId and the id of one domain."""
 
     domainId: DomainId  # noqa: N815
 
@@ -333,10 +339,11 @@ class InDomain(Scoped):
 
 
 class Gate:
-    """The checks before an operation: authentication, claims of bodies, roles, limits of a tenant.
+    """The checks before an operation: authentication, claims of bodies, roles, and the limits of a tenant.
 
-    large_bodies: a limiter. Only one large body is parsed at a time, with a pause after it; the tenants take turns. The
-    parser holds the interpreter lock for 15 to 60 ms; with 40 parsing threads the event loop waited for seconds.
+    large_bodies: a limiter that lets one large body be parsed at a time, with a pause after it. The tenants take turns.
+    The parser holds the interpreter lock for 15 to 60 ms. With 40 parsing threads the event loop waited for seconds.
+
     small_bodies: a limiter by tenant. In each pass of the event loop, small bodies are parsed for at most a few
     milliseconds, and the tenants take turns. Without this limit, 400 simultaneous bodies of 60 KB blocked the event
     loop for 2 s.
@@ -354,8 +361,8 @@ class Gate:
     async def caller(self, token: str | None, source: str = "") -> Caller:
         """Return the owner of a token. source: the sender's address.
 
-        Raises Unauthenticated: `missing token`, `invalid token`. Raises TooMany if the source has sent too many unknown
-        tokens.
+        Raises Unauthenticated, with the message `missing token` or `invalid token`. Raises TooMany if the source has
+        sent too many unknown tokens.
         """
         if not token:
             raise Unauthenticated("missing token")
@@ -365,9 +372,9 @@ class Gate:
         return caller
 
     def admit(self, caller: Caller, bodies: Sequence[Body], roles: frozenset[Role]) -> None:
-        """Check scope, domain and role, in this order.
+        """Check scope, domain and role of a request, in this order.
 
-        Raises Forbidden: `scope mismatch`, `domain not in tenant`, `role not allowed`.
+        Raises Forbidden, with the message `scope mismatch`, `domain not in tenant` or `role not allowed`.
         """
         scope = (caller.organization, caller.tenant_number)
         if any(body.claimed_scope() not in (None, scope) for body in bodies):
@@ -380,14 +387,14 @@ class Gate:
     def running(self, caller: Caller) -> AbstractContextManager[None]:
         """Return a context manager that counts a running request of the caller's tenant. Raises TooMany.
 
-        Requests of agents and wallets do not count: there are many, and they are short.
+        Requests of agents and wallets do not count, because they are many and short.
         """
         if caller.role not in READERS:
             return nullcontext()
         return _Counted(self._running, caller.tenant_id, MOST_RUNNING, "requests")
 
     def large_body(self, caller: Caller) -> AbstractContextManager[None]:
-        """Return a context manager that counts a large body of the caller's tenant while it is read and parsed.
+        """Return a context manager that counts a large body of the caller's tenant while the body is read and parsed.
         Raises TooMany."""
         return _Counted(self._large, caller.tenant_id, MOST_LARGE_BODIES, "large bodies")
 
@@ -398,7 +405,8 @@ class Gate:
 
 
 class _Counted(AbstractContextManager[None]):
-    """A context manager that counts its block for a tenant. Raises TooMany if the tenant has reached the limit."""
+    """A context manager that counts an activity of a tenant while its block runs. Raises TooMany if the tenant has
+    reached the limit."""
 
     __slots__ = ("_counter", "_most", "_tenant_id", "_what")
 

@@ -1,12 +1,12 @@
-"""The HTTP server. Each address has its own app and its own limit of connections, so that a flood on one does not block
-others.
+"""The HTTP server. Each address has its own app and its own limit of connections. A flood of connections to one address
+does not block the other addresses.
 
     async with trio.open_nursery() as nursery:
         bound = await nursery.start(serve_http, [Listener(app, settings.http_bind, tls)], stop)
 
 `stop` closes the listeners and the connections that wait for a request. Running requests may finish within `drain_s`.
-At the limit, the module `connections` chooses the connection to close for a new one. A parked request (see `peer`) does
-not count.
+At the limit of connections, the module `connections` chooses the connection to close for a new one. A parked request
+(see `peer`) does not count.
 
 If the peer is a proxy in `trusted_proxies`, the client's address comes from X-Forwarded-For.
 """
@@ -40,21 +40,23 @@ log = structlog.get_logger()
 
 @dataclass(frozen=True, slots=True)
 class Tls:
-    """A certificate with its chain, and its key, as paths of PEM files."""
+    """The PEM files of the server's certificate. certificate: the certificate with its chain. key: the private key."""
 
     certificate: Path
     key: Path
     _contexts: list[ssl.SSLContext] = field(default_factory=list, repr=False, compare=False)
 
     def load(self, context: ssl.SSLContext) -> None:
-        """Load the files into a context. `reload` updates this context. Raises ConfigError if the files cannot be
-        used."""
+        """Load the files into a context. Later calls of `reload` update this context. Raises ConfigError if a file
+        cannot be used."""
         self._take(context)
         self._contexts.append(context)
 
     def reload(self) -> None:
-        """Load the files again for new connections. Raises ConfigError if they cannot be used; then the former
-        certificate stays in use."""
+        """Load the files again for new connections.
+
+        Raises ConfigError if a file cannot be used. Then the former certificate stays in use.
+        """
         for context in (ssl.create_default_context(ssl.Purpose.CLIENT_AUTH), *self._contexts):
             self._take(context)
 
@@ -67,11 +69,10 @@ class Tls:
 
 @dataclass(frozen=True, slots=True)
 class Listener:
-    """An app on an address, with or without TLS. trusted_proxies: networks of the proxies whose X-Forwarded-For is
-    used.
+    """An app on an address, with or without TLS.
 
-    setting: the name of the setting with the address, for messages. bound: a socket that already listens on the
-    address.
+    trusted_proxies: the networks of the proxies whose X-Forwarded-For header is used. setting: the name of the setting
+    that contains the address, for error messages. bound: a socket that already listens on the address, or None.
     """
 
     app: ASGIApp
@@ -89,11 +90,11 @@ async def serve_http(
     limits: Limits | None = None,
     task_status: trio.TaskStatus[list[Address]] = trio.TASK_STATUS_IGNORED,
 ) -> None:
-    """Serve until `stop` is set and the running requests have ended, or `drain_s` later.
+    """Serve HTTP until `stop` is set and the running requests have ended, but at most `drain_s` after `stop`.
 
     The function reports the bound addresses by `task_status.started`, in the order of `listeners`, with the actual
-    ports. No peer can make it raise. Raises StartError if an address cannot be bound, and ConfigError if a certificate
-    cannot be used.
+    ports. No peer can make the function raise. Raises StartError if an address cannot be bound, and ConfigError if a
+    certificate cannot be used.
     """
     limits = limits or Limits()
     acceptors: list[_Acceptor] = []
@@ -137,8 +138,10 @@ async def _open(listener: Listener, limits: Limits) -> "_Acceptor":
 
 
 class _Acceptor:
-    """One listening socket and its connections. closing: whether it accepts no more requests. turn: a lock that its TLS
-    handshakes share."""
+    """One listening socket and its connections.
+
+    closing: whether the listener accepts no more requests. turn: a lock that all TLS handshakes of the listener share.
+    """
 
     def __init__(
         self, listener: Listener, socket: trio.socket.SocketType, context: ssl.SSLContext | None, limits: Limits
@@ -173,8 +176,10 @@ class _Acceptor:
             nursery.start_soon(self._connection(socket, client[:2]).run)
 
     def close(self) -> None:
-        """Stop accepting, and close the connections that wait for a request. A connection with a running request ends
-        after that request."""
+        """Stop accepting, and close the connections that wait for a request.
+
+        A connection with a running request ends after that request.
+        """
         self.socket.close()
         self.closing = True
         for connection in self.table.waiting():
@@ -182,8 +187,9 @@ class _Acceptor:
                 connection.hang_up()
 
     def park(self, connection: Connection, parks: bool) -> None:
-        """Stop counting a parked request, and count it again when it continues. It may continue even if the limit is
-        reached. Then the next connection that ends makes no room for another one.
+        """Stop counting a parked request, or count it again when it continues.
+
+        A request may continue even if the limit is reached. Then the next connection that ends does not free a place.
         """
         if parks and connection not in self._parked:
             self._parked.add(connection)
@@ -240,8 +246,11 @@ class _Acceptor:
             self._room.release()
 
     async def _refused(self, error: OSError) -> None:
-        """Log the error if the system lacks descriptors or memory, and make room. Errors of one peer (ECONNABORTED) are
-        ignored."""
+        """Handle an error of `accept`. If the system lacks descriptors or memory, log the error and close a waiting
+        connection.
+
+        Errors of a single peer (ECONNABORTED) are ignored.
+        """
         if error.errno in _EXHAUSTED:
             log.warning("http_accept_failed", error=error.strerror)
             self.table.make_room()

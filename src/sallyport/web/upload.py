@@ -1,8 +1,8 @@
-"""A form with one file (multipart/form-data). The fields become a body model, and the file is stored by a keeper.
+"""A form with one file (multipart/form-data). The fields become a body model, and a keeper stores the file.
 
-The file is passed on in parts and is never whole in memory. Fields may come after the file, so the form is validated at
-the end; the file of an invalid form is discarded. python-multipart parses the form (RFC 7578). A preamble is an error:
-RFC 2046 allows it, but no HTTP client sends one.
+The file is passed on in parts and is never whole in memory. Fields may come after the file. Therefore the form is
+validated at the end, and the file of an invalid form is deleted. python-multipart parses the form (RFC 7578). A
+preamble is an error: RFC 2046 allows it, but no HTTP client sends one.
 """
 
 import logging
@@ -31,7 +31,7 @@ logging.getLogger("python_multipart").setLevel(logging.CRITICAL)
 
 @dataclass(frozen=True, slots=True)
 class Begin:
-    """The head of a part of the form. file_name: the client's name of the file; None for a plain field."""
+    """The start of a part of the form. file_name: the file's name at the client, or None for a plain field."""
 
     name: str
     file_name: str | None
@@ -46,10 +46,9 @@ Event: TypeAlias = Begin | bytes | End
 
 
 class FormParser:
-    """A parser for one body. complete: whether the last boundary was parsed. Raises Invalid if the content type has no
-    boundary.
+    """A parser for one form. Raises Invalid if the content type has no boundary.
 
-    python-multipart limits the headers of a part to 8 headers of 4 KiB.
+    complete: whether the last boundary was parsed. python-multipart limits the headers of a part to 8 headers of 4 KiB.
     """
 
     def __init__(self, content_type: str) -> None:
@@ -77,7 +76,8 @@ class FormParser:
         self.complete = False
 
     def feed(self, octets: bytes) -> list[Event]:
-        """Return the events in a part of the body. Raises Invalid."""
+        """Parse octets, and return the events that they contain: the start, the content and the end of form parts.
+        Raises Invalid."""
         if self.complete:
             return []  # RFC 2046 section 5.1.1: text after the last boundary is ignored
         try:
@@ -122,13 +122,13 @@ KIND: Final = "multipart/form-data"
 FILE: Final = "file"
 LONGEST_FIELD: Final = 65_536
 AROUND_FILE: Final = 1 << 17
-"""Maximum size in octets of a form without its file."""
+"""Maximum size in octets of a form, not counting its file."""
 
 FormT = TypeVar("FormT", bound=Body)
 
 
 class Keeper(Protocol):
-    """A storage for uploaded files, under names that it chooses."""
+    """A storage for uploaded files. The keeper chooses the name of each file."""
 
     async def open(self, octets: int) -> str:
         """Create a file for at most `octets` octets, and return its name. Raises StoreFull."""
@@ -144,7 +144,10 @@ class Keeper(Protocol):
 
 
 class Upload(Generic[FormT]):
-    """A form and its file. kept: the keeper's name of the file. file_name: the client's name of the file."""
+    """A form and its file.
+
+    kept: the keeper's name of the file. file_name: the file's name at the client.
+    """
 
     def __init__(self, form: FormT, kept: str, file_name: str) -> None:
         self.form = form
@@ -153,7 +156,7 @@ class Upload(Generic[FormT]):
 
 
 class Reader(Generic[FormT]):
-    """A reader for forms of one model. limit: the maximum size of the file in octets."""
+    """A reader of forms. The fields of the form must match `model`. limit: the maximum size of the file in octets."""
 
     def __init__(self, model: type[FormT], keeper: Keeper, limit: int) -> None:
         self._model = model
@@ -161,7 +164,7 @@ class Reader(Generic[FormT]):
         self._limit = limit
 
     async def read(self, request: Request, *, keeps: bool) -> Upload[FormT]:
-        """Return the form and its file. keeps: whether to store the file; if it is False, the form is only validated.
+        """Return the form and its file. keeps: whether to store the file. If it is False, the form is only validated.
 
         Raises WrongContentType, TooLarge, Invalid, StoreFull, OSError. After an error the file is deleted.
         """
@@ -236,11 +239,11 @@ class _Receiver:
             held = self._field[1]
             held += octets
             if len(held) > LONGEST_FIELD:
-                raise Invalid("a field is longer than 64 KiB")
+                raise Invalid("a field of the form is longer than 64 KiB")
             return
         self._size += len(octets)
         if self._size > self._limit:
-            raise TooLarge(f"the file is over {self._limit >> 20} MiB")
+            raise TooLarge(f"the file is larger than {self._limit >> 20} MiB")
         if self.kept:
             await self._keeper.write(self.kept, octets)
 
@@ -250,5 +253,5 @@ class _Receiver:
             try:
                 self.fields[name] = held.decode()
             except UnicodeDecodeError:
-                raise Invalid("the fields must be text in UTF-8") from None
+                raise Invalid("the fields of the form must be text in UTF-8") from None
         self._field = None

@@ -48,7 +48,7 @@ def test_a_section_without_ipaddr_has_its_address_as_name(tmp_path: Path, name: 
     """In the old syntax, the name of the section is both the address and the name of the client."""
     entry = only(tmp_path, client(name, address="netmask = 8"))
     assert (entry.name, entry.addresses) == (name.strip('"'), ip_network("192.0.2.0/24"))
-    assert "netmask is ignored where the name is the address" in entry.notes
+    assert "netmask is ignored, because the section has no ipaddr" in entry.notes
 
 
 @pytest.mark.parametrize(
@@ -56,20 +56,23 @@ def test_a_section_without_ipaddr_has_its_address_as_name(tmp_path: Path, name: 
     [
         (
             client(address="ipaddr = radius.example.org"),
-            "'radius.example.org' is no address; host names are not resolved",
+            "'radius.example.org' is not an IP address; host names are not resolved",
         ),
-        (client("radius.example.org", address=""), "'radius.example.org' is no address; host names are not resolved"),
-        (client(address="ipaddr = 192.0.2.1/"), "'192.0.2.1/' is no address"),
-        (client(address="ipaddr = 192.0.2.1/33"), "no address"),
-        (client(address="ipaddr = 010.0.0.1"), "no address"),
-        (client(address="ipaddr = 10.1"), "no address"),
-        (client(address="ipaddr = fe80::1%eth0"), "no address"),
-        (client(address='ipaddr = "192.0.2.1/\xb2"'), "no address"),
-        (client(address="ipv6addr = 192.0.2.1"), "no ipv6addr"),
-        (client(address="ipv4addr = ::1"), "no ipv4addr"),
-        (client(address="ipaddr = 192.0.2.0/24\nnetmask = 24"), "a prefix and a netmask"),
+        (
+            client("radius.example.org", address=""),
+            "'radius.example.org' is not an IP address; host names are not resolved",
+        ),
+        (client(address="ipaddr = 192.0.2.1/"), "'192.0.2.1/' is not an IP address"),
+        (client(address="ipaddr = 192.0.2.1/33"), "not an IP address"),
+        (client(address="ipaddr = 010.0.0.1"), "not an IP address"),
+        (client(address="ipaddr = 10.1"), "not an IP address"),
+        (client(address="ipaddr = fe80::1%eth0"), "not an IP address"),
+        (client(address='ipaddr = "192.0.2.1/\xb2"'), "not an IP address"),
+        (client(address="ipv6addr = 192.0.2.1"), "not a value for ipv6addr"),
+        (client(address="ipv4addr = ::1"), "not a value for ipv4addr"),
+        (client(address="ipaddr = 192.0.2.0/24\nnetmask = 24"), "a prefix length, and netmask is set"),
         (client(address="ipaddr = 192.0.2.0\nnetmask = 255.255.255.0"), "netmask must be a prefix length, 0 to 32"),
-        (client(address="ipv6addr = ::\nnetmask = 129"), "a netmask"),
+        (client(address="ipv6addr = ::\nnetmask = 129"), "a prefix length, and netmask is set"),
         (client(secret=""), "no secret"),
         (client(secret='""'), "no secret"),
         (client(secret="#x"), "no secret"),
@@ -122,7 +125,7 @@ def test_nas_type_gives_the_product(tmp_path: Path, nas_type: str, product: str 
     """A nas_type that is not a known product adds a note."""
     entry = only(tmp_path, client(more=f"nas_type = {nas_type}"))
     assert entry.product == product
-    assert entry.notes == (() if product else (f"nas_type '{nas_type}' names no product",))
+    assert entry.notes == (() if product else (f"nas_type '{nas_type}' names no known product",))
 
 
 @pytest.mark.parametrize(
@@ -148,8 +151,8 @@ def test_clients_of_lists_and_virtual_servers(tmp_path: Path) -> None:
         write(tmp_path, f"clients lan {{\n{client('a')}}}\nserver {{\n{client('b')}}}\nlisten {{\n{client('c')}}}\n")
     )
     assert [(entry.name, entry.notes) for entry in entries] == [
-        ("a", ("FreeRADIUS knows it only in clients 'lan'",)),
-        ("b", ("FreeRADIUS knows it only in server ''",)),
+        ("a", ("FreeRADIUS uses the client only in clients 'lan'",)),
+        ("b", ("FreeRADIUS uses the client only in server ''",)),
     ]
 
 
@@ -160,18 +163,18 @@ def test_clients_of_lists_and_virtual_servers(tmp_path: Path) -> None:
         (client(more="coa_server = x"), "coa_server is ignored"),
         (client(more="proto = tcp"), "proto tcp is ignored: the client is imported for UDP"),
         (client(more="proto = tls"), "proto tls is ignored: the client is imported for UDP"),
-        (client(secret="testing123"), "the secret is one that everybody knows"),
+        (client(secret="testing123"), "the secret is a well-known example secret"),
         (client(secret="8fT2kQ9zLw4XbN7"), "the secret is shorter than 16 octets"),
         (client(secret="abababababababababab"), "the secret repeats a few octets"),
         (
             client(secret=f'"{GOOD}\\n"'),
-            "the secret holds a backslash as it is, as in FreeRADIUS 3: it begins no escape",
+            "the backslash in the secret is part of the secret, as in FreeRADIUS 3; it is not an escape",
         ),
-        (client(address="ipaddr = 192.0.2.7/24"), "'192.0.2.7/24' is the network 192.0.2.0/24"),
-        (client(address="ipaddr = 0.0.0.0"), "'0.0.0.0' is the network 0.0.0.0/0"),
-        (client(address="ipaddr = ::1\nipv6addr = ::2"), "ipaddr is ignored beside ipv6addr"),
-        (client(more="secret = x"), "secret is given twice: the first counts"),
-        (client(secret=f"{GOOD},tail"), "an unknown item is ignored ({}:3)"),
+        (client(address="ipaddr = 192.0.2.7/24"), "'192.0.2.7/24' is read as the network 192.0.2.0/24"),
+        (client(address="ipaddr = 0.0.0.0"), "'0.0.0.0' is read as the network 0.0.0.0/0"),
+        (client(address="ipaddr = ::1\nipv6addr = ::2"), "ipaddr is ignored, because ipv6addr is set"),
+        (client(more="secret = x"), "secret is set twice; the first value is used"),
+        (client(secret=f"{GOOD},tail"), "an item with an unknown name is ignored ({}:3)"),
         (client(more="tls {\n}"), "a section is ignored ({}:4)"),
     ],
 )
@@ -194,16 +197,16 @@ def test_weaknesses_are_found(tmp_path: Path) -> None:
     path = write(tmp_path, text + client("all", address="ipv6addr = *", more="require_message_authenticator = no"))
     a, wide = f"'a' 10.0.0.0/8 ({path}:1)", f"'a' 10.1.0.0/16 ({path}:6)"
     b, c = f"'b' 10.1.2.3/32 ({path}:11)", f"'c' 10.1.2.3/32 ({path}:16)"
-    latch = "require_message_authenticator auto never becomes yes for a range; say yes or no"
+    latch = "require_message_authenticator is auto, which has no effect for a network; set yes or no"
     assert findings(read(path)) == [
-        f"{a}: the secret is one that everybody knows",
+        f"{a}: the secret is a well-known example secret",
         f"the name 'a' is used twice: {a}, {wide}",
         f"the network 10.1.2.3/32 is used twice: {b}, {c}",
         f"{a} contains {wide}: the longest prefix wins",
         f"{wide} contains {b}: the longest prefix wins",
         f"{a}: {latch}",
-        f"{a}: a very wide range",
-        f"'all' ::/0 ({path}:21): admits every address there is, and leaves other tenants none",
+        f"{a}: the network is very wide",
+        f"'all' ::/0 ({path}:21): the network contains all addresses, so other tenants cannot register any",
     ]
 
 

@@ -41,7 +41,7 @@ def test_references_are_resolved(tmp_path: Path, above: str, inside: str, below:
 @pytest.mark.parametrize(
     ("text", "reason"),
     [
-        (f"x = ${{y}}\ny = 1\n{client(more='shortname = ${x}')}", "refers to what follows it"),
+        (f"x = ${{y}}\ny = 1\n{client(more='shortname = ${x}')}", "refers to a later line"),
         (client(more="shortname = ${.x}"), "names no item"),
         (client(more="shortname = ${}"), "names no item"),
         (client(more="shortname = ${a[b].c.d}"), "names no item"),
@@ -113,7 +113,7 @@ def test_limits_on_files(tmp_path: Path) -> None:
     with pytest.raises(ClientsFileError, match=f"more than {MAX_OCTETS} octets"):
         read(write(tmp_path, b"#" * (MAX_OCTETS + 1)))
     os.mkfifo(tmp_path / "pipe")
-    with pytest.raises(ClientsFileError, match="is no file"):
+    with pytest.raises(ClientsFileError, match="is not a file"):
         read(tmp_path / "pipe")
 
 

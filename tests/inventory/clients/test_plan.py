@@ -84,6 +84,15 @@ def test_an_impossible_client_is_refused_with_its_reason() -> None:
         clients=clients,
     )
     assert [step.action for step in found] == [Action.NEW, *[Action.REFUSED] * 8, Action.CHANGED]
-    parts = ("used twice", "first, which", "client owner", "another tenant", "another tenant", "name", "name", "secret")
+    parts = (
+        "used twice",
+        "first in the file",
+        "client owner",
+        "another tenant",
+        "another tenant",
+        "name",
+        "name",
+        "secret",
+    )
     assert all(part in step.reason for part, step in zip(parts, found[1:9], strict=True))
     assert not any(SECRET.decode() in step.reason for step in found)

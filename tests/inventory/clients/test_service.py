@@ -215,7 +215,7 @@ async def test_concurrent_overlapping_ranges_of_two_tenants(areas: Areas) -> Non
 async def test_one_refused_client_refuses_all(areas: Areas, third: NewClient, taken: str) -> None:
     """If a name, address or TLS name occurs twice in a request, the request adds no client."""
     first, second = NewClient("a", "192.0.2.1/32", tls_name="nas"), NewClient("b", "192.0.2.2/32")
-    with pytest.raises(Conflict, match=f"a RADIUS client with this {taken} exists"):
+    with pytest.raises(Conflict, match=f"a RADIUS client already has this {taken}"):
         await areas.clients.add_all(areas.tenant, [first, second, third])
     assert not areas.clients.table.by_id
 

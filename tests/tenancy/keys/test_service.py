@@ -239,11 +239,11 @@ async def test_a_hash_of_another_agent_is_refused(areas: Areas) -> None:
     machine, other = await instance(areas), await instance(areas, "web2")
     _, key = await enrolled(areas, machine)
     thief = await enrolment(areas, instance_id=other)
-    with pytest.raises(Conflict, match="known already"):
+    with pytest.raises(Conflict, match="already registered"):
         await areas.keys.exchange(thief, token_hash(key))
     own = [each for each in await listed(areas) if each.kind == "own"]
     await areas.keys.revoke(areas.domain, own[0].id)
-    with pytest.raises(Conflict, match="known already"):
+    with pytest.raises(Conflict, match="already registered"):
         await areas.keys.exchange(await enrolment(areas, instance_id=machine), token_hash(key))
     with pytest.raises(Unauthenticated, match="invalid token"):
         await areas.keys.authenticate(key)

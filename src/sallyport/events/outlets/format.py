@@ -1,5 +1,7 @@
-"""Formats of a login's event or an entry of the audit trail for other programs: fields, a line of JSON, a syslog
-message. They contain no secrets."""
+"""Formats for events and audit entries that are sent to other programs: fields, a line of JSON, a syslog message.
+
+The formats contain no secrets.
+"""
 
 import json
 import os
@@ -35,8 +37,9 @@ AnyEntry = TypeVar("AnyEntry", Entry, DomainEvent)
 
 
 def login_fields(event: DomainEvent, domain: str, pseudonyms: Pseudonyms | None) -> Fields:
-    """Return the fields of an event by the names that GetAuthLog uses. domain: the name of its domain. pseudonyms: if
-    not None, they replace the names of people.
+    """Return the fields of an event by the names that GetAuthLog uses.
+
+    domain: the name of the event's domain. pseudonyms: pseudonyms that replace the names of people, or None.
     """
     fields: Fields = {
         "type": LOGIN,
@@ -63,8 +66,10 @@ def login_fields(event: DomainEvent, domain: str, pseudonyms: Pseudonyms | None)
 
 
 def audit_fields(entry: NumberedRow, domain: str, pseudonyms: Pseudonyms | None) -> Fields:
-    """Return the fields of an entry by the names that audit/list uses. If pseudonyms are given, target and values are
-    hidden too, because they may contain names.
+    """Return the fields of an audit entry by the names that audit/list uses.
+
+    domain: the name of the entry's domain. With pseudonyms, the target and the values are hidden, because they may
+    contain names.
     """
     changes: dict[str, JSON] = json.loads(entry.changes)
     return {
@@ -84,18 +89,21 @@ def audit_fields(entry: NumberedRow, domain: str, pseudonyms: Pseudonyms | None)
 
 
 def by_time(entries: Sequence[AnyEntry]) -> list[AnyEntry]:
-    """Return entries in the order of GetAuthLog. The ids within a transaction are not in the order of time."""
+    """Return entries in the order of their times. Ids do not give this order, because a transaction assigns them in any
+    order."""
     return sorted(entries, key=attrgetter("at", "id"))
 
 
 def as_json(fields: Fields) -> bytes:
-    """Return fields as a line of JSON with its line end. Line breaks in names are escaped."""
+    """Return fields as a line of JSON with a line end. Line breaks in names are escaped."""
     return json.dumps(fields, ensure_ascii=False).encode(errors="backslashreplace") + b"\n"
 
 
 def as_syslog(fields: Fields, host: str) -> bytes:
-    """Return fields as one message of RFC 5424: all fields as structured data, and a sentence as text. The MSGID is the
-    type."""
+    """Return fields as one message of RFC 5424, with all fields as structured data and a sentence as text.
+
+    The MSGID is the type of the entry.
+    """
     kind = str(fields["type"])
     severity, summary = _summary_of_login(fields) if kind == LOGIN else _summary_of_change(fields)
     data = " ".join(f'{name}="{_value(value)}"' for name, value in fields.items() if name not in {"type", "time"})
@@ -117,22 +125,21 @@ def _summary_of_change(fields: Fields) -> tuple[int, str]:
 
 
 def host_name() -> str:
-    """Return the host name for a syslog header: printable ASCII without spaces (RFC 5424 section 6.2.4)."""
+    """Return the host name for a syslog header, in printable ASCII without spaces (RFC 5424 section 6.2.4)."""
     return re.sub(r"[^\x21-\x7e]", "", socket.gethostname())[:255] or "-"
 
 
 def counted(message: bytes) -> bytes:
-    """Return a message that is preceded by its length (RFC 6587 section 3.4.1, RFC 5425 section 4.3)."""
+    """Return a message with its length in front (RFC 6587 section 3.4.1, RFC 5425 section 4.3)."""
     return f"{len(message)} ".encode() + message
 
 
 def _value(value: JSON) -> str:
-    """Return a value of structured data, with quotes, backslashes and closing brackets escaped (RFC 5424 section
-    6.3.3)."""
+    r"""Return a value of structured data, with the characters `"`, `\` and `]` escaped (RFC 5424 section 6.3.3)."""
     text = json.dumps(value, ensure_ascii=False) if isinstance(value, dict) else "" if value is None else str(value)
     return _ESCAPED.sub(r"\\\1", _clean(text[:LONGEST]))
 
 
 def _clean(text: str) -> str:
-    """Return a text without control characters, so that user input cannot imitate another message."""
+    """Return a text without control characters. Otherwise user input could imitate another message."""
     return _CONTROL.sub("\N{REPLACEMENT CHARACTER}", text)

@@ -24,7 +24,10 @@ log = structlog.get_logger()
 
 
 class LoginLog:
-    """The log of decisions. domain: returns a domain's name by its id. node_id: returns the id of this node."""
+    """The log of decisions.
+
+    domain: a function that returns a domain's name by its id. node_id: a function that returns the id of this node.
+    """
 
     def __init__(self, store: Store, domain: Callable[[int], str], node_id: Callable[[], int]) -> None:
         self._store = store
@@ -32,7 +35,7 @@ class LoginLog:
         self._node_id = node_id
 
     async def run(self, task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED) -> None:
-        """Log new decisions until cancelled. No decision is missed after `started` was called. Raises StoreError."""
+        """Log new decisions until cancelled. After `started` was called, no decision is missed. Raises StoreError."""
         place, seen = await self._store.settled(EVENTS.name), -1
         task_status.started()
 
@@ -46,7 +49,7 @@ class LoginLog:
         await every(POLL_S, log_new, failure="logins_not_logged")
 
     async def _log_next(self, place: int) -> int:
-        """Log the decisions after an event id. Return the id up to which all are logged."""
+        """Log the decisions after an event id. Return the id of the last event that is logged or skipped."""
         newest = await self._store.settled(EVENTS.name)
         if newest < place or logs.is_silent("info"):  # newest is less than place after a restore of a backup
             return newest

@@ -23,7 +23,7 @@ def between(tx: Tx, after: int, last: int, limit: int) -> list[DomainEvent]:
 
 
 def of_node(tx: Tx, after: int, last: int, node_id: int, limit: int) -> list[DomainEvent]:
-    """Like `between`, but only for the events of one node."""
+    """Return the events of one node with ids above `after` and up to `last`, at most `limit` events."""
     sql = f"select {_COLUMNS} {_BETWEEN} and node_id = :node order by id limit :limit"
     return tx.all(DomainEvent, sql, a=after, l=last, node=node_id, limit=limit)
 
@@ -39,14 +39,17 @@ def has_up_to(tx: Tx, table: str, last: int) -> bool:
 
 
 def position(tx: Tx, outlet: str, kind: str) -> int | None:
-    """Return the id of the last event or audit entry that an outlet has delivered. Return None for a new outlet."""
+    """Return the id of the last entry that an outlet has delivered, or None for a new outlet.
+
+    kind: the kind of entry, such as logins or the audit trail.
+    """
     return tx.value(
         int, "select last_id from outlet_places where name = :name and type = :type", name=outlet, type=kind
     )
 
 
 def remember(tx: Tx, outlet: str, kind: str, last_id: int) -> None:
-    """Store the position of an outlet. It means that the outlet has delivered all entries up to this id."""
+    """Store the position of an outlet: it has delivered all entries up to this id."""
     tx.execute(
         "insert into outlet_places (name, type, last_id) values (:name, :type, :id) "
         "on conflict (name, type) do update set last_id = excluded.last_id",

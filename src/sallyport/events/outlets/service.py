@@ -42,9 +42,10 @@ log = structlog.get_logger()
 
 @dataclass(frozen=True, slots=True)
 class Queue:
-    """Entries of one kind in the order of their ids. table: their table.
+    """A queue of entries of one kind: a table of the store, read in the order of its ids.
 
-    between: returns the entries after one id and up to another id, at most a given number of them.
+    table: the name of the table. between: a function that returns the entries after one id and up to another id, at
+    most a given number.
     """
 
     kind: str
@@ -57,12 +58,11 @@ CHANGES: Final = Queue(AUDIT, "audit_trail", audit_repo.between)
 
 
 class Outlets:
-    """All outlets of the service. One node runs them for all nodes. changes: whether the audit trail is sent to the
-    outlets too.
+    """All outlets of the service. One node runs them for all nodes.
 
-    store: refuses the positions of a node that does not have the lease. has_gaps: whether ids may be missing although
-    no row was deleted. domain: returns a domain's name by its id. pseudonyms: returns the pseudonyms if names are
-    hidden.
+    store: a store that rejects the positions of a node without the lease. changes: whether to send the audit trail to
+    the outlets. has_gaps: whether ids may be missing although no row was deleted. domain: a function that returns a
+    domain's name by its id. pseudonyms: a function that returns the pseudonyms, or None if names are not hidden.
     """
 
     def __init__(
@@ -120,9 +120,9 @@ class Outlets:
                 await transport.close()
 
     async def _deliver(self, target: Target, transport: Transport, queue: Queue) -> int:
-        """Send the next entries, store the position, and return their number.
+        """Send the next entries, store the position, and return the number of entries.
 
-        After an OSError, ProviderError or StoreError the next call sends them again.
+        If the call raises OSError, ProviderError or StoreError, the next call sends the same entries again.
         """
         newest = await self._store.settled(queue.table)
         place, entries = await self._store.read(partial(_next, outlet=target.url, queue=queue, last=newest))
@@ -159,8 +159,8 @@ class Outlets:
 
 
 def _next(tx: Tx, outlet: str, queue: Queue, last: int) -> tuple[int | None, Sequence[Entry]]:
-    """Return the position of an outlet, and the entries after it, up to an id. For a new outlet, the position is None
-    and there are no entries."""
+    """Return the position of an outlet, and the next entries up to an id. A new outlet has the position None and no
+    entries."""
     place = repo.position(tx, outlet, queue.kind)
     return place, [] if place is None else queue.between(tx, place, last, BATCH)
 

@@ -6,8 +6,8 @@
     syslog+tcp://siem:601                     RFC 5424 with octet counting (RFC 6587 section 3.4.1)
     syslog+tls://siem:6514?ca=/etc/ssl/siem.pem   RFC 5424 over TLS (RFC 5425); without `ca` the system's authorities
 
-Transports are a file, a stream (TCP, TLS, a Unix socket) and datagrams. A failed send raises OSError or ProviderError;
-the next attempt opens the transport again.
+Transports are a file, a stream (TCP, TLS, a Unix socket) and datagrams. A failed send raises OSError or ProviderError.
+The next send then opens the transport again.
 """
 
 import os
@@ -34,8 +34,11 @@ PORTS: Final = {"tcp": 0, "syslog+udp": 514, "syslog+tcp": 601, "syslog+tls": 65
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """A target of events. scheme: the scheme of the URL, see the module. path: the path of a file or a socket. ca: the
-    file with the trusted authorities for TLS."""
+    """A target of events.
+
+    scheme: the scheme of the URL; the module lists the schemes. path: the path of a file or a socket. ca: the file with
+    the trusted authorities for TLS.
+    """
 
     url: str
     scheme: str
@@ -51,33 +54,33 @@ class Target:
 
     @property
     def is_counted(self) -> bool:
-        """Whether each message is preceded by its length."""
+        """Whether the length of each message is sent in front of the message."""
         return self.scheme in {"syslog+tcp", "syslog+tls"}
 
 
 def parse_target(text: str) -> Target:
-    """Return the target of a setting. Raises ValueError if the text is malformed. The message does not contain the
-    text."""
+    """Return the target of a setting. Raises ValueError if the text is malformed. The error message does not contain
+    the text."""
     parts = urlsplit(text.strip())
     if parts.scheme in FILES:
         if parts.netloc or not parts.path.startswith("/"):
-            raise ValueError("file:// and unix:// take an absolute path")
+            raise ValueError("file:// and unix:// require an absolute path")
         return Target(text.strip(), parts.scheme, path=Path(parts.path))
     if parts.scheme not in PORTS:
-        raise ValueError(f"an outlet begins with {', '.join(sorted(FILES | PORTS.keys()))}")
+        raise ValueError(f"an outlet must begin with one of {', '.join(sorted(FILES | PORTS.keys()))}")
     if not parts.hostname or parts.username or parts.path not in ("", "/"):
-        raise ValueError("an outlet is a host and a port")
+        raise ValueError("an outlet must have a host, and neither a user nor a path")
     port = parts.port or PORTS[parts.scheme]
     if not port:
-        raise ValueError("tcp:// takes a port")
+        raise ValueError("tcp:// requires a port")
     (ca,) = parse_qs(parts.query).get("ca", [""])
     if ca and parts.scheme != "syslog+tls":
-        raise ValueError("ca is for syslog+tls")
+        raise ValueError("ca is allowed only with syslog+tls")
     return Target(text.strip(), parts.scheme, parts.hostname, port, ca=Path(ca) if ca else None)
 
 
 def targets_of(settings: Settings) -> tuple[Target, ...]:
-    """Return the targets of all outlets in the settings. Raises ConfigError if one of them is malformed."""
+    """Return the targets of all outlets in the settings. Raises ConfigError if a target is malformed."""
     try:
         return tuple(dict.fromkeys(map(parse_target, settings.event_outlets)))
     except ValueError as error:
@@ -85,17 +88,18 @@ def targets_of(settings: Settings) -> tuple[Target, ...]:
 
 
 class Transport(Protocol):
-    """A transport. It sends messages in their order."""
+    """A transport of messages to a target. The messages arrive in their order."""
 
     async def send(self, messages: Sequence[bytes]) -> None:
-        """Send all messages. After an OSError or ProviderError it is unknown how many were sent."""
+        """Send all messages. After an OSError or ProviderError, an unknown number of the messages has been sent."""
 
     async def close(self) -> None:
-        """Close the transport. It raises no errors."""
+        """Close the transport. Raises no errors."""
 
 
 class Appending:
-    """A file of mode 0600. It is opened for each batch, so that it may be rotated at any time."""
+    """A transport that appends to a file of mode 0600. The file is opened for each batch, so that it may be rotated at
+    any time."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
@@ -114,7 +118,7 @@ class Appending:
 
 
 class Streaming:
-    """A stream. It is connected when there are messages to send."""
+    """A transport over a stream. The stream is connected when there are messages to send."""
 
     def __init__(self, target: Target, egress: Egress) -> None:
         self._target = target
@@ -131,7 +135,7 @@ class Streaming:
                 await self._stream.send_all(b"".join(messages))
         except (trio.TooSlowError, trio.BrokenResourceError, trio.ClosedResourceError, OSError) as error:
             await self.close()
-            raise OSError(str(error.__cause__ or error) or "it does not answer in time") from error
+            raise OSError(str(error.__cause__ or error) or "the target does not answer in time") from error
         except ProviderError:
             await self.close()
             raise
@@ -162,7 +166,7 @@ class Streaming:
 
 
 class Datagrams:
-    """Datagrams with one message each (RFC 5426). A lost datagram is not sent again."""
+    """A transport of one message in each datagram (RFC 5426). A lost datagram is not sent again."""
 
     def __init__(self, target: Target, egress: Egress) -> None:
         self._target = target
@@ -182,12 +186,12 @@ class Datagrams:
 
 
 def transport_to(target: Target, egress: Egress) -> Transport:
-    """Return the transport for a target."""
     if target.scheme == "file" and target.path is not None:
         return Appending(target.path)
     return Datagrams(target, egress) if target.scheme == "syslog+udp" else Streaming(target, egress)
 
 
 def _has_ended(stream: trio.abc.Stream) -> bool:
-    """Return whether the peer has closed a stream without TLS. In this case data would be lost without an error."""
+    """Return whether the peer has closed a stream without TLS. Data that is then sent would be lost without an
+    error."""
     return isinstance(stream, trio.SocketStream) and stream.socket.is_readable()

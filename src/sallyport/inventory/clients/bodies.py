@@ -16,9 +16,13 @@ from sallyport.web.operation import Done
 from sallyport.web.paging import Paged, TotalCount
 from sallyport.web.scope import AddressOrText, Flag, Id, Many, Name, Octets, Scoped, Text, Whole, plain
 
-SIGNED: Final = "Whether Message-Authenticator is required now: an admin has set it, or the service has learned it."
+SIGNED: Final = (
+    "Whether requests without Message-Authenticator are dropped: the setting is `yes`, or it is `auto` and the service "
+    "has learned that the client signs its requests."
+)
 LIMITED: Final = (
-    "Whether unsigned requests with Proxy-State are dropped now: by the setting, or as the service has learned."
+    "Whether unsigned requests with Proxy-State are dropped: the setting is `yes`, or it is `auto` and the service has "
+    "learned that it may drop them."
 )
 _PRODUCTS: Final = {name.casefold(): name for name in PRODUCTS}
 
@@ -69,13 +73,12 @@ def _or_empty(check: Callable[[str], str]) -> AfterValidator:
 NetworkText = Annotated[
     Text,
     AfterValidator(_network),
-    Field(description="IP address, or network such as 192.0.2.0/24; of several, the longest prefix wins."),
+    Field(description="IP address, or network such as 192.0.2.0/24. If networks overlap, the longest prefix wins."),
 ]
 Product = Annotated[
     Text, AfterValidator(_product), Field(description="Product for the inventory; empty: detected from packets.")
 ]
-"""A product name. The name of a known product is converted to its spelling in `vendors`, so that the inventory has a
-single name for it."""
+"""A product name. A known product is stored in the spelling of `sallyport.vendors`, whatever case the caller uses."""
 TlsName = Annotated[
     Text,
     _or_empty(_tls_name),
@@ -102,7 +105,7 @@ class _ClientFields(Scoped):
     domainIds: Many[Whole] | None = Field(
         default=None,
         validation_alias=AliasChoices("domainIds", "domainId"),
-        description="Ids of the client's domains, the default first; an empty array: all of the tenant.",
+        description="Ids of the client's domains, the default first; an empty array: all domains of the tenant.",
     )
 
     def claimed_domains(self) -> Sequence[int]:
@@ -110,7 +113,7 @@ class _ClientFields(Scoped):
 
 
 class AddClient(_ClientFields):
-    """Body of AddClient."""
+    """Request body of AddClient."""
 
     name: Name = Field(description="Name of the client; unique in the tenant.")
     address: NetworkText
@@ -127,8 +130,8 @@ class AddClient(_ClientFields):
     )
     passwordVerified: Flag = Field(
         default=False,
-        description="The client checks passwords itself; needed for a domain with the first factor `none`. "
-        "Its requests must be signed.",
+        description="Whether the client checks passwords itself, as a domain with the first factor `none` requires. "
+        "The client must sign its requests.",
     )
     coaPort: CoaPort = PORT
     tlsName: TlsName = ""
@@ -136,18 +139,18 @@ class AddClient(_ClientFields):
 
 
 class ClientAdded(Model):
-    """Answer of AddClient, the only answer that contains the secret."""
+    """Response body of AddClient. No other answer contains the shared secret."""
 
     code: int = Field(default=200, description="HTTP status of the answer.")
     status: str = Field(default="Success", description="Success.")
     message: str = Field(description="Result in words.")
     clientId: int = Field(description="Id of the new client.")
-    secret: str = Field(description="Shared secret; octets that are no UTF-8 are replaced.")
+    secret: str = Field(description="Shared secret; octets that are not valid UTF-8 are shown as U+FFFD.")
     warnings: list[str] = Field(description="Weaknesses of the secret, the address and the settings.")
 
 
 class ClientUpdated(Done):
-    """Answer of UpdateClient."""
+    """Response body of UpdateClient."""
 
     warnings: list[str] = Field(description="Weaknesses of the secret, the address and the settings.")
     signatureRequired: bool = Field(description=SIGNED)
@@ -155,7 +158,7 @@ class ClientUpdated(Done):
 
 
 class UpdateClient(_ClientFields):
-    """Body of UpdateClient: an absent field keeps its value."""
+    """Request body of UpdateClient: an absent field keeps its value."""
 
     clientId: ClientId
     name: Name | None = Field(default=None, description="New name.")
@@ -170,7 +173,7 @@ class UpdateClient(_ClientFields):
     )
     passwordVerified: Flag | None = Field(
         default=None,
-        description="The client checks passwords itself; needed for a domain with the first factor `none`.",
+        description="Whether the client checks passwords itself, as a domain with the first factor `none` requires.",
     )
     tlsName: TlsName | None = Field(default=None, description="New name in the certificate for RadSec; empty: none.")
     tlsFingerprint: Fingerprint | None = Field(
@@ -182,13 +185,13 @@ class UpdateClient(_ClientFields):
 
 
 class DeleteClient(Scoped):
-    """Body of DeleteClient."""
+    """Request body of DeleteClient."""
 
     clientId: ClientId
 
 
 class ListClients(Scoped, Paged):
-    """Body of ListClients."""
+    """Request body of ListClients."""
 
     search: AddressOrText = Field(default="", description="Part of a name, an address or a product; empty: all.")
 
@@ -198,21 +201,21 @@ class ClientEntry(Model):
 
     clientId: int = Field(description="Id of the client.")
     name: str = Field(description="Name of the client.")
-    address: str = Field(description="IP address or network of its requests.")
-    domainIds: list[int] = Field(description="Ids of its domains, the default first; empty: all of the tenant.")
+    address: str = Field(description="IP address or network from which the client sends requests.")
+    domainIds: list[int] = Field(description="Ids of the client's domains, the default first; empty: all domains.")
     product: str = Field(description="Product for the inventory; empty: detected from packets.")
     requireMessageAuthenticator: Signatures = Field(description="Drop requests without Message-Authenticator.")
     limitProxyState: Signatures = Field(description="Drop unsigned requests with Proxy-State.")
-    passwordVerified: bool = Field(description="The client checks passwords itself.")
+    passwordVerified: bool = Field(description="Whether the client checks passwords itself.")
     coaPort: int = Field(description="UDP port for Disconnect and CoA requests; 0: none.")
-    tlsName: str = Field(description="Name in its certificate for RadSec, in canonical form; empty: none.")
-    tlsFingerprint: str = Field(description="SHA-256 of its certificate for RadSec in hex; empty: none.")
+    tlsName: str = Field(description="Name in the client's certificate for RadSec, in canonical form; empty: none.")
+    tlsFingerprint: str = Field(description="SHA-256 of the client's certificate for RadSec, in hex; empty: none.")
     signatureRequired: bool = Field(description=SIGNED)
     proxyStateLimited: bool = Field(description=LIMITED)
 
 
 class ClientList(Model):
-    """Answer of ListClients."""
+    """Response body of ListClients."""
 
     clients: list[ClientEntry] = Field(description="Clients of the page, ordered by clientId.")
     totalCount: TotalCount

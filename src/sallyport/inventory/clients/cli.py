@@ -1,4 +1,4 @@
-"""`sallyport client`: the clients of the RADIUS listeners."""
+"""The commands `sallyport client ...`, which manage RADIUS clients."""
 
 import os
 from pathlib import Path
@@ -57,7 +57,8 @@ client.add_command(set_)
 @click.option(
     "--from-unknown",
     is_flag=True,
-    help="Take address and product of the only sender in `client unknown`, or of the sender with --address.",
+    help="Take the address and the product of a sender that `client unknown` lists: the sender with --address, or the "
+    "only sender.",
 )
 @click.option("--secret", help="The shared secret; - reads it from standard input. Without it: generated and printed.")
 @org
@@ -82,14 +83,14 @@ client.add_command(set_)
 @click.option(
     "--password-verified",
     is_flag=True,
-    help="The client checks passwords itself: its signed requests may use the first factor `none`.",
+    help="The client checks passwords itself. Its signed requests may use domains with the first factor `none`.",
 )
 @click.option(
     "--coa-port",
     type=click.IntRange(0, 65535),
     default=3799,
     show_default=True,
-    help="UDP port for Disconnect and CoA requests; 0: none, as with Microsoft NPS.",
+    help="UDP port for Disconnect and CoA requests. 0: the client accepts none, like Microsoft NPS.",
 )
 @click.option("--tls-name", default="", help="RadSec: name in the client's certificate, which identifies the client.")
 @click.option("--tls-fingerprint", default="", help="RadSec: SHA-256 of the client's certificate.")
@@ -188,7 +189,7 @@ def remove(line: CommandLine, *, name: str, org: int | None, tenant: int | None)
 @any_tenant
 @click.pass_obj
 def unlatch(line: CommandLine, *, name: str, org: int | None, tenant: int | None) -> None:
-    """Accept unsigned packets of a RADIUS client again, until the client sends a signed one (settings `auto`)."""
+    """Accept unsigned packets of a RADIUS client again, until the client sends a signed packet (settings `auto`)."""
     line.call("client.unlatch", client=find(line, name, org, tenant)["clientId"])
     line.note(f"RADIUS client {name} is unlatched")
 
@@ -213,8 +214,8 @@ def import_(
     skip_refused: bool,
     as_json: bool,
 ) -> None:
-    """Import the clients of a FreeRADIUS clients.conf. If an entry fails, nothing is changed. Existing clients with the
-    same name are updated."""
+    """Import the clients of a FreeRADIUS clients.conf. Existing clients with the same name are updated. If an entry
+    cannot be imported, nothing is changed."""
     found = freeradius.read(file, environ=os.environ)
     unusable: list[Row] = [
         {
@@ -240,7 +241,7 @@ def import_(
     refused = sum(step["action"] == "refused" for step in steps)
     if refused and not skip_refused:
         raise StartError(
-            f"{refused} of {counted(len(steps), 'client')} cannot be imported, so nothing is; "
+            f"{refused} of {counted(len(steps), 'client')} cannot be imported, so none is imported; "
             "correct the file, or skip them with --skip-refused"
         )
     line.note(_summary(steps, dry_run=dry_run))
@@ -258,7 +259,7 @@ def _show(line: CommandLine, steps: list[Row], found: Entries, *, applied: JSON,
 
 
 def _setting(row: Row, name: str, learned: str, word: str) -> str:
-    """Return a setting as text for the table, such as `auto`, or `auto, required` if the client has learned it."""
+    """Return a setting as text for the table, such as `auto`, or `auto, required` if the service has learned it."""
     return f"auto, {word}" if row[name] == "auto" and row[learned] else str(row[name])
 
 
@@ -274,7 +275,7 @@ def _imported(entry: Entry) -> JSON:
 
 
 def _notes(found: Entries, warnings: list[str]) -> list[str]:
-    """Return the notes about each client's section, except notes that the warnings already contain."""
+    """Return the notes about the imported clients, except the notes that `warnings` contains."""
     notes = [f"{each.name!r} {each.addresses} ({each.where}): {note}" for each in found for note in each.notes]
     return [note for note in notes if note not in warnings]
 
@@ -286,8 +287,11 @@ def _summary(steps: list[Row], *, dry_run: bool) -> str:
 
 
 def _unknown_sender(line: CommandLine, address: str | None) -> Row:
-    """Return the unknown sender of RADIUS requests that has the given address. If no address is given, return the
-    only unknown sender. StartError: there is no such sender, or there are several."""
+    """Return the unknown sender of RADIUS requests that has the given address. If no address is given, return the only
+    unknown sender.
+
+    Raises StartError if no sender matches, or if there are several and no address is given.
+    """
     senders = [each for each in line.rows("listen.senders") if each["reason"] == STRANGER and each["packet"]]
     wanted = None if address is None else canonical(address)
     found = [each for each in senders if wanted in (None, each["address"])]
@@ -304,7 +308,7 @@ def _unknown_sender(line: CommandLine, address: str | None) -> Row:
 
 
 def _octets(line: CommandLine, secret: str) -> bytes:
-    """Return the octets of a secret, in any encoding; `-` reads it from standard input."""
+    """Return the octets of a secret. If `secret` is `-`, read the secret from standard input."""
     octets = line.read_secret("Secret") if secret == "-" else os.fsencode(secret)  # noqa: S105
     if not octets:
         raise click.UsageError("--secret is empty")

@@ -19,7 +19,7 @@ MAX_SECRET: Final = 128
 SIGNED: Final = "signed_since"
 LIMITED: Final = "proxy_state_limited_since"
 CHECK: Final = b"sallyport-check"
-"""The NAS-Identifier of `sallyport check`."""
+"""The NAS-Identifier that `sallyport check` sends."""
 RADSEC: Final = SharedSecret(b"radsec")
 """The shared secret of every client over TLS, where the certificate proves the client's identity (RFC 6614 section
 2.3)."""
@@ -37,9 +37,12 @@ class Signatures(StrEnum):
 class Client:
     """A RADIUS client as the login path sees it.
 
-    signature_required, proxy_state_limited: whether the rule applies now. The admin has set it, or the service has
-    learned it from the client's requests. It learns only about a client with a single address and the setting `auto`. A
-    learned setting applies in memory at once and is stored within about a second.
+    signature_required: whether requests without Message-Authenticator are dropped. proxy_state_limited: whether
+    unsigned requests with Proxy-State are dropped.
+
+    Each of the two is true if an admin has set it, or if the setting is `auto` and the service has learned it from the
+    client's requests. The service learns only if the client has a single address. A learned setting applies at once,
+    and is stored within about a second.
     """
 
     __slots__ = (
@@ -92,14 +95,15 @@ class Client:
         self.learns_limit = limit is Signatures.AUTO and not limited and single
 
     def latch(self, what: str) -> None:
-        """Apply a learned setting: SIGNED requires signatures, LIMITED drops unsigned requests with Proxy-State."""
+        """Apply a setting that the service has learned. SIGNED: require signatures. LIMITED: drop unsigned requests
+        with Proxy-State."""
         if what == SIGNED:
             self.learns_signature, self.signature_required = False, True
         else:
             self.learns_limit, self.proxy_state_limited = False, True
 
     def over_tls(self) -> "Client":
-        """Return a copy of the client for RadSec: it has the secret `radsec` and learns no settings."""
+        """Return a copy of the client for RadSec. The copy has the secret `radsec` and learns no settings."""
         client = copy.copy(self)
         client.secret = RADSEC
         client.learns_signature = client.learns_limit = False
@@ -112,7 +116,7 @@ class Client:
 
 
 class Ranges:
-    """A set of networks that tells whether another network overlaps one of them."""
+    """A set of networks, to test whether another network overlaps the set."""
 
     def __init__(self, networks: Iterable[Network]) -> None:
         self._known = set(networks)
@@ -120,7 +124,7 @@ class Ranges:
         self._starts = sorted((network.version, int(network.network_address)) for network in self._known)
 
     def touch(self, network: Network) -> bool:
-        """Return whether a network has an address in common with one of these networks."""
+        """Return whether a network has an address in common with a network of this set."""
         version, first = network.version, int(network.network_address)
         at = bisect_left(self._starts, (version, first))
         if at < len(self._starts) and self._starts[at] <= (version, first + network.num_addresses - 1):
@@ -133,7 +137,7 @@ class Ranges:
 
 
 class ClientTable:
-    """All RADIUS clients, by source address (the longest prefix wins) and by certificate."""
+    """All RADIUS clients, by source address and by certificate. If networks overlap, the longest prefix wins."""
 
     def __init__(self, clients: Iterable[Client] = (), issued: Issued | None = None) -> None:
         self.issued = issued or Issued()
@@ -150,18 +154,18 @@ class ClientTable:
         self._by_tls_name = {each.tls_name: each for each in over_tls if each.tls_name}
 
     def present(self, client_id: int) -> Client:
-        """Return the client with an id. NotFound: there is no such client, or it was removed meanwhile."""
+        """Return the client with an id. Raises NotFound if the client does not exist."""
         found = self.by_id.get(client_id)
         if found is None:
             raise NotFound("client not found")
         return found
 
     def foreign_ranges(self, tenant_id: int) -> Ranges:
-        """Return the networks of all other tenants."""
+        """Return the networks of the clients of all tenants except the given tenant."""
         return Ranges(client.network for client in self.by_id.values() if client.tenant_id != tenant_id)
 
     def find(self, host: str) -> Client | None:
-        """Return the client of a source address, or None."""
+        """Return the RADIUS client for a source address, or None if the address is unknown."""
         client = self._found.get(host)
         if client is None:
             client = self._look(host)
@@ -170,11 +174,13 @@ class ClientTable:
         return client
 
     def certified(self, fingerprint: str, names: Iterable[str]) -> Client | None:
-        """Return the RadSec client of a certificate. It is found by the SHA-256 in hex, then by the names in canonical
-        form.
+        """Return the RadSec client that a certificate identifies, or None.
 
-        Return None if the certificate and its names belong to several tenants, or if the client belongs to another
-        tenant than the certificate: a tenant must not receive the logins of another tenant.
+        fingerprint: the SHA-256 of the certificate, in hex; a match of the fingerprint comes first. names: the names in
+        the certificate, in canonical form.
+
+        Return None if the matching clients belong to several tenants, or if the certificate was issued for another
+        tenant than the client's. A tenant must not receive the logins of another tenant.
         """
         names = tuple(names)
         every = (self._by_fingerprint.get(fingerprint), *map(self._by_tls_name.get, names))

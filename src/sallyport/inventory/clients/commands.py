@@ -1,4 +1,4 @@
-"""Commands of RADIUS clients: client.import, client.unlatch, client.weaknesses."""
+"""Commands of the control socket for RADIUS clients: client.import, client.unlatch, client.weaknesses."""
 
 from collections.abc import Callable, Mapping, Sequence
 
@@ -14,11 +14,12 @@ from sallyport.inventory.clients.service import Clients
 from sallyport.web.scope import Octets
 
 FindDomain = Callable[[int, str], int]
-"""A function (tenant id, name or id of a domain) that returns the domain's id. It raises NotFound."""
+"""A function that returns the id of a domain. Its arguments are the tenant's id, and the name or the id of the domain.
+It raises NotFound if the domain does not exist."""
 
 
 class UnlatchClient(Arguments):
-    """A RADIUS client by its id."""
+    """Arguments of client.unlatch. client: the id of a RADIUS client."""
 
     client: int
 
@@ -37,9 +38,13 @@ class ImportedClient(Arguments):
 class ImportClients(Arguments):
     """Arguments of client.import.
 
-    domains: the domains of all imported clients. If they are None, an existing client keeps its domains, and a new
-    client has all domains of the tenant. apply: whether to carry out the plan. If a step is refused, no step is carried
-    out. skip_refused: in this case, carry out the steps that are not refused.
+    domains: the names or ids of the domains for all imported clients. If `domains` is None, an existing client keeps
+    its domains, and a new client has all domains of the tenant.
+
+    apply: whether to import the clients, or only to return the plan. If one client cannot be imported, no client is
+    imported.
+
+    skip_refused: whether to skip the clients that cannot be imported, and to import the others.
     """
 
     org: int
@@ -114,7 +119,8 @@ def _step(step: Step) -> Row:
 
 
 def _weaknesses(clients: Mapping[int, Client]) -> list[JSON]:
-    """Return a line for each weakness of a client, followed by a line for each range that contains other clients."""
+    """Return a line for each weakness of a client, followed by a line for each network that contains networks of other
+    clients."""
     found = [_weakness(client, text) for client in clients.values() for text in weakness.of_client(client)]
     by_network = {client.network: client for client in clients.values()}
     for network, inner in weakness.enclosing(by_network).items():

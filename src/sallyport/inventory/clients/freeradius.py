@@ -1,12 +1,13 @@
-"""Reader of the RADIUS clients in a FreeRADIUS 3 clients.conf. It stores nothing and resolves no host names.
+"""Reader of the RADIUS clients in a FreeRADIUS 3 clients.conf. The reader stores nothing and resolves no host names.
 
 `freeradius_syntax` reads lines and tokens. `freeradius_tree` builds sections from them. This module interprets the
 `client` sections as FreeRADIUS 3.2 does (sources: raddb/clients.conf, and tests with the server). A file with invalid
 syntax is an error. A client that cannot be imported is listed with the reason; the other clients are imported.
 
-The reader is stricter than FreeRADIUS if the meaning in FreeRADIUS would surprise an admin: FreeRADIUS reads `ipaddr =
-192.0.2.1/` as all addresses, `netmask = 255.255.255.0` as a single address and `010.0.0.1` as 8.0.0.1. Such clients
-cannot be imported. A client without signature settings gets `auto`, the default of FreeRADIUS since 3.2.5.
+The reader does not import a client if FreeRADIUS reads its address in a surprising way. Examples: `ipaddr = 192.0.2.1/`
+means all addresses, `netmask = 255.255.255.0` a single address, and `010.0.0.1` means 8.0.0.1.
+
+A client without signature settings gets `auto`, the default of FreeRADIUS since 3.2.5.
 """
 
 import re
@@ -71,8 +72,8 @@ _PREFIX: Final = re.compile(r"(?P<address>[^/]+)(?:/(?P<length>[0-9]{1,3}))?")
 class Entry:
     """A client to import.
 
-    addresses: the client's network; a single address is a /32 or /128. product: None if nas_type names no product.
-    where: `file:line` of the section. notes: ignored items, and warnings.
+    addresses: the client's network; a single address has the prefix length 32 or 128. product: None if nas_type names
+    no known product. where: `file:line` of the section. notes: warnings, and notes about ignored items.
     """
 
     name: str
@@ -95,7 +96,8 @@ class Unusable:
 
 
 class Entries(list[Entry]):
-    """The clients of a file, in the order of the file. unusable: the clients that cannot be imported."""
+    """The clients of a file that can be imported, in the order of the file. unusable: the clients that cannot be
+    imported."""
 
     def __init__(self, entries: Iterable[Entry] = (), unusable: Iterable[Unusable] = ()) -> None:
         super().__init__(entries)
@@ -107,11 +109,12 @@ class _UnusableError(Exception):
 
 
 def read(path: Path, *, environ: Mapping[str, str] = EMPTY) -> Entries:
-    """Return the clients of a clients.conf (or a radiusd.conf) and the files that it includes.
+    """Return the clients of a clients.conf or a radiusd.conf, including the files that it includes.
 
     environ: the values of `$ENV{NAME}`.
-    ClientsFileError, with the message `file:line: error`: invalid syntax, an unknown reference in a section's name or
-    in an include, or a limit of `freeradius_tree` is exceeded.
+
+    Raises ClientsFileError if the syntax is invalid, if a reference in a section's name or in an include is unknown, or
+    if a limit of `freeradius_tree` is exceeded. The message has the form `file:line: error`.
     """
     top = Parser(environ).parse(path)
     entries: list[Entry] = []
@@ -125,16 +128,15 @@ def read(path: Path, *, environ: Mapping[str, str] = EMPTY) -> Entries:
 
 
 def _clients(top: Section) -> Iterator[tuple[Section, list[str]]]:
-    """Yield each client section with its notes so far.
+    """Yield each client section with the notes about it.
 
-    FreeRADIUS uses a client in a `clients` or `server` section only for the listeners of that section. Such a client
-    gets a note.
+    FreeRADIUS uses a client in a `clients` or `server` section only for the listeners of that section. A note says so.
     """
     for section in top.sections:
         if section.kind == "client":
             yield section, []
         elif section.kind in ("clients", "server"):
-            note = f"FreeRADIUS knows it only in {section.kind} {_decoded(section.label or '')!r}"
+            note = f"FreeRADIUS uses the client only in {section.kind} {_decoded(section.label or '')!r}"
             yield from ((inner, [note]) for inner in section.sections if inner.kind == "client")
 
 
@@ -142,7 +144,7 @@ def _entry(section: Section, top: Section, notes: list[str]) -> Entry:
     if section.label is None:
         raise _UnusableError("a client section without a name")
     if "dynamic_clients" in section.items:
-        raise _UnusableError("dynamic clients have no secret of their own")
+        raise _UnusableError("dynamic clients cannot be imported, because they have no secret of their own")
     name = _decoded(_value(section, "shortname") or section.label)
     if not name:
         raise _UnusableError("the name is empty")
@@ -156,7 +158,7 @@ def _entry(section: Section, top: Section, notes: list[str]) -> Entry:
 
 
 def _value(section: Section, name: str) -> str:
-    """Return an item's octets as Latin-1 text; empty if the item is absent."""
+    """Return an item's octets as Latin-1 text. Return an empty string if the item is absent."""
     item = section.items.get(name)
     if item is None:
         return ""
@@ -175,33 +177,35 @@ def _decoded(text: str) -> str:
 
 def _addresses(section: Section, notes: list[str]) -> Network:
     given = [name for name in _ADDRESSES if _value(section, name)]
-    notes.extend(f"{name} is ignored beside {given[0]}" for name in given[1:])
+    notes.extend(f"{name} is ignored, because {given[0]} is set" for name in given[1:])
     netmask = _value(section, "netmask")
     if not given:  # FreeRADIUS 1 style: the name of the section is the address
         if netmask:
-            notes.append("netmask is ignored where the name is the address")
+            notes.append("netmask is ignored, because the section has no ipaddr")
         return _network(section.label or "", "ipaddr", notes)
     network = _network(_value(section, given[0]), given[0], notes)
     return _masked(network, _value(section, given[0]), netmask, notes) if netmask else network
 
 
 def _network(text: str, kind: str, notes: list[str]) -> Network:
-    """Return the network of ipaddr, ipv4addr or ipv6addr: an address, a prefix, or all addresses (`*`, 0.0.0.0, ::)."""
+    """Return the network in a value of ipaddr, ipv4addr or ipv6addr. The values `*`, 0.0.0.0 and `::` mean all
+    addresses."""
     written, network = _prefix(text, kind)
     if network.version not in {"ipv4addr": (4,), "ipv6addr": (6,)}.get(kind, (4, 6)):
-        raise _UnusableError(f"{_decoded(text)!r} is no {kind}")
+        raise _UnusableError(f"{_decoded(text)!r} is not a value for {kind}")
     if network == written and written.network_address.is_unspecified:
         network = written.supernet(new_prefix=0)
     if network.network_address != written.network_address or (network.prefixlen == 0 and text != "*"):
-        notes.append(f"{_decoded(text)!r} is the network {network}")
+        notes.append(f"{_decoded(text)!r} is read as the network {network}")
     return network
 
 
 def _prefix(text: str, kind: str) -> tuple[Network, Network]:
-    """Return the network of the single address, and the network of the address with its prefix length."""
+    """Parse an address with an optional prefix length. Return the network of the single address, and the network with
+    the prefix length."""
     found = _PREFIX.fullmatch(text)
     if found is None or "%" in text:  # an IPv6 zone; FreeRADIUS does not accept it either
-        raise _UnusableError(f"{_decoded(text)!r} is no address")
+        raise _UnusableError(f"{_decoded(text)!r} is not an IP address")
     address, length = found["address"], found["length"]
     if address == "*" and length is None:
         address, length = ("::" if kind == "ipv6addr" else "0.0.0.0"), "0"
@@ -211,12 +215,12 @@ def _prefix(text: str, kind: str) -> tuple[Network, Network]:
         written = ip_network(address)
         return written, written.supernet(new_prefix=int(length)) if length else written
     except ValueError:
-        raise _UnusableError(f"{_decoded(text)!r} is no address; host names are not resolved") from None
+        raise _UnusableError(f"{_decoded(text)!r} is not an IP address; host names are not resolved") from None
 
 
 def _masked(network: Network, text: str, netmask: str, notes: list[str]) -> Network:
     if network.prefixlen != network.max_prefixlen:
-        raise _UnusableError("a prefix and a netmask at the same time")
+        raise _UnusableError("the address has a prefix length, and netmask is set; remove one of them")
     if not re.fullmatch(r"[0-9]{1,3}", netmask) or int(netmask) > network.max_prefixlen:
         raise _UnusableError(f"netmask must be a prefix length, 0 to {network.max_prefixlen}")
     return _network(f"{text.partition('/')[0]}/{netmask}", "ipaddr", notes)
@@ -227,7 +231,7 @@ def _secret(section: Section, notes: list[str]) -> Secret:
     if not octets:
         raise _UnusableError("no secret")
     if b"\\" in octets:
-        notes.append("the secret holds a backslash as it is, as in FreeRADIUS 3: it begins no escape")
+        notes.append("the backslash in the secret is part of the secret, as in FreeRADIUS 3; it is not an escape")
     weak = weakness.of_secret(octets)
     if weak:
         notes.append(f"the secret {weak}")
@@ -238,13 +242,15 @@ def _product(section: Section, notes: list[str]) -> str | None:
     nas_type = _value(section, "nas_type")
     product = PRODUCTS.get(nas_type.lower())
     if nas_type and product is None:
-        notes.append(f"nas_type {_decoded(nas_type)!r} names no product")
+        notes.append(f"nas_type {_decoded(nas_type)!r} names no known product")
     return product
 
 
 def _setting(section: Section, top: Section, name: str) -> Setting:
-    """Return yes, no or auto: the client's own setting. Without it, return the setting in the `security` section;
-    without both, return auto."""
+    """Return the setting of a client: yes, no or auto.
+
+    The client's own value comes first, then the value in the `security` section. The default is auto.
+    """
     value = _value(section, name)
     if value:
         setting = _SETTINGS.get(value.lower())
@@ -256,8 +262,11 @@ def _setting(section: Section, top: Section, name: str) -> Setting:
 
 
 def _note_ignored(section: Section, notes: list[str]) -> None:
-    """Add a note for each ignored item. The names of unknown items are not shown, because they may be secret: in
-    `secret = a,b`, `b` is read as a name."""
+    """Add a note for each ignored item.
+
+    A note about an unknown item does not show the item's name. The name may be part of a secret: in `secret = a,b`,
+    FreeRADIUS reads `b` as a name.
+    """
     proto = _value(section, "proto")
     if proto not in ("", "udp", "tcp", "tls", "*"):
         raise _UnusableError("proto must be udp, tcp, tls or *")
@@ -267,16 +276,17 @@ def _note_ignored(section: Section, notes: list[str]) -> None:
         if name in _IGNORED:
             notes.append(f"{name} is ignored")
         elif name not in _KNOWN:
-            notes.append(f"an unknown item is ignored ({item.where})")
-    notes.extend(f"{name} is given twice: the first counts" for name in section.repeated if name in _KNOWN)
+            notes.append(f"an item with an unknown name is ignored ({item.where})")
+    notes.extend(f"{name} is set twice; the first value is used" for name in section.repeated if name in _KNOWN)
     notes.extend(f"a section is ignored ({inner.where})" for inner in section.sections if inner.kind != "limit")
 
 
 def findings(entries: Iterable[Entry]) -> list[str]:
     """Return a line for each problem that an admin should examine before the import. The lines show no secret.
 
-    Problems are weak secrets, duplicate names and networks, networks within other networks, very wide ranges, and
-    ranges whose require_message_authenticator is `auto` (only a single address can learn it).
+    The problems are weak secrets, duplicate names and networks, networks within other networks, and very wide networks.
+    The setting require_message_authenticator `auto` is a problem for a network, because the service learns the setting
+    only for a single address.
     """
     clients = list(entries)
     return [*_weak(clients), *_twice(clients), *_overlaps(clients), *_ranges(clients)]
@@ -311,7 +321,7 @@ def _twice(clients: list[Entry]) -> Iterator[str]:
 
 
 def _overlaps(clients: list[Entry]) -> Iterator[str]:
-    """Yield a line for each network that directly contains others."""
+    """Yield a warning for each client whose network contains the networks of other clients."""
     first: dict[Network, Entry] = {}
     for entry in clients:
         first.setdefault(entry.addresses, entry)

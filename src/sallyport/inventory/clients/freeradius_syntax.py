@@ -1,12 +1,12 @@
-"""The lines and tokens of FreeRADIUS 3 configuration files, as its server reads them.
+r"""The lines and tokens of FreeRADIUS 3 configuration files, as FreeRADIUS reads them.
 
 The rules were determined by tests with FreeRADIUS 3.2 (tests/peers), because its documentation is incomplete and wrong
 about escapes. Octets are handled as Latin-1 text, one character for each octet, so that secrets stay unchanged.
 
-Rules that differ from common expectations:
-- In a value a backslash escapes only the surrounding quote: `"a\\\\b"` has two backslashes.
+Some rules differ from common expectations:
+- In a value a backslash escapes only the surrounding quote: `"a\\b"` has two backslashes.
 - An unquoted value ends at white space, a comma or an octet above 127, but not at `#` or `}`.
-- In names and paths `\\n` and `\\101` are escapes.
+- In names and paths `\n` and `\101` are escapes.
 - `=*` and `=~` are operators, so `ipaddr =*` is an error.
 
 No message contains a value, because the value might be a secret.
@@ -36,7 +36,8 @@ _CONDITION: Final = re.compile(r"\"(?:\\.|[^\"\\])*\"|'(?:\\.|[^'\\])*'|[=!]~\s*
 
 
 class Token(NamedTuple):
-    """A token. kind: operator, bare, end, or the quote that surrounded the text."""
+    """A token of a configuration file. kind: `operator`, `bare` (a word without quotes), `end` (no token is left), or
+    the quote around the text."""
 
     kind: str
     text: str
@@ -44,7 +45,10 @@ class Token(NamedTuple):
 
 @dataclass(slots=True)
 class Line:
-    """A line with its continuations. number: line number of its first part. at: the reading position."""
+    """A logical line: a line of the file, joined with its continuation lines.
+
+    number: the line number of the first physical line. at: the offset of the next octet to read.
+    """
 
     text: str
     file: str
@@ -53,11 +57,11 @@ class Line:
 
     @property
     def where(self) -> str:
-        """File and line number for messages, as `file:line`."""
+        """The file and the line number as `file:line`, for messages."""
         return f"{self.file}:{self.number}"
 
     def error(self, what: str) -> ClientsFileError:
-        """Return the error to raise for this line."""
+        """Return an error that names this line. The caller raises the error."""
         return ClientsFileError(f"{self.where}: {what}")
 
     def peek(self) -> str:
@@ -70,14 +74,15 @@ class Line:
         self.at = len(self.text)
 
     def at_expansion(self) -> bool:
-        """Return whether an expansion (`%{` or a backquote) follows. An expansion is a statement of its own."""
+        """Return whether an expansion (`%{` or a backquote) follows. FreeRADIUS reads an expansion as a statement."""
         return self.text.startswith(("%{", "`"), self.at)
 
     def pull_token(self, *, name: bool) -> Token:
-        """Read the next operator, word or string. name: whether to apply the escapes of names instead of those of
-        values.
+        """Read the next operator, word or string.
 
-        ClientsFileError: a quote is not closed.
+        name: whether the token is a name. Names and values have different escapes.
+
+        Raises ClientsFileError if a quote is not closed.
         """
         if not self.peek():
             return Token("end", "")
@@ -87,13 +92,14 @@ class Line:
         return Token("operator" if found["operator"] else "bare", found[0])
 
     def pull_word(self) -> str:
-        """Read a path or a template's name: quoted, or up to white space or a comma."""
+        """Read the path of an include or the name of a template. Without quotes, the word ends at white space or a
+        comma."""
         if self.peek() in ('"', "'", "`"):
             return self.pull_token(name=True).text
         return self._take(_WORD)[0]
 
     def pull_value(self) -> Token:
-        """Read the value after `=`, which may be empty."""
+        """Read the value after `=`. The value may be empty."""
         first = self.peek()
         if first in ("", "#"):
             return Token("end", "")
@@ -112,7 +118,7 @@ class Line:
             if found[0] == "{" and depth <= 0:
                 self.at = found.end()
                 return
-        raise self.error("a condition without its section")
+        raise self.error("the condition is not followed by a section")
 
     def _take(self, pattern: re.Pattern[str]) -> re.Match[str]:
         found = pattern.match(self.text, self.at)
@@ -138,10 +144,12 @@ def _escaped(found: re.Match[str]) -> str:
 
 
 def lines(text: str, file: str) -> Iterator[Line]:
-    """Yield the lines of a file, each with its continuations, without empty lines and comment lines.
+    r"""Yield the logical lines of a file, without empty lines and comment lines.
 
-    A line is continued if its last octet is a backslash. A comment line is never continued. After `"\\` the leading
-    white space of the next line is removed. ClientsFileError: a line is too long, or continued at the end of the file.
+    A backslash at the end of a line joins the line with the next line, except in comments. After `"\` the leading white
+    space of the next line is removed.
+
+    Raises ClientsFileError if a line is too long, or if a backslash ends the last line.
     """
     held, begun, tight = "", 0, False
     for number, line in enumerate(text.removesuffix("\n").split("\n"), 1):
@@ -159,4 +167,4 @@ def lines(text: str, file: str) -> Iterator[Line]:
             yield Line(held, file, begun)
             held = ""
     if held:
-        raise ClientsFileError(f"{file}:{begun}: a line is continued at the end of the file")
+        raise ClientsFileError(f"{file}:{begun}: the last line of the file ends with a backslash")

@@ -1,9 +1,9 @@
-"""Parser of FreeRADIUS 3 configuration files: sections and items, with includes and references resolved.
+"""Parser of FreeRADIUS 3 configuration files. It builds sections and items, and resolves includes and references.
 
-References are resolved in the order of FreeRADIUS. An item's references are resolved when the item is read, from the
-items above it. A reference that is unknown then (a late reference) is resolved after the last line; other
-items cannot refer to an item with a late reference. An item with an unknown reference is kept with its problem, so that
-a mistake in one client does not hide the others.
+Like FreeRADIUS, the parser resolves a reference when it reads the item, from the items above. If the reference is
+unknown then, the parser resolves it after the last line (a late reference). No item can refer to an item with a late
+reference. An item whose reference stays unknown is kept together with the problem, so that a mistake in one client does
+not hide the other clients.
 
 A file may be hostile. Octets, files, statements and depths are limited, only regular files are opened, and a file that
 includes itself is an error (FreeRADIUS crashes).
@@ -34,13 +34,17 @@ _UPDATES: Final = frozenset({"++", "+=", "-=", "^=", "!=", ">=", ">", "<=", "<",
 
 
 class _UnknownError(Exception):
-    """A reference cannot be resolved now; the message names it."""
+    """A reference cannot be resolved at this point of the file. The message names the reference."""
 
 
 @dataclass(slots=True, eq=False)
 class Item:
-    """The value of an item `name = value`; empty for an item without a value. where: `file:line`. late: whether the
-    item refers to an item below it. problem: the reason why the value is unknown; empty if it is known."""
+    """An item `name = value` without its name.
+
+    value: the text of the value; empty if the item has none. where: `file:line` of the item. late: whether the value
+    refers to an item further down in the file. problem: the reason why the value cannot be resolved, or an empty
+    string.
+    """
 
     value: str
     where: str
@@ -50,8 +54,10 @@ class Item:
 
 @dataclass(slots=True, eq=False)
 class Section:
-    """A section `kind label { ... }`. If several items have the same name, the first item is used. repeated: the
-    names of the items that are not used."""
+    """A section `kind label { ... }`.
+
+    If several items have the same name, the first item counts. repeated: the names of the ignored items.
+    """
 
     kind: str
     label: str | None
@@ -73,19 +79,23 @@ class Section:
         return inner
 
     def add(self, name: str, item: Item) -> None:
-        """Add an item, unless the section has an item of that name."""
+        """Add an item, unless the section already has an item of the same name."""
         if name in self.items:
             self.repeated.append(name)
         else:
             self.items[name] = item
 
     def first(self, kind: str, label: str | None = None) -> "Section | None":
-        """Return the first inner section of a kind; if a label is given, the first with this label."""
+        """Return the first inner section of a kind, or None. With a label, return the first section of the kind with
+        this label."""
         return self._firsts.get((kind, label))
 
     def find(self, name: str, top: "Section") -> Item | None:
-        """Return the item of a reference: `x` (in this section, or else in the top section), `.x`, `..x`, `kind.x`,
-        `kind[label].x`."""
+        """Return the item that a reference names, or None.
+
+        The forms of a reference are `x` (an item of this section or of `top`), `.x`, `..x`, `kind.x` and
+        `kind[label].x`.
+        """
         if "." not in name:
             return self.items.get(name) or top.items.get(name)
         path = name.lstrip(".")
@@ -99,9 +109,9 @@ class Section:
 
 
 class Parser:
-    """A parser of one file and its includes, for a single use. top: the section that contains all others.
+    """A parser of one file and its included files. Each parser is used once.
 
-    environ: the values of `$ENV{NAME}`; if a name is unknown, the item that uses it has a problem.
+    top: the section that contains all other sections. environ: the values of `$ENV{NAME}`.
     """
 
     def __init__(self, environ: Mapping[str, str], *, max_statements: int = MAX_STATEMENTS) -> None:
@@ -113,7 +123,10 @@ class Parser:
         self._late: list[tuple[Section, Item]] = []
 
     def parse(self, path: Path) -> Section:
-        """Return the top section of a file. ClientsFileError, with the message `file:line: error`."""
+        """Parse a file, and return the section that contains all others.
+
+        Raises ClientsFileError if the file cannot be read or is invalid. The message has the form `file:line: error`.
+        """
         self.top.add("confdir", Item(os.fsencode(path.parent).decode("latin-1"), str(path)))
         self._file(path, self.top, str(path))
         for section, item in self._late:
@@ -124,8 +137,10 @@ class Parser:
         return self.top
 
     def _file(self, path: Path, floor: Section, asked: str) -> None:
-        """Read a file, and add its content to the section `floor`. asked: `file:line` of the line that includes the
-        file, for messages."""
+        """Read a file, and add its content to the section `floor`.
+
+        asked: `file:line` of the include, for error messages.
+        """
         identity, text = self._load(path, asked)
         self._including.append(identity)
         here = floor
@@ -140,11 +155,11 @@ class Parser:
         try:
             status = path.stat()
             if not S_ISREG(status.st_mode):  # checked before open(), which would block on a pipe
-                raise ClientsFileError(f"{asked}: {path} is no file; to include a directory, end its name with /")
+                raise ClientsFileError(f"{asked}: {path} is not a file; to include a directory, end its name with /")
             with path.open("rb") as stream:
                 octets = stream.read(self._octets + 1)
         except (OSError, ValueError) as error:
-            raise ClientsFileError(f"{asked}: cannot read: {error}") from error
+            raise ClientsFileError(f"{asked}: cannot read the file: {error}") from error
         self._octets -= len(octets)
         self._files -= 1
         identity = (status.st_dev, status.st_ino)
@@ -153,11 +168,13 @@ class Parser:
 
     def _check(self, identity: tuple[int, int], octets: bytes, what: str) -> None:
         if self._octets < 0 or self._files < 0:
-            raise ClientsFileError(f"{what}: more than {MAX_OCTETS} octets or {MAX_FILES} files in all")
+            raise ClientsFileError(
+                f"{what}: more than {MAX_OCTETS} octets or {MAX_FILES} files, including the included files"
+            )
         if identity in self._including:
             raise ClientsFileError(f"{what} includes itself")
         if len(self._including) > MAX_INCLUDES:
-            raise ClientsFileError(f"{what}: included more than {MAX_INCLUDES} files deep")
+            raise ClientsFileError(f"{what}: includes are nested more than {MAX_INCLUDES} files deep")
         if octets.startswith(b"\xef\xbb\xbf"):
             raise ClientsFileError(
                 f"{what} begins with a byte order mark, which hides its first section from FreeRADIUS; remove it"
@@ -166,10 +183,11 @@ class Parser:
             raise ClientsFileError(f"{what} contains a NUL octet; save it as text")
 
     def _statement(self, line: Line, here: Section, floor: Section) -> Section:
-        """Read one item, section head, section end or directive. Return the section that is open afterwards."""
+        """Read one item, section head, section end or directive. Return the section to which the next statement
+        belongs."""
         self._statements -= 1
         if self._statements < 0:
-            raise line.error(f"more than {self._max_statements} statements in all")
+            raise line.error(f"the file and its includes have more than {self._max_statements} statements")
         if line.at_expansion():
             line.end()
             return here
@@ -189,21 +207,21 @@ class Parser:
         word = line.pull_word()
         line.end()
         if not word:
-            raise line.error(f"{name.upper()} without a name")
+            raise line.error(f"{name.upper()} must be followed by a name")
         if name != "$template":
             self._include(line, here, word, optional=name == "$-include")
             return
         if here.template is not None:
-            raise line.error("a second template for one section")
+            raise line.error("the section already has a template")
         templates = self.top.first("templates")
         here.template = templates and templates.first(word)
         if here.template is None:
-            raise line.error("the template is not defined above its use")
+            raise line.error("no template of this name is defined above this line")
 
     def _include(self, line: Line, here: Section, word: str, *, optional: bool) -> None:
-        """Read an included file, or the files of a directory if the name ends with a slash.
+        """Read an included file. If the name ends with a slash, read the files of this directory.
 
-        optional: whether a missing file is skipped; a missing directory is always an error.
+        optional: whether a missing file is skipped. A missing directory is always an error.
         """
         try:
             target = os.fsdecode(self._expanded(word, here, line.where).encode("latin-1"))
@@ -222,7 +240,7 @@ class Parser:
         try:
             found = sorted(path.iterdir())
         except (OSError, ValueError) as error:
-            raise line.error(f"cannot read: {error}") from error
+            raise line.error(f"cannot read the directory: {error}") from error
         for inner in found:
             mode = _mode(inner) if _INCLUDED.fullmatch(inner.name) else 0
             if mode and not S_ISDIR(mode):
@@ -261,7 +279,7 @@ class Parser:
 
     def _open(self, line: Line, here: Section, kind: str, label: str | None) -> Section:
         if here.depth == MAX_SECTIONS:
-            raise line.error(f"more than {MAX_SECTIONS} sections within each other")
+            raise line.error(f"sections are nested more than {MAX_SECTIONS} deep")
         try:
             return here.open(kind, label and self._expanded(label, here, line.where), line.where)
         except _UnknownError as unknown:
@@ -275,7 +293,7 @@ class Parser:
         return here.parent
 
     def _expanded(self, text: str, here: Section, where: str) -> str:
-        """Return the text with its references replaced. References in the inserted text are not replaced."""
+        """Return the text with its references replaced by their values. A reference inside a value is not replaced."""
         parts: list[str] = []
         at = size = 0
         for found in _REFERENCE.finditer(text):
@@ -298,12 +316,12 @@ class Parser:
         if item is None:
             raise _UnknownError(f"the reference {found[0]!r} names no item")
         if item.late:
-            raise _UnknownError(f"the reference {found[0]!r} names an item that refers to what follows it")
+            raise _UnknownError(f"the reference {found[0]!r} names an item that refers to a later line")
         return item.value
 
 
 def _mode(path: Path) -> int:
-    """Return the st_mode of a path; 0 if the path cannot be read."""
+    """Return the st_mode of a path, or 0 if the path cannot be read."""
     try:
         return path.stat().st_mode
     except (OSError, ValueError):

@@ -1,9 +1,11 @@
-"""The tenant of each certificate that the installation's authority has issued (`sallyport cert`).
+"""The tenants of the certificates that the installation's certificate authority has issued (`sallyport cert`).
 
-A RadSec peer is identified as a RADIUS client by the name or the fingerprint of its certificate. Therefore the name and
-the fingerprint decide which tenant receives the peer's logins. A name belongs to the tenant that it was issued for,
-until all certificates with this name are revoked. Certificates of other authorities belong to no tenant. Neither do
-certificates that were issued before tenants were recorded.
+The name or the fingerprint in its certificate identifies a RadSec peer as a RADIUS client. Therefore the certificate
+decides which tenant receives the peer's logins. A name belongs to the tenant that it was issued for, until all
+certificates with this name are revoked.
+
+Two kinds of certificates belong to no tenant: certificates of other authorities, and certificates that were issued
+before Sallyport recorded tenants.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -24,33 +26,38 @@ class _Row:
 
 @dataclass(frozen=True, slots=True)
 class Issued:
-    """The tenant ids of issued certificates. The keys are the SHA-256 of the certificate in hex, and the name in
-    canonical form."""
+    """The tenant ids of issued certificates.
+
+    by_fingerprint: the key is the SHA-256 of the certificate, in hex. by_name: the key is the name in the certificate,
+    in canonical form.
+    """
 
     by_fingerprint: Mapping[str, int] = field(default_factory=dict)
     by_name: Mapping[str, int] = field(default_factory=dict)
 
 
 def load(tx: Tx) -> Issued:
-    """Return the certificates of all tenants."""
+    """Return the tenant ids of all issued certificates."""
     rows = tx.all(_Row, "select fingerprint, name, tenant_id from issued_certificates")
     return Issued({row.fingerprint: row.tenant_id for row in rows}, {row.name: row.tenant_id for row in rows})
 
 
 def tenant_of_name(tx: Tx, name: str) -> int | None:
-    """Return the id of the tenant that a name was issued for. name: in canonical form."""
+    """Return the id of the tenant that a name was issued for, or None. name: a name in canonical form."""
     return tx.value(int, "select tenant_id from issued_certificates where name = :name limit 1", name=name)
 
 
 def tenant_of_fingerprint(tx: Tx, fingerprint: str) -> int | None:
-    """Return the id of the tenant that a certificate was issued for. fingerprint: SHA-256 in hex."""
+    """Return the id of the tenant that a certificate was issued for, or None. fingerprint: the SHA-256 of the
+    certificate in hex."""
     return tx.value(int, "select tenant_id from issued_certificates where fingerprint = :value", value=fingerprint)
 
 
 class IssuedCertificates:
-    """Records of issued certificates. A change applies to the next packet of a RadSec peer.
+    """The service that records issued certificates. A change applies to the next packet of a RadSec peer.
 
-    issued: a function that returns the records in memory; `configuration` reloads them.
+    configuration: stores a change and then reloads the records in memory. issued: a function that returns the records
+    in memory.
     """
 
     def __init__(self, configuration: Configuration, issued: Callable[[], Issued]) -> None:
@@ -59,19 +66,23 @@ class IssuedCertificates:
 
     @property
     def by_fingerprint(self) -> Mapping[str, int]:
-        """The tenant ids of issued certificates by SHA-256 in hex."""
+        """The tenant ids of issued certificates. The key is the SHA-256 of the certificate, in hex."""
         return self._issued().by_fingerprint
 
     def tenant_of(self, name: str) -> int | None:
-        """Return the id of the tenant that a name was issued for."""
+        """Return the id of the tenant that a name was issued for, or None."""
         return self._issued().by_name.get(canonical_host(name))
 
     async def check(self, name: str, tenant_id: int) -> None:
-        """Raise Conflict if the name belongs to another tenant, or if it is the tlsName of another tenant's client."""
+        """Raise Conflict if a certificate for this name must not be issued for the tenant.
+
+        This is the case if the name was issued for another tenant, or if a client of another tenant has the name as its
+        tlsName.
+        """
         await self._configuration.store.read(lambda tx: _check(tx, canonical_host(name), tenant_id))
 
     async def record(self, name: str, fingerprint: str, tenant_id: int) -> None:
-        """Store the tenant of a certificate. Conflict: the name belongs to another tenant."""
+        """Store the tenant of a new certificate. Raises Conflict if the name belongs to another tenant."""
 
         def work(tx: Tx) -> None:
             form = canonical_host(name)
@@ -86,8 +97,7 @@ class IssuedCertificates:
         await self._configuration.change(work)
 
     async def forget(self, fingerprints: Sequence[str]) -> None:
-        """Remove revoked certificates. If no certificate with a name remains, the name may be issued for another
-        tenant."""
+        """Remove revoked certificates. A name without a remaining certificate may be issued for another tenant."""
 
         def work(tx: Tx) -> None:
             for each in fingerprints:

@@ -26,11 +26,13 @@ def operations(service: Clients, gate: Gate) -> Operations:
 
     @clients.post("/network_device/AddClient", roles=ADMINS)
     async def add_client(body: AddClient, caller: Caller) -> ClientAdded:
-        """Allow an address or a range to send requests to the RADIUS listeners. Only this answer contains the secret.
+        """Allow an address or a network to send requests to the RADIUS listeners. Only this answer contains the secret.
 
-        409: the address is in use. 403: the installation has several tenants, and the range is wider than /24 (IPv6:
-        /64), or the tlsName or tlsFingerprint is not of a certificate that the installation has issued for this tenant.
-        The installation's administrator can add such clients on the command line.
+        409: the address is in use.
+
+        403: the installation has several tenants, and the client needs the installation's administrator. This applies
+        to a network wider than /24 (IPv6: /64). It also applies to a tlsName or tlsFingerprint of a certificate that
+        the installation has not issued for this tenant. The administrator can add such clients on the command line.
         """
         client_id, secret = await service.add(
             caller.tenant_id,
@@ -67,8 +69,8 @@ def operations(service: Clients, gate: Gate) -> Operations:
     async def update_client(body: UpdateClient, caller: Caller) -> ClientUpdated:
         """Change a RADIUS client. The change applies to the next request.
 
-        A new address does not reset the settings that the client has learned (`auto`). A new value of such a setting
-        resets it.
+        A change of the address keeps the settings that the service has learned (`auto`). A new value of such a setting
+        resets what was learned.
 
         A change of secret, domainIds, tlsName, tlsFingerprint, passwordVerified, requireMessageAuthenticator or
         limitProxyState requires the role admin. The rules of AddClient for addresses and certificates apply.
@@ -90,7 +92,8 @@ def operations(service: Clients, gate: Gate) -> Operations:
 
     @clients.post("/network_device/DeleteClient", roles=OPERATORS)
     async def delete_client(body: DeleteClient, caller: Caller) -> Done:
-        """Remove a RADIUS client: its next request is not answered. Its devices stay in the inventory."""
+        """Remove a RADIUS client. The next request of the client is dropped. The client's devices stay in the
+        inventory."""
         await service.delete(caller.tenant_id, body.clientId)
         return Done(message="client deleted")
 
@@ -102,14 +105,13 @@ def _octets(secret: SecretBytes | None) -> bytes | None:
 
 
 def _changes(body: UpdateClient) -> dict[str, Value]:
-    """Return the values of the fields that the body contains, by column of the store."""
+    """Return the values of the fields that the request contains. The keys are the columns of the store."""
     given = {column: getattr(body, name) for column, name in API_NAMES.items()}
     given["password_verified"] = None if body.passwordVerified is None else int(body.passwordVerified)
     return {column: value for column, value in given.items() if value is not None}
 
 
 def _entry(client: Client) -> Row:
-    """Return a client in the form of `ClientEntry`."""
     return {
         "clientId": client.id,
         "name": client.name,

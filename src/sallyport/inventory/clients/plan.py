@@ -1,7 +1,8 @@
-"""The plan of an import: a step for each imported client. The plan is made before anything is changed.
+"""The plan of an import: what the import would change for each client.
 
-An imported client updates the tenant's client of the same name. A field that the import does not contain keeps its
-value. Examples are the product if the file does not contain it, and the domains if the command does not name any.
+If the tenant has a client of the same name, the import changes this client. Fields that the import does not contain
+keep their values. Examples are the product if the file does not contain it, and the domains if the command does not
+name any.
 """
 
 from collections.abc import Iterable
@@ -21,8 +22,11 @@ _NAME: TypeAdapter[str] = TypeAdapter(Name)
 
 @dataclass(frozen=True, slots=True)
 class Wanted:
-    """A client to import. network: an address with its prefix length. product, domain_ids: None if they stay
-    unchanged."""
+    """A client to import.
+
+    network: a network in CIDR notation. product: None keeps the existing product. domain_ids: None keeps the existing
+    domains.
+    """
 
     name: str
     network: str
@@ -33,7 +37,7 @@ class Wanted:
     domain_ids: tuple[int, ...] | None
 
     def columns(self) -> dict[str, Value]:
-        """Return the values by column of the store, without secret and domains."""
+        """Return the client's values by column of the store, without the secret and the domains."""
         columns: dict[str, Value] = {
             "name": self.name,
             "network": self.network,
@@ -44,7 +48,7 @@ class Wanted:
 
 
 class Action(StrEnum):
-    """Effect of a step on the RADIUS clients."""
+    """What a step does to the RADIUS client."""
 
     NEW = "new"
     CHANGED = "changed"
@@ -54,10 +58,11 @@ class Action(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """The step for one imported client.
+    """The planned change for one imported client.
 
-    client_id: the existing client of the same name. columns: new values by column. secret, domain_ids: None if they
-    stay unchanged. reason: the reason why the client cannot be imported.
+    client_id: the id of the existing client of the same name; 0 if there is none. columns: the new values by column of
+    the store. secret: None keeps the secret. domain_ids: None keeps the domains. reason: why the client cannot be
+    imported.
     """
 
     wanted: Wanted
@@ -69,14 +74,14 @@ class Step:
     reason: str = ""
 
     def changes(self) -> list[str]:
-        """Return the names of the changed fields, in the form that the command line shows."""
+        """Return the names of the changed fields, as the command line prints them."""
         names = [name.replace("network", "address") for name in self.columns or {}]
         names += ["secret"] if self.secret is not None else []
         return names + (["domains"] if self.domain_ids is not None else [])
 
 
 def plan(wanted: Iterable[Wanted], tenant_id: int, table: ClientTable) -> list[Step]:
-    """Return a step for each imported client, in the given order."""
+    """Return a step for each imported client, in the order of `wanted`."""
     own = [client for client in table.by_id.values() if client.tenant_id == tenant_id]
     present = Present(
         by_name={fold(client.name): client for client in own},
@@ -96,7 +101,10 @@ def plan(wanted: Iterable[Wanted], tenant_id: int, table: ClientTable) -> list[S
 
 @dataclass(frozen=True, slots=True)
 class Present:
-    """The existing clients: the tenant's clients by name and by network, and the networks of other tenants."""
+    """The existing clients that an import may collide with.
+
+    by_name, by_network: the clients of the tenant. foreign: the networks of all other tenants.
+    """
 
     by_name: dict[str, Client]
     by_network: dict[str, Client]
@@ -105,25 +113,25 @@ class Present:
 
 def _twice(wanted: Wanted, names: dict[str, Wanted], networks: dict[str, Wanted]) -> str:
     if fold(wanted.name) in names:
-        return "the name is used twice: the first counts"
+        return "the name is used twice; only the first client is imported"
     if wanted.network in networks:
-        return f"the address is that of {networks[wanted.network].name}, which comes first"
+        return f"the client {networks[wanted.network].name} in the file has the same address"
     return ""
 
 
 def _refusal(wanted: Wanted, present: Present) -> str:
-    """Return the reason why a client cannot be imported; empty if it can be imported."""
+    """Return the reason why a client cannot be imported, or an empty string."""
     try:
         _NAME.validate_python(wanted.name)
     except ValidationError:
-        return "a name has 1 to 255 characters, not all of them white space, and no control characters"
+        return "the name must have 1 to 255 characters, at least one that is not white space, and no control characters"
     if not 1 <= len(wanted.secret) <= MAX_SECRET:
-        return f"a secret has 1 to {MAX_SECRET} octets"
+        return f"the secret must have 1 to {MAX_SECRET} octets"
     owner = present.by_network.get(wanted.network)
     if owner is not None and fold(owner.name) != fold(wanted.name):
-        return f"the address is that of the RADIUS client {owner.name}"
+        return f"the RADIUS client {owner.name} has the same address"
     if present.foreign.touch(ip_network(wanted.network)):
-        return "the address touches a range of another tenant"
+        return "the address overlaps a network of another tenant"
     return ""
 
 

@@ -1,4 +1,4 @@
-"""The SQL of RADIUS clients. A secret is sealed under the identity `radius_clients/ID/secret`."""
+"""The SQL of RADIUS clients. A client's secret is encrypted under the identity `radius_clients/ID/secret`."""
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -37,7 +37,10 @@ class _Row:
 
 @dataclass(frozen=True, slots=True)
 class NewRow:
-    """A client to add. settings: values by column. changes: text for the audit trail."""
+    """A client to add.
+
+    settings: the client's values by column. changes: the text of the entry for the audit trail.
+    """
 
     network: Network
     settings: Mapping[str, str | int]
@@ -48,7 +51,10 @@ class NewRow:
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """A change of a client. columns: new values by column. secret, domain_ids: None if they stay unchanged."""
+    """A change of a client.
+
+    columns: the new values by column. secret: None keeps the secret. domain_ids: None keeps the domains.
+    """
 
     client_id: int
     columns: Mapping[str, Value]
@@ -58,8 +64,11 @@ class Change:
 
 @dataclass(frozen=True, slots=True)
 class Changed:
-    """The result of a change. name: the client's name before the change. fields: the list [before, after] for each
-    changed field except the secret, by the field's name in the API."""
+    """The result of a change.
+
+    name: the client's name before the change. fields: a list [before, after] for each changed field, by the field's
+    name in the API. The secret is left out.
+    """
 
     name: str
     fields: dict[str, JSON]
@@ -93,18 +102,19 @@ API_NAMES: Final = {
 """The API's name of each column."""
 _ADDED: Final = ("tenant_id", "created_at", "name_key", "all_domains", *API_NAMES)
 LEARNED: Final = {SIGNED: "signatureLearned", LIMITED: "proxyStateLimitLearned"}
-"""The name of each learned setting in the audit trail."""
+"""The name under which the audit trail shows each learned setting."""
 
 
 class Opened:
-    """A cache of decrypted secrets, so that a reload of thousands of clients decrypts only the changed ones."""
+    """A cache of decrypted client secrets. A reload of thousands of clients then decrypts only the changed secrets."""
 
     def __init__(self, vault: Vault) -> None:
         self._vault = vault
         self._clear: dict[tuple[int, bytes], bytes] = {}
 
     def secrets(self, rows: list[_Row]) -> list[bytes]:
-        """Return the secrets of these clients, and remove all other secrets from the cache. Raises SecretError."""
+        """Return the secrets of clients, and remove all other secrets from the cache. Raises SecretError if a secret
+        was sealed under another master key."""
         known, self._clear = self._clear, {}
         for row in rows:
             key = (row.id, row.secret)
@@ -118,7 +128,8 @@ def _identity(client_id: int) -> str:
 
 
 def load(tx: Tx, opened: Opened) -> ClientTable:
-    """Return all RADIUS clients of the installation. SecretError: a secret was sealed under another master key."""
+    """Return all RADIUS clients of the installation. Raises SecretError if a secret was sealed under another master
+    key."""
     domains = _domains(tx, 0, tx.value(int, "select max(id) from radius_clients") or 0)
     rows = tx.all(_Row, f"select {_COLUMNS} from radius_clients order by id")
     clients = (
@@ -133,12 +144,12 @@ def load(tx: Tx, opened: Opened) -> ClientTable:
 
 
 def foreign_ranges(tx: Tx, tenant_id: int) -> Ranges:
-    """Return the networks of all other tenants."""
+    """Return the networks of the clients of all tenants except the given tenant."""
     return Ranges(tx.all(_network, "select network from radius_clients where tenant_id <> :t", t=tenant_id))
 
 
 def has_others(tx: Tx, tenant_id: int) -> bool:
-    """Return whether the installation has other tenants."""
+    """Return whether the installation has a tenant besides the given tenant."""
     return tx.value(int, "select 1 from tenants where id <> :t limit 1", t=tenant_id) is not None
 
 
@@ -147,10 +158,10 @@ def _network(*, network: str) -> Network:
 
 
 def add_all(tx: Tx, vault: Vault, tenant_id: int, clients: Sequence[NewRow], at: int) -> list[int]:
-    """Insert clients; return their ids. Conflict: a name, a network or a certificate is taken.
+    """Insert clients, and return their ids. Raises Conflict if a name, a network or a certificate is taken.
 
-    The function uses few statements, because it blocks all other transactions. Each secret is sealed under the id of
-    its row, so it is written by a second statement, when the id is known.
+    The function uses few statements, because it blocks all other transactions. A client's secret is sealed under the id
+    of its row. Therefore a second statement writes the secret when the id is known.
     """
     rows = [
         (tenant_id, at, fold(str(each.settings["name"])), int(not each.domain_ids), *map(each.settings.get, API_NAMES))
@@ -171,7 +182,8 @@ def add_all(tx: Tx, vault: Vault, tenant_id: int, clients: Sequence[NewRow], at:
 
 
 def _ids(tx: Tx, tenant_id: int, clients: Sequence[NewRow], last: int) -> list[int]:
-    """Return the ids of the inserted clients: all ids higher than `last`. Conflict: a client was not inserted."""
+    """Return the ids of the inserted clients: all ids higher than `last`. Raises Conflict if a client was not
+    inserted."""
     added = tx.all(_Added, "select id, name, network from radius_clients where id > :last", last=last)
     known, ids = {(each.name, each.network): each.id for each in added}, list[int]()
     for each in clients:
@@ -183,7 +195,7 @@ def _ids(tx: Tx, tenant_id: int, clients: Sequence[NewRow], last: int) -> list[i
 
 
 def described(tx: Tx, tenant_id: int, client_id: int) -> dict[str, JSON]:
-    """Return the fields of a tenant's client by the API's names, without its secret. Raises NotFound."""
+    """Return the fields of a tenant's client by their names in the API, without the secret. Raises NotFound."""
     row = _find(tx, tenant_id, [client_id])[client_id]
     return {
         **api_fields(
@@ -196,7 +208,8 @@ def described(tx: Tx, tenant_id: int, client_id: int) -> dict[str, JSON]:
 
 
 def api_fields(settings: Mapping[str, str | int], domain_ids: Sequence[int]) -> dict[str, JSON]:
-    """Return the fields of a new client by the API's names. domain_ids: the default first."""
+    """Return the fields of a new client by their names in the API. domain_ids: the ids of the domains, the default
+    first."""
     return {
         **{name: _json(column, settings[column]) for column, name in API_NAMES.items()},
         "domainIds": list[JSON](dict.fromkeys(domain_ids)),
@@ -210,7 +223,8 @@ def _json(column: str, value: Value) -> JSON:
 
 
 def _find(tx: Tx, tenant_id: int, client_ids: Collection[int]) -> dict[int, _Row]:
-    """Return a tenant's clients by id, with one query. NotFound: one of them does not exist in the tenant."""
+    """Return a tenant's clients by id, with one query. Raises NotFound if the tenant does not have one of the
+    clients."""
     sql = f"select {_COLUMNS} from radius_clients where id between :first and :last"
     found = tx.all(_Row, sql, first=min(client_ids, default=0), last=max(client_ids, default=0))
     rows = {row.id: row for row in found if row.tenant_id == tenant_id}
@@ -220,8 +234,10 @@ def _find(tx: Tx, tenant_id: int, client_ids: Collection[int]) -> dict[int, _Row
 
 
 def _domains(tx: Tx, first: int, last: int) -> dict[int, list[int]]:
-    """Return the domain ids of the clients in a range of client ids, the default first. Clients with all domains are
-    absent."""
+    """Return the domain ids of the clients in a range of client ids, the default domain first.
+
+    The result has no entry for a client with all domains.
+    """
     domains: dict[int, list[int]] = {}
     for each in tx.all(
         _DomainOf,
@@ -235,10 +251,10 @@ def _domains(tx: Tx, first: int, last: int) -> dict[int, list[int]]:
 
 
 def _add_domains(tx: Tx, domain_ids: Iterable[tuple[int, Sequence[int]]]) -> None:
-    """Insert the domains of clients that have none yet.
+    """Insert the domains of clients that have none yet. Raises NotFound if a domain does not exist any more.
 
-    domain_ids: (client id, domain ids) of each client; the first domain is the default, no domain means all.
-    NotFound: a domain was removed.
+    domain_ids: pairs of a client's id and the ids of the client's domains. The first domain is the default. A client
+    without domain ids has all domains.
     """
     places = [(client_id, *place) for client_id, ids in domain_ids for place in enumerate(dict.fromkeys(ids))]
     for domain_id in {domain_id for _, _, domain_id in places}:
@@ -247,7 +263,7 @@ def _add_domains(tx: Tx, domain_ids: Iterable[tuple[int, Sequence[int]]]) -> Non
 
 
 def update_all(tx: Tx, vault: Vault, tenant_id: int, changes: Sequence[Change]) -> list[Changed]:
-    """Change a tenant's clients; return the result of each. Raises NotFound, Conflict.
+    """Change clients of a tenant, and return the result for each. Raises NotFound, Conflict.
 
     The function does little work for each client, because it blocks all other transactions.
     """
@@ -273,9 +289,9 @@ def update_all(tx: Tx, vault: Vault, tenant_id: int, changes: Sequence[Change]) 
 
 
 def _update(tx: Tx, tenant_id: int, row: _Row, columns: dict[str, Value]) -> dict[str, JSON]:
-    """Set columns of a client; return the fields of `Changed`.
+    """Set columns of a client, and return the fields for `Changed`.
 
-    A new value of a signature setting resets its learned state. A new address does not reset the learned state: an
+    A new value of a signature setting resets what the service has learned for the setting. A new address does not: an
     operator may change an address, but only an admin may relax the checks of signatures.
     """
     if taken := _taken(tx, row.id, tenant_id, columns):
@@ -298,17 +314,18 @@ def _update(tx: Tx, tenant_id: int, row: _Row, columns: dict[str, Value]) -> dic
 def _taken(tx: Tx, client_id: int, tenant_id: int, columns: Mapping[str, Value]) -> str:
     """Return an error message if another client has one of the values, otherwise an empty string.
 
-    A name is unique in its tenant, a network or certificate in the installation. columns: the columns to set.
+    A name must be unique in its tenant. A network and a certificate must be unique in the installation. columns: the
+    columns to set.
     """
     name = str(columns.get("name", ""))
     sql = "select 1 from radius_clients where tenant_id = :t and name_key = :key and id <> :id"
     if name and tx.value(int, sql, t=tenant_id, key=fold(name), id=client_id) is not None:
-        return "a RADIUS client with this name exists: choose another name"
+        return "a RADIUS client already has this name: choose another name"
     for column, called in (("network", "address"), ("tls_name", "tlsName"), ("tls_fingerprint", "tlsFingerprint")):
         value = str(columns.get(column, ""))
         sql = f"select 1 from radius_clients where {column} = :value and id <> :id"
         if value and tx.value(int, sql, value=value, id=client_id) is not None:
-            return f"a RADIUS client with this {called} exists: choose another {called}, or change that client"
+            return f"a RADIUS client already has this {called}: choose another {called}, or change that client"
     return ""
 
 
@@ -319,15 +336,15 @@ def delete(tx: Tx, tenant_id: int, client_id: int) -> None:
 
 
 def learn(tx: Tx, client: Client, what: str, at: int | None) -> bool:
-    """Store the time at which a client learned a setting, SIGNED or LIMITED; None resets the setting.
+    """Store the time at which the service learned a setting of a client. Return False if the client was deleted.
 
-    Return False if the client was deleted.
+    what: the setting, SIGNED or LIMITED. at: the time in microseconds; None resets the setting.
     """
     return tx.execute(f"update radius_clients set {what} = :at where id = :id", at=at, id=client.id) > 0
 
 
 def remember(tx: Tx, client: Client, event: str, at: int) -> None:
-    """Insert an entry into the client's history. at: microseconds."""
+    """Insert an entry into the client's history. at: the time in microseconds."""
     tx.execute(
         "insert into radius_client_history (tenant_id, client_id, name, event, at) "
         "values (:t, :id, :name, :event, :at)",

@@ -49,8 +49,10 @@ TRUST: Final = frozenset(
 
 @dataclass(frozen=True, slots=True)
 class NewClient:
-    """A RADIUS client to add. domain_ids: the ids of its domains, the default domain first; if empty, the client has
-    all domains of the tenant."""
+    """A RADIUS client to add.
+
+    domain_ids: the ids of the client's domains, the default first. If empty, the client has all domains of the tenant.
+    """
 
     name: str
     network: str
@@ -66,7 +68,8 @@ class NewClient:
 
 
 class Clients:
-    """RADIUS clients of all tenants, in memory. A change has taken effect when the call that makes it returns."""
+    """The RADIUS clients of all tenants, in memory. When a method that changes a client returns, the change has taken
+    effect."""
 
     def __init__(
         self,
@@ -86,20 +89,21 @@ class Clients:
 
     @property
     def table(self) -> ClientTable:
-        """All clients at present; a reload replaces the table."""
+        """The table of all clients. A reload replaces the table."""
         return self._table.value
 
     def find(self, source: Source) -> Client | None:
-        """Return the client with the source address of a datagram; None if there is none."""
+        """Return the client with the source address of a datagram, or None."""
         return self._table.value.find(source[0])
 
     def owner(self, source: Source) -> int:
-        """Return the tenant id of the client with the source address of a datagram; 0 if there is none."""
+        """Return the tenant id of the client with the source address of a datagram, or 0 if the address is unknown."""
         client = self.find(source)
         return 0 if client is None else client.tenant_id
 
     def certificate_tenant(self, fingerprint: str) -> int | None:
-        """Return the id of the tenant that a certificate was issued for. fingerprint: SHA-256 in hex."""
+        """Return the id of the tenant that a certificate was issued for, or None. fingerprint: the SHA-256 of the
+        certificate in hex."""
         return self.table.issued.by_fingerprint.get(fingerprint)
 
     def of_tenant(self, tenant_id: int, search: str = "") -> list[Client]:
@@ -112,11 +116,12 @@ class Clients:
         ]
 
     async def add(self, tenant_id: int, new: NewClient, *, by: Role | None = None) -> tuple[int, bytes]:
-        """Add a client; return its id and its secret, which is generated if `new` has none.
+        """Add a client, and return its id and its secret. If `new` has no secret, a secret is generated.
 
-        by: the role of the tenant's token; None for the installation's administrator. Conflict: the name, address or
-        certificate is taken. Forbidden: a domain belongs to another tenant, or only the installation's administrator
-        may set this range or certificate.
+        by: the role of the tenant's token, or None for the installation's administrator.
+
+        Raises Conflict if the name, the address or the certificate is taken. Raises Forbidden if a domain belongs to
+        another tenant, or if only the installation's administrator may set the network or the certificate.
         """
         (added,) = await self.add_all(tenant_id, [new], by=by)
         return added
@@ -124,7 +129,8 @@ class Clients:
     async def add_all(
         self, tenant_id: int, clients: Sequence[NewClient], *, by: Role | None = None
     ) -> list[tuple[int, bytes]]:
-        """Add several clients; return the id and secret of each. If an entry fails, nothing is changed. See `add`."""
+        """Add several clients, and return the id and the secret of each. If a client cannot be added, none is added.
+        See `add`."""
         for new in clients:
             self._check_domains(tenant_id, new.domain_ids)
         rows = await trio.to_thread.run_sync(_rows, clients)
@@ -145,14 +151,16 @@ class Clients:
         return [(client_id, row.secret) for client_id, row in added]
 
     def plan(self, tenant_id: int, wanted: Sequence[Wanted]) -> list[Step]:
-        """Return the plan of an import. Forbidden: a domain belongs to another tenant."""
+        """Return the plan of an import. Raises Forbidden if a domain belongs to another tenant."""
         for each in wanted:
             self._check_domains(tenant_id, each.domain_ids or ())
         return plan(wanted, tenant_id, self.table)
 
     async def carry_out(self, tenant_id: int, steps: Sequence[Step]) -> None:
-        """Apply the steps of a plan in one transaction; refused steps are skipped. Conflict: a value was taken
-        meanwhile."""
+        """Apply the steps of a plan in one transaction. Refused steps are skipped.
+
+        Raises Conflict if another client has taken a name or an address since the plan was made.
+        """
         changed = [step for step in steps if step.action is Action.CHANGED]
         changes = [Change(step.client_id, step.columns or {}, step.secret, step.domain_ids) for step in changed]
         moved = [ip_network(step.wanted.network) for step in changed if "network" in (step.columns or {})]
@@ -176,9 +184,10 @@ class Clients:
         domain_ids: Sequence[int] | None = None,
         by: Role | None = None,
     ) -> Client:
-        """Change a client, and return it; other fields keep their value. Raises NotFound, Conflict, Forbidden.
+        """Change a client, and return it. Fields that are not in `changes` keep their values. Raises NotFound,
+        Conflict, Forbidden.
 
-        changes: new values by column. by: see `add`.
+        changes: the new values by column. by: see `add`.
         """
         self._check_domains(tenant_id, domain_ids or ())
 
@@ -210,7 +219,7 @@ class Clients:
         audit.record_all(tx, "client.update", entries, at=self._clock(), tenant_id=tenant_id)
 
     async def delete(self, tenant_id: int, client_id: int) -> None:
-        """Remove a client. Its next request is dropped. Raises NotFound."""
+        """Remove a client. The client's next request is dropped. Raises NotFound."""
         at = self._clock()
 
         def work(tx: Tx) -> None:
@@ -221,9 +230,10 @@ class Clients:
         await self._configuration.change(work)
 
     def latch(self, client: Client, what: str) -> None:
-        """Apply a setting that the client learned by an authentic request, SIGNED or LIMITED; see `Client.latch`.
+        """Apply a setting that an authentic request of the client has shown. what: SIGNED or LIMITED; see
+        `Client.latch`.
 
-        The setting applies at once and after reloads; `run` stores it.
+        The setting applies at once, and stays in force after a reload. `run` stores the setting.
         """
         client.latch(what)
         self._learned.append((client, what))
@@ -231,14 +241,14 @@ class Clients:
     async def run(self) -> None:
         """Store learned settings once a second, until cancelled.
 
-        The settings are stored in batches, because thousands of clients may learn at the same time after a start.
+        The settings are stored in batches, because the service may learn about thousands of clients soon after a start.
         """
         await every(KEEP_S, self.keep_learned, failure="radius_client_latches_not_stored")
 
     async def keep_learned(self) -> None:
-        """Store learned settings. No reload is needed, because they already apply in memory.
+        """Store learned settings. No reload is needed, because the settings already apply in memory.
 
-        StoreError: the settings stay in memory, and the next call stores them.
+        Raises StoreError if the store fails. The settings then stay in memory, and the next call stores them.
         """
         if self._learned:
             self._kept = []
@@ -254,7 +264,7 @@ class Clients:
                 log.info("radius_client_latched", client=client.name, what=what)
 
     def _carry_over(self, table: ClientTable) -> None:
-        """Apply learned settings to a reloaded table, except settings that are not `auto` any more."""
+        """Apply the learned settings to a reloaded table, except settings that are no longer `auto`."""
         self._kept = [each for each in self._kept if _learns_still(*each, table)]
         self._learned = [each for each in self._learned if _learns_still(*each, table)]
         for client, what in (*self._kept, *self._learned):
@@ -265,7 +275,7 @@ class Clients:
         self._learned = [each for each in self._learned if each[0].id != client_id]
 
     async def unlatch(self, client: Client) -> None:
-        """Reset both learned settings of a client; the client may learn them again. Raises NotFound."""
+        """Reset both learned settings of a client. The service may learn them again. Raises NotFound."""
         self._forget_learned(client.id)
         at = self._clock()
 
@@ -280,7 +290,7 @@ class Clients:
         await self._configuration.change(work)
 
     def check_key(self, tx: Tx) -> None:
-        """Check that the master key opens every client's secret in a replacement store. Raises SecretError."""
+        """Check that the master key decrypts every client's secret in a restored store. Raises SecretError."""
         repo.load(tx, repo.Opened(self._vault))
 
     def _check_domains(self, tenant_id: int, domain_ids: Sequence[int]) -> None:
@@ -337,15 +347,16 @@ def _rows(clients: Iterable[NewClient]) -> list[NewRow]:
 
 
 def _check_ranges(tx: Tx, tenant_id: int, networks: Sequence[Network], by: Role | None) -> None:
-    """Raise Forbidden or Conflict if a tenant may not have a range. The messages reveal nothing about other tenants.
+    """Raise Forbidden or Conflict if a client of the tenant must not have one of the networks.
 
-    Call it in the transaction of the change, because two tenants may request the same range at the same time.
+    The messages reveal nothing about other tenants. Call the function in the transaction of the change, because two
+    tenants may request the same network at the same time.
     """
     wide = any(network.prefixlen < WIDEST[network.version] for network in networks)
     if by is not None and wide and repo.has_others(tx, tenant_id):
         raise Forbidden(
-            "the installation has several tenants: address may be /24 (IPv6: /64) or narrower; "
-            "the installation's administrator adds wider ranges with `sallyport client add`"
+            "the installation has several tenants: a network wider than /24 (IPv6: /64) is not allowed here; "
+            "the installation's administrator adds wider networks with `sallyport client add`"
         )
     foreign = repo.foreign_ranges(tx, tenant_id) if networks else Ranges(())
     if any(map(foreign.touch, networks)):
@@ -353,7 +364,7 @@ def _check_ranges(tx: Tx, tenant_id: int, networks: Sequence[Network], by: Role 
 
 
 def _check_certificate(tx: Tx, tenant_id: int, columns: Mapping[str, Value], by: Role | None) -> None:
-    """Raise Forbidden or Conflict if a tenant may not have a TLS name or fingerprint.
+    """Raise Forbidden or Conflict if a client of the tenant must not have the TLS name or fingerprint.
 
     The messages reveal nothing about other tenants.
     """
@@ -364,11 +375,11 @@ def _check_certificate(tx: Tx, tenant_id: int, columns: Mapping[str, Value], by:
             continue
         if by is not None and repo.has_others(tx, tenant_id):
             raise Forbidden(
-                f"the installation has several tenants: {field} must be that of a certificate that the "
+                f"the installation has several tenants: {field} must belong to a certificate that the "
                 "installation has issued for this tenant; its administrator adds others with `sallyport client add`"
             )
         if owner is not None:
-            raise Conflict(f"{field} is that of a certificate of another tenant: see `cert show`")
+            raise Conflict(f"{field} belongs to a certificate of another tenant: see `cert show`")
 
 
 def _new(wanted: Wanted) -> NewClient:

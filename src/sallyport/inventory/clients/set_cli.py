@@ -34,7 +34,10 @@ any_tenant = click.option("--tenant", type=NUMBER, help="tenantId of the client.
 @click.option("--secret", metavar="-", help="-: read a new shared secret from standard input.")
 @click.option("--new-secret", is_flag=True, help="Generate a new shared secret and print it.")
 @click.option(
-    "--domain", "domains", multiple=True, help="Name or domainId; replaces all domains, the first is the default."
+    "--domain",
+    "domains",
+    multiple=True,
+    help="Name or domainId of a domain; repeatable. The given domains replace all domains; the first is the default.",
 )
 @click.option("--all-domains", is_flag=True, help="All domains of the tenant.")
 @click.option("--product", help="Product, such as `Cisco ISE`; empty: detected from packets.")
@@ -69,13 +72,14 @@ def set_(
     password_verified: str | None,
     **settings: str | int | None,
 ) -> None:
-    """Change a RADIUS client. The change applies to its next packet; settings without an option keep their values."""
+    """Change a RADIUS client. The change applies to the client's next packet. Settings without an option keep their
+    values."""
     if secret is not None and new_secret:
         raise click.UsageError("--secret and --new-secret exclude each other")
     if domains and all_domains:
         raise click.UsageError("--domain and --all-domains exclude each other")
     if secret not in (None, "-"):
-        raise click.UsageError("--secret takes - only: all users of a machine see its command lines")
+        raise click.UsageError("--secret accepts only -, because all users of a machine can see its command lines")
     made = new_shared_secret() if new_secret else None
     given: Row = {_FIELDS[option]: value for option, value in settings.items() if value is not None}
     if password_verified is not None:
@@ -99,12 +103,12 @@ def set_(
     called = given.get("name") or found["name"]
     line.note(f"RADIUS client {called} is changed")
     if "address" in given and changed["signatureRequired"] and given.get("requireMessageAuthenticator") != "yes":
-        line.note(f"unsigned packets are still dropped; if it does not sign: sallyport client unlatch {called}")
+        line.note(f"unsigned packets are still dropped; if the client does not sign: sallyport client unlatch {called}")
     warn(line, changed["warnings"])
 
 
 def find(line: CommandLine, name: str, org: int | None, tenant: int | None) -> Row:
-    """Return the client with a name, including its orgId and tenantId. Raises NotFound."""
+    """Return the RADIUS client with a name, including its orgId and tenantId. Raises NotFound."""
     if (org is None) != (tenant is None):
         raise click.UsageError("--org and --tenant go together: give both or neither")
     if org is not None:

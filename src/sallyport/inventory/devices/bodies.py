@@ -18,7 +18,7 @@ FILTERS: Final = {
     "NAS_PORT_TYPE": "nas_port_type",
     "NAS_IDENTIFIER": "nas_identifier",
 }
-"""The value of `DeviceQuery.column` for each filterBy."""
+"""The column of the store for each value of filterBy."""
 
 IpAddress = Annotated[str, Field(description="Source address of the device's requests.")]
 ClientIp = Annotated[str, Field(description="NAS-IP-Address or NAS-IPv6-Address; if absent, the source address.")]
@@ -37,25 +37,29 @@ class DeviceFilter(Body):
 
 
 class ListDevices(InDomain, ShortPaged):
-    """Body of ListDevices."""
+    """Request body of ListDevices."""
 
     search: AddressOrText = Field(default="", description="Part of a name, a product or an address; empty: all.")
     filter: DeviceFilter | None = Field(default=None, description="Filter by the value of one field.")
-    MachineType: Text = Field(default="", description="radius or empty; no other type of machine registers itself.")
+    MachineType: Text = Field(default="", description="radius or empty. The inventory has no machines of another type.")
 
 
 class DeviceEntry(Model):
-    """A device in ListDevices. The fields after `nas_port_type` are additions to the required interface."""
+    """A device in ListDevices. The fields after `nas_port_type` are not part of the required interface."""
 
     ip_address: IpAddress
     client_ip: ClientIp
     device_type: str = Field(description="Product of the device; Unknown if no request shows it.")
-    nas_port_type: str = Field(description="Medium of the logins by NAS-Port-Type, such as Ethernet or Virtual.")
+    nas_port_type: str = Field(
+        description="Medium of the device's logins (NAS-Port-Type), such as Ethernet or Virtual."
+    )
     device_id: DeviceId
     device_name: str = Field(description="NAS-Identifier; if absent, the product.")
     nas_identifier: NasIdentifier
     device_type_certainty: str = Field(description="Confidence in device_type: certain, probable, or empty if unknown.")
-    nas_device_type: str = Field(description="Product of the NAS behind a proxy; of the device itself without a proxy.")
+    nas_device_type: str = Field(
+        description="Product of the NAS that sends its requests through the device, or of the device itself."
+    )
     first_seen: FirstSeen
     last_seen: LastSeen
     request_count: int = Field(description="Requests since the device was first seen.")
@@ -66,7 +70,7 @@ class DeviceEntry(Model):
     unsigned_proxy_state: int = Field(description="Unsigned logins with Proxy-State.")
     last_unsigned: str = Field(description="Time of the last unsigned login, ISO 8601 UTC; empty if there was none.")
     safe_to_require: bool = Field(
-        description="Message-Authenticator can be required without refusing logins of the device."
+        description="Whether Message-Authenticator can be required without dropping logins of the device."
     )
     retransmit_seconds: float | None = Field(
         description="Measured interval of retransmissions in seconds; null: not measured."
@@ -78,7 +82,7 @@ class DeviceEntry(Model):
 
 
 class DeviceList(Model):
-    """Answer of ListDevices."""
+    """Response body of ListDevices."""
 
     network_devices: list[DeviceEntry] = Field(description="Devices of the page, ordered by device_id.")
     totalCount: TotalCount
@@ -86,41 +90,41 @@ class DeviceList(Model):
 
 
 class GetDevice(InDomain):
-    """Body of GetDevice."""
+    """Request body of GetDevice."""
 
     deviceId: Id = Field(description="Id of the device, as ListDevices gives it.")
 
 
 class DeviceDetail(DeviceEntry):
-    """Answer of GetDevice."""
+    """Response body of GetDevice."""
 
     evidence: dict[str, JsonValue] = Field(
-        description="Evidence for the product: `nas`, `forwarder`, and `registered`, the product of its RADIUS client."
+        description="Evidence for the product: `nas` and `forwarder` from requests, `registered` from its client."
     )
     station_count: int = Field(description="Stations behind the device.")
 
 
 class DeleteDevice(InDomain):
-    """Body of DeleteDevice. It selects devices by id, or by ip_address and client_ip together."""
+    """Request body of DeleteDevice. It selects devices by id, or by ip_address and client_ip together."""
 
     deviceId: Many[Id] = Field(
         default_factory=list,
         max_length=MAX_DELETED,
         validation_alias=AliasChoices("deviceId", "device_id", "deviceIds"),
-        description="Ids of the devices; needed without ip_address and client_ip.",
+        description="Ids of the devices; required unless ip_address and client_ip are given.",
     )
-    ip_address: AddressOrText = Field(default="", description="Source address of the devices; needs client_ip.")
-    client_ip: AddressOrText = Field(default="", description="client_ip of the devices; needs ip_address.")
+    ip_address: AddressOrText = Field(default="", description="Source address of the devices; requires client_ip.")
+    client_ip: AddressOrText = Field(default="", description="client_ip of the devices; requires ip_address.")
 
     @model_validator(mode="after")
     def _names_something(self) -> "DeleteDevice":
         if not self.deviceId and not (self.ip_address and self.client_ip):
-            raise unfit_because("deviceId is needed, or ip_address with client_ip", "deviceId")
+            raise unfit_because("deviceId is required, or ip_address together with client_ip", "deviceId")
         return self
 
 
 class ListStations(InDomain, Paged):
-    """Body of ListStations."""
+    """Request body of ListStations."""
 
     deviceId: OfDevice = 0
     search: Search = Field(default="", description="Part of a station or a user; empty: all stations.")
@@ -136,18 +140,18 @@ class DeviceStation(Model):
     user: str = Field(description="User of the station's last login.")
     first_seen: FirstSeen
     last_seen: LastSeen
-    request_count: int = Field(description="Requests since it was first seen.")
+    request_count: int = Field(description="Requests of the station since its first login.")
 
 
 class DeviceStationList(Model):
-    """Answer of ListStations."""
+    """Response body of ListStations."""
 
     stations: list[DeviceStation] = Field(description="Stations of the page, in the order of their first login.")
     totalCount: TotalCount
 
 
 class DeviceHistory(InDomain, Paged):
-    """Body of DeviceHistory."""
+    """Request body of DeviceHistory."""
 
     deviceId: OfDevice = 0
 
@@ -161,11 +165,11 @@ class HistoryEntry(Model):
     nas_identifier: NasIdentifier
     event: str = Field(description="registered or deleted.")
     time: str = Field(description="Time of the event, ISO 8601 UTC.")
-    actor: str = Field(description="Name of the token or local user that deleted it; empty for a registration.")
+    actor: str = Field(description="Name of the token or local user that deleted the device; empty for a registration.")
 
 
 class HistoryList(Model):
-    """Answer of DeviceHistory."""
+    """Response body of DeviceHistory."""
 
     history: list[HistoryEntry] = Field(description="Events of the page, newest first.")
     totalCount: TotalCount

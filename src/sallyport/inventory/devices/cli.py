@@ -66,17 +66,17 @@ SHOWN = (
 """Each list in `device show`: field of the answer, operation, columns of the table."""
 _LISTS = {"events": "logins"}
 _LIMIT = click.IntRange(1, 1000)
-_NO_DEVICE = "no device has that name or id: sallyport device list"
+_NO_DEVICE = "no device has that name or id; to list the devices: sallyport device list"
 
 
 @click.group(cls=Group)
 def device() -> None:
-    """Network devices, which register when they forward a login."""
+    """Network devices. The service registers a device when the device forwards a login."""
 
 
 @device.command("list")
 @click.option("--domain", help="Show only entries of this domain (name or domainId).")
-@click.option("--search", default="", help="A part of name, product or address.")
+@click.option("--search", default="", help="Show only devices with this part of a name, product or address.")
 @click.option("--json", "form", flag_value="json", help="Print JSON.")
 @click.option("--csv", "form", flag_value="csv", help="Print CSV.")
 @click.pass_obj
@@ -92,7 +92,7 @@ def list_(line: CommandLine, *, domain: str | None, search: str, form: Form | No
 @click.option(
     "--domain", help="Name or domainId of the domain; required if several domains have a device of that name."
 )
-@click.option("--limit", type=_LIMIT, default=10, show_default=True, help="Entries of each list.")
+@click.option("--limit", type=_LIMIT, default=10, show_default=True, help="Maximum number of entries in each list.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 @click.pass_obj
 def show(line: CommandLine, *, name: str, domain: str | None, limit: int, as_json: bool) -> None:
@@ -120,8 +120,8 @@ def station() -> None:
 
 @station.command("list")
 @click.option("--domain", help="Show only entries of this domain (name or domainId).")
-@click.option("--search", default="", help="A part of a station or of a user.")
-@click.option("--device", metavar="NAME|ID", help="Only behind this device.")
+@click.option("--search", default="", help="Show only stations with this part of a station or a user.")
+@click.option("--device", metavar="NAME|ID", help="Show only stations behind this device (name or id).")
 @click.option(
     "--limit", type=click.IntRange(min=1), default=1000, show_default=True, help="Maximum number of stations."
 )
@@ -131,7 +131,7 @@ def station() -> None:
 def list_stations(
     line: CommandLine, *, domain: str | None, search: str, device: str | None, limit: int, form: Form | None
 ) -> None:
-    """List the stations that have logged in, with the last user of each, in the order of their first login."""
+    """List the stations that have logged in, each with its last user, in the order of their first login."""
     body: Row = {"search": search}
     if device is not None:
         of, domain = _find(line, device, domain)
@@ -139,30 +139,30 @@ def list_stations(
     found = (each for one in domains(line, domain) for each in _listed(line, one, STATIONS, "stations", body))
     line.print_rows(islice(found, limit), STATION_COLUMNS, form)
     if next(found, None) is not None:
-        line.note(f"there are more than {limit} stations: see --limit and --search")
+        line.note(f"there are more than {limit} stations; raise --limit, or select with --search")
 
 
 def _find(line: CommandLine, name: str, domain: str | None) -> tuple[Row, str]:
-    """Return a request body with the deviceId of a device, and the id or name of its domain. Raises NotFound."""
     if name.isdecimal() and len(name) < 19:
         return {"deviceId": int(name)}, domain or str(line.call("device.domain", device=int(name)))
     body: Row = {"filter": {"filterBy": "DEVICE_NAME", "value": name}}
     listed = [each for one in domains(line, domain) for each in _listed(line, one, LIST, "network_devices", body)]
     if len(listed) != 1:
         ids = ", ".join(f"{each['device_id']} in {each['domain']}" for each in listed[:10])
-        raise NotFound(f"{len(listed)} devices have that name: name one by its id, {ids}" if ids else _NO_DEVICE)
+        raise NotFound(
+            f"{len(listed)} devices have that name; give the id of one instead: {ids}" if ids else _NO_DEVICE
+        )
     return {"deviceId": listed[0]["device_id"]}, str(listed[0]["domain_id"])
 
 
 def _listed(line: CommandLine, domain: Row, path: str, field: str, body: Row) -> Iterator[Row]:
-    """Yield the entries that a list operation returns for a domain, with the domain's id and name."""
+    """Yield the entries that an HTTP list operation returns for a domain. Each entry gets the domain's id and name."""
     owner = {"domain_id": domain["domainId"], "domain": domain["domainName"]}
     for each in line.listed(path, field, body, domain=str(domain["domainId"]), size=100):
         yield {**owner, **each}
 
 
 def _evidence(value: JSON) -> str:
-    """Return the evidence for a product as one line."""
     if not isinstance(value, dict):
         return ""
     return "; ".join(

@@ -8,7 +8,7 @@ MOST = 10_000  # maximum number of addresses that `sallyport doctor` examines
 
 
 class DomainOf(Arguments):
-    """A device of the installation."""
+    """Arguments of device.domain. device: the id of a device."""
 
     device: int
 
@@ -17,7 +17,7 @@ def commands(service: Devices) -> dict[str, Command]:
     """Return the commands of devices by name."""
 
     async def domain(wanted: DomainOf) -> JSON:
-        """Return the domain of a device. The command line accepts a device id without its domain, but the operations
+        """Return the domain of a device. The command line accepts a device id without a domain, but the HTTP operations
         need the domain."""
         return await service.domain_of(wanted.device)
 

@@ -1,8 +1,9 @@
 """Values of the inventory: devices, the stations behind them, and their rows in the store.
 
-The posture of a device tells an admin whether signatures can be required and a second factor enforced. It counts signed
-logins, unsigned logins, unsigned logins with Proxy-State, challenges, and answers to challenges. It also has two times,
-which are measured while a login waits: the retransmission interval, and the time after which the device gives up.
+The posture of a device tells an admin whether signatures can be required, and whether a second factor can be enforced.
+The posture counts signed logins, unsigned logins, unsigned logins with Proxy-State, challenges, and answers to
+challenges. It also has two times, measured while a login waits: the retransmission interval, and the time after which
+the device gives up.
 """
 
 from dataclasses import dataclass, field, replace
@@ -20,13 +21,15 @@ MAX_DELETED: Final = 200
 QUIET_US: Final = 7 * 86_400 * SECOND
 """If a device has sent no unsigned login for this time, it is considered to sign all logins."""
 UNANSWERED: Final = 3
-"""If a device has answered none of this number of challenges, it is considered unable to show challenges."""
+"""A device that has answered none of this many challenges is considered unable to show challenges."""
 
 
 @dataclass(slots=True)
 class Posture:
-    """Posture of a device: counts since the last flush, and the latest measurements. Times are in microseconds;
-    fields named `..._ms` are in milliseconds."""
+    """The posture of a device: counts since they were last written to the store, and the latest measurements.
+
+    Times are in microseconds, fields named `..._ms` in milliseconds.
+    """
 
     signed: int = 0
     unsigned: int = 0
@@ -51,8 +54,8 @@ class Posture:
     def measure(self, known: Entry, now: float) -> None:
         """Update the measurements with a login that has waited. now: seconds of the monotonic clock.
 
-        The device has given up if its last retransmission is clearly longer ago than its retransmission interval. Only
-        the longest time to give up is kept, because a user may also cancel earlier.
+        The device has given up if its last retransmission was clearly longer ago than its retransmission interval. Only
+        the longest time until a device gave up is kept, because a user may also cancel earlier.
         """
         if known.gap <= 0:
             return
@@ -61,13 +64,13 @@ class Posture:
             self.give_up_ms = max(self.give_up_ms or 0, int((known.last - known.first + known.gap) * 1000))
 
     def take(self) -> "Posture":
-        """Return the counts for a flush and reset them to 0. The measurements stay."""
+        """Return a copy for the store, and reset the counts to 0. The measurements stay."""
         taken = replace(self)
         self.signed = self.unsigned = self.unsigned_proxied = self.challenges = self.challenge_answers = 0
         return taken
 
     def put_back(self, taken: "Posture") -> None:
-        """Add counts that `take` returned and that could not be written."""
+        """Add counts that `take` returned, after the store has failed to write them."""
         self.signed += taken.signed
         self.unsigned += taken.unsigned
         self.unsigned_proxied += taken.unsigned_proxied
@@ -79,9 +82,9 @@ class Posture:
 class Device:
     """A device in memory. Times are in microseconds.
 
-    id: None until the device's row is written. requests: number of requests that are not in the store yet. registered:
-    whether the product was configured for the RADIUS client. gone: whether the device was deleted. tenant_id: tenant of
-    its RADIUS client, `client`.
+    id: None until the device has a row. requests: the number of requests that are not in the store yet. client: the
+    device's RADIUS client. tenant_id: the tenant of this client. registered: whether an admin configured the product,
+    for the RADIUS client. gone: whether the device was deleted.
     """
 
     domain_id: int
@@ -129,7 +132,7 @@ class Station:
 
 @dataclass(slots=True)
 class DeviceRow:
-    """A device in the store, with its posture. Times are in microseconds; fields named `..._ms` are in milliseconds."""
+    """A device in the store, with its posture. Times are in microseconds, fields named `..._ms` in milliseconds."""
 
     id: int
     domain_id: int
@@ -156,7 +159,7 @@ class DeviceRow:
     give_up_ms: int | None
 
     def add(self, device: Device) -> None:
-        """Add the unwritten counts and the current product of the device in memory."""
+        """Add the counts and the product of the device in memory, which are not in the store yet."""
         self.device_name, self.device_type = device.device_name, device.device_type
         self.device_type_certainty, self.nas_device_type = device.certainty, device.nas_device_type
         self.evidence, self.nas_port_type = device.evidence, device.nas_port_type
@@ -174,14 +177,14 @@ class DeviceRow:
 
     @property
     def signed_share(self) -> float | None:
-        """Signed logins as a share of all logins, 0 to 1; None if there was no login."""
+        """The share of logins with Message-Authenticator, from 0 to 1. None if there was no login."""
         seen = self.signed + self.unsigned
         return round(self.signed / seen, 4) if seen else None
 
     def safe_to_require(self, now: int) -> bool:
-        """Return whether Message-Authenticator can be required without refusing logins of the device.
+        """Return whether Message-Authenticator can be required without dropping logins of the device.
 
-        now: microseconds.
+        now: the time in microseconds.
         """
         return self.signed > 0 and (self.last_unsigned is None or now - self.last_unsigned > QUIET_US)
 
@@ -222,7 +225,7 @@ class HistoryRow:
 
 @dataclass(frozen=True, slots=True)
 class Forwarder:
-    """A combination of source address and product. devices: the number of devices that have this combination."""
+    """A source address that sends requests for devices of one product. devices: the number of these devices."""
 
     domain_id: int
     ip_address: str
@@ -232,8 +235,11 @@ class Forwarder:
 
 @dataclass(frozen=True, slots=True)
 class DeviceQuery:
-    """A query for one page of a domain's devices. column, value: the column must be equal to the value, ignoring
-    case; if `column` is empty, no column is compared. search: part of a name or an address."""
+    """A query for one page of a domain's devices.
+
+    column, value: the column must be equal to the value, ignoring case. If `column` is empty, all values match. search:
+    a part of a name or an address.
+    """
 
     domain_id: int
     search: str = ""

@@ -35,12 +35,12 @@ _VENDOR_ATTRIBUTE = re.compile(r"Vendor-Specific (\d+)/(\d+)")
 
 
 def operations(service: Devices, attribute_name: AttributeName, gate: Gate, clock: Clock) -> Operations:
-    """Declare the operations of devices and stations."""
+    """Return the HTTP operations of devices and stations."""
     devices = Operations("Network devices", gate)
 
     @devices.post("/network_device/ListDevices", roles=READERS)
     async def list_devices(body: ListDevices, caller: Caller) -> Plain[DeviceList]:
-        """List the network devices of a domain, ordered by id. A device registers with its first request."""
+        """List the network devices of a domain, ordered by id. The first request of a device registers it."""
         query = _query(body)
         if body.MachineType.lower() not in {"", RADIUS}:  # only RADIUS devices register themselves
             return Plain({"network_devices": [], "totalCount": 0})
@@ -59,7 +59,7 @@ def operations(service: Devices, attribute_name: AttributeName, gate: Gate, cloc
 
     @devices.post("/network_device/DeleteDevice", roles=OPERATORS)
     async def delete_device(body: DeleteDevice, caller: Caller) -> Done:
-        """Remove devices from the inventory. A device that sends another request registers again."""
+        """Remove devices from the inventory. The next request of a removed device registers it again."""
         deleted = await service.delete(
             body.domainId,
             device_ids=body.deviceId,
@@ -70,7 +70,7 @@ def operations(service: Devices, attribute_name: AttributeName, gate: Gate, cloc
 
     @devices.post("/network_device/ListStations", roles=READERS)
     async def list_stations(body: ListStations, caller: Caller) -> Plain[DeviceStationList]:
-        """List the stations behind a domain's devices: Calling-Station-Id, its last user, first and last seen."""
+        """List the stations behind a domain's devices, with Calling-Station-Id, last user, first and last request."""
         page = body.page()
         rows, total = await service.stations(
             body.domainId, body.deviceId, body.search, offset=page.offset, limit=page.size
@@ -88,7 +88,7 @@ def operations(service: Devices, attribute_name: AttributeName, gate: Gate, cloc
 
 
 def _query(body: ListDevices) -> DeviceQuery:
-    """Return the query that a body describes. Invalid: the filterBy is unknown."""
+    """Return the query that a request describes. Raises Invalid if filterBy is unknown."""
     page = body.page()
     filter_by, value = (body.filter.filterBy, body.filter.value) if body.filter else ("", "")
     column = filter_column(filter_by)
@@ -103,7 +103,8 @@ def _query(body: ListDevices) -> DeviceQuery:
 
 
 def filter_column(filter_by: str) -> str:
-    """Return the column of a filterBy, ignoring case; empty if filterBy is empty. Invalid: it is unknown."""
+    """Return the column for a value of filterBy, ignoring case. Return an empty string if filterBy is empty. Raises
+    Invalid if filterBy is unknown."""
     if not filter_by:
         return ""
     column = FILTERS.get(filter_by.upper())
@@ -113,7 +114,7 @@ def filter_column(filter_by: str) -> str:
 
 
 def entry(row: DeviceRow, now: int) -> Row:
-    """Return a device in the form of `DeviceEntry`. now: microseconds."""
+    """Return a device in the form of `DeviceEntry`. now: the time in microseconds."""
     return {
         "ip_address": row.ip_address,
         "client_ip": row.client_ip,
@@ -139,12 +140,11 @@ def entry(row: DeviceRow, now: int) -> Row:
 
 
 def _named(evidence: str, attribute_name: AttributeName) -> str:
-    """Return the evidence with the names of vendor-specific attributes added."""
+    """Return the evidence for a product, with the names of vendor-specific attributes added."""
     return _VENDOR_ATTRIBUTE.sub(lambda found: f"{found[0]} ({attribute_name(int(found[1]), int(found[2]))})", evidence)
 
 
 def _station(row: StationRow) -> Row:
-    """Return a station in the form of `DeviceStation`."""
     return {
         "station": row.station,
         "device_id": row.device_id,
@@ -158,7 +158,6 @@ def _station(row: StationRow) -> Row:
 
 
 def _event(row: HistoryRow) -> Row:
-    """Return an entry of the history in the form of `HistoryEntry`."""
     return {
         "device_id": row.device_id,
         "ip_address": row.ip_address,

@@ -1,7 +1,7 @@
 """SQL for devices, their posture, stations and history.
 
 The `..._key` columns hold case-folded text for comparisons. Addresses are stored in canonical form. The name of a
-device is its NAS-Identifier; if it has none, the name is its product. Therefore a search for a name compares both
+device is its NAS-Identifier, or its product if it has no NAS-Identifier. Therefore a search for a name compares both
 columns.
 """
 
@@ -62,16 +62,19 @@ class Inserted:
 
 
 def register(tx: Tx, device: Device) -> bool:
-    """Insert the row of a device, and return whether it was inserted; see `register_all`."""
+    """Insert the row of a device. Return False if no row was inserted; see `register_all`."""
     return bool(register_all(tx, [device]))
 
 
 def register_all(tx: Tx, devices: Sequence[Device]) -> list[tuple[Device, int]]:
-    """Insert the rows of devices. Return the inserted devices with the number of their registrations. Also set
-    `device.id` if the row exists already. `device.id` stays None if the tenant has reached its limit. A device that
-    was deleted gets a new row, with `registrations` increased by one. The rows are inserted in the order of their
-    identities. Therefore two nodes that register the same devices lock the rows in the same order and cannot
-    deadlock."""
+    """Insert the rows of devices. Return each inserted device with the number of its registrations.
+
+    `device.id` is set if the row was inserted or exists already. It stays None if the tenant has reached its limit. A
+    device that was deleted gets a new row, with `registrations` increased by one.
+
+    The rows are inserted in the order of their identities. Therefore two nodes that register the same devices lock the
+    rows in the same order and cannot deadlock.
+    """
     inserted: list[tuple[Device, int]] = []
     for device in sorted(devices, key=_order):
         row = _insert(tx, device)
@@ -94,14 +97,16 @@ def register_all(tx: Tx, devices: Sequence[Device]) -> list[tuple[Device, int]]:
 
 
 def _order(device: Device) -> tuple[int, int, str, str, str]:
-    """Return the sort key for the order in which all nodes lock rows: first the tenant's counters, then the device's
-    row."""
+    """Return the sort key for the order in which all nodes lock rows. They lock the tenant's counters first, then the
+    device's row."""
     return device.tenant_id, device.domain_id, device.ip_address, device.client_ip, device.nas_identifier
 
 
 def _insert(tx: Tx, device: Device) -> Inserted | None:
-    """Insert the row of a device. Return None if the row exists already (then `device.id` is set), or if the tenant
-    has reached its limit."""
+    """Insert the row of a device. Return None if the row exists already, or if the tenant has reached its limit.
+
+    If the row exists, `device.id` is set.
+    """
     row = tx.one(
         Inserted,
         "insert into devices (domain_id, ip_address, client_ip, nas_identifier, nas_identifier_key, device_name, "
@@ -125,9 +130,9 @@ def _insert(tx: Tx, device: Device) -> Inserted | None:
 
 
 def _recall(device: Device, row: DeviceRow) -> None:
-    """Copy those values of the row that the device in memory does not have yet.
+    """Copy the values of the row that the device in memory does not have yet.
 
-    A product that was configured for the RADIUS client is not copied: its configuration may have changed.
+    A product from the configuration of the RADIUS client is not copied, because the configuration may have changed.
     """
     device.id = row.id
     posture = device.posture
@@ -143,8 +148,8 @@ def _recall(device: Device, row: DeviceRow) -> None:
 
 
 def flush(tx: Tx, device: Device, requests: int) -> bool:
-    """Add the requests since the last flush, and write changed columns. Return False if the row does not exist
-    because another node has deleted the device."""
+    """Add the requests since the last flush, and write changed columns. Return False if another node has deleted the
+    device."""
     row = tx.one(DeviceRow, f"{_SELECT} where id = :id", id=device.id)
     if row is None:
         return False
@@ -162,8 +167,10 @@ def flush(tx: Tx, device: Device, requests: int) -> bool:
 
 
 def _describe(tx: Tx, row: DeviceRow, device: Device) -> None:
-    """Write the descriptive columns of a device. `flush` writes the counts separately, because they have no index
-    and change more often."""
+    """Write the descriptive columns of a device.
+
+    `flush` writes the counts separately, because the counts have no index and change more often.
+    """
     if row.device_type != device.device_type:
         _SEARCH.remove(tx, row.domain_id, [row.id])
         _SEARCH.add(tx, row.domain_id, row.id, _texts(row, fold(row.nas_identifier), fold(device.device_type)))
@@ -177,7 +184,6 @@ def _describe(tx: Tx, row: DeviceRow, device: Device) -> None:
 
 
 def _description(device: Device | DeviceRow) -> dict[str, Value]:
-    """Return the descriptive columns of a device: product, name, medium and evidence."""
     return {
         "name": device.device_name,
         "type": device.device_type,
@@ -216,7 +222,7 @@ def add_posture(tx: Tx, device_id: int, taken: Posture) -> None:
 
 
 def delete(tx: Tx, row: DeviceRow, actor: str, at: int) -> None:
-    """Delete a device whose stations are deleted already. Its history stays."""
+    """Delete a device. Its stations must be deleted already. Its history stays."""
     _SEARCH.remove(tx, row.domain_id, [row.id])
     tx.execute("delete from devices where id = :id", id=row.id)
     counters.add_row(tx, row.domain_id, COUNTER, row.id, -1)
@@ -224,7 +230,7 @@ def delete(tx: Tx, row: DeviceRow, actor: str, at: int) -> None:
 
 
 def by_ids(tx: Tx, domain_id: int, device_ids: list[int]) -> list[DeviceRow]:
-    """Return the devices of a domain by id, without those that do not exist."""
+    """Return the devices of a domain with these ids. Ids without a device are ignored."""
     found = (find(tx, domain_id, each) for each in dict.fromkeys(device_ids))
     return [row for row in found if row is not None]
 
@@ -241,18 +247,20 @@ def by_addresses(tx: Tx, domain_id: int, ip_address: str, client_ip: str) -> lis
 
 
 def find(tx: Tx, domain_id: int, device_id: int) -> DeviceRow | None:
-    """Return a domain's device."""
+    """Return a domain's device, or None if it does not exist."""
     return tx.one(DeviceRow, f"{_SELECT} where domain_id = :d and id = :id", d=domain_id, id=device_id)
 
 
 def domain_of(tx: Tx, device_id: int) -> int | None:
-    """Return the domain of a device; None if there is no such device."""
+    """Return the domain of a device, or None if the device does not exist."""
     return tx.value(int, "select domain_id from devices where id = :id", id=device_id)
 
 
 def find_again(tx: Tx, domain_id: int, ip_address: str, client_ip: str, name: str) -> DeviceRow | None:
-    """Return the latest device with these addresses and this name. There may be several, because a device gets a new
-    id when it registers again."""
+    """Return the latest device with these addresses and this name, or None.
+
+    Several devices may match, because a device gets a new id when it registers again.
+    """
     where = "domain_id = :d and ip_address = :ip and client_ip = :client and device_name = :name"
     sql = f"{_SELECT} where {where} order by id desc limit 1"
     return tx.one(DeviceRow, sql, d=domain_id, ip=ip_address, client=client_ip, name=name)
@@ -283,7 +291,6 @@ _HISTORY = ("domain_id", "ip_address", "client_ip", "nas_identifier", "device_id
 
 
 def _remember(tx: Tx, entries: Sequence[tuple[Device | DeviceRow, int, str, int, str]]) -> None:
-    """Add entries to the history: device, its id, event, time and actor."""
     tx.insert("device_history", _HISTORY, [(*_identity(entry[0]).values(), *entry[1:]) for entry in entries])
 
 
@@ -312,7 +319,7 @@ def history(tx: Tx, domain_id: int, device_id: int, *, offset: int, limit: int) 
 
 
 def forwarders(tx: Tx, limit: int) -> list[Forwarder]:
-    """Return the source addresses of devices of all domains, with their products."""
+    """Return the source addresses from which devices of all domains send requests, with the products of the devices."""
     sql = (
         "select domain_id, ip_address, device_type, count(*) as devices from devices "
         "group by domain_id, ip_address, device_type order by domain_id, ip_address limit :limit"

@@ -1,4 +1,4 @@
-"""The service for devices and stations: it reads pages, deletes devices, and flushes counts."""
+"""The service for devices and stations: it reads pages, deletes devices, and writes counts to the store."""
 
 from collections.abc import Sequence
 from functools import partial
@@ -28,7 +28,7 @@ log = structlog.get_logger()
 
 
 class Devices:
-    """The inventory of all domains."""
+    """The devices and stations of all domains."""
 
     def __init__(self, store: Store, sightings: Sightings, metrics: InventoryMetrics, clock: Clock = now_us) -> None:
         self._store = store
@@ -44,9 +44,9 @@ class Devices:
         metrics.watch(lambda: self._counts)
 
     async def page(self, query: DeviceQuery) -> tuple[list[DeviceRow], int]:
-        """Return one page of a domain's devices and the number of all matches.
+        """Return one page of a domain's devices, and the number of all matches.
 
-        Unwritten counts in memory are added to the stored counts. A search or a filter compares stored values, so in
+        Counts that are only in memory are added to the stored counts. A search or a filter compares stored values. In
         this case the changes in memory are written first.
         """
         if query.search or query.column:
@@ -79,8 +79,8 @@ class Devices:
         return domain_id
 
     def _is_writing(self, rows: Sequence[DeviceRow]) -> bool:
-        """Return whether a flush is writing some of these rows at present. Then it is not known whether the rows
-        already contain the flushed counts."""
+        """Return whether a flush is writing some of these rows at the moment. Their counts may or may not be included
+        already."""
         ids = {device.id for device, _, _ in self._writing.devices}
         return bool(ids) and any(row.id in ids for row in rows)
 
@@ -92,30 +92,37 @@ class Devices:
     async def stations(
         self, domain_id: int, device_id: int, search: str, *, offset: int, limit: int
     ) -> tuple[list[StationRow], int]:
-        """Return one page of stations and the number of all matches. device_id: the id of the device, or 0 for all
-        devices of the domain."""
+        """Return one page of stations, and the number of all matches.
+
+        device_id: the id of the device, or 0 for all devices of the domain.
+        """
         await self._flush_or_log()
         is_short = device_id and not search and offset + limit <= SHORT
         read = self._store.read_now if is_short else self._store.search
         return await read(lambda tx: station_repo.page(tx, domain_id, device_id, search, offset=offset, limit=limit))
 
     async def history(self, domain_id: int, device_id: int, *, offset: int, limit: int) -> tuple[list[HistoryRow], int]:
-        """Return one page of the history and the number of all entries. device_id: the id of the device, or 0 for
-        all devices of the domain."""
+        """Return one page of the history, and the number of all entries.
+
+        device_id: the id of the device, or 0 for all devices of the domain.
+        """
         read = self._store.read_now if device_id and offset + limit <= SHORT else self._store.search
         return await read(lambda tx: repo.history(tx, domain_id, device_id, offset=offset, limit=limit))
 
     async def forwarders(self, limit: int) -> list[Forwarder]:
-        """Return the source addresses of devices of all domains, with their products."""
+        """Return the source addresses from which devices of all domains send requests, with the products of the
+        devices."""
         return await self._store.search(lambda tx: repo.forwarders(tx, limit))
 
     async def delete(
         self, domain_id: int, *, device_ids: list[int], addresses: tuple[str, str] | None, actor: str
     ) -> int:
-        """Remove devices; return their number. Their next request registers them again.
+        """Remove devices, and return their number. The next request of a removed device registers it again.
 
-        NotFound: one of them does not exist; in this case no device is removed. Conflict: too many devices have the
-        addresses. If the call is interrupted, all devices remain, some without their stations; see `in_slices`.
+        Raises NotFound if one of the devices does not exist. Then no device is removed. Raises Conflict if too many
+        devices have the addresses.
+
+        If the call is interrupted, all devices remain, but some may have lost their stations; see `in_slices`.
         """
 
         def find(tx: Tx) -> list[DeviceRow]:
@@ -160,7 +167,7 @@ class Devices:
         return len(deleted)
 
     async def flush(self) -> None:
-        """Write the counts since the last flush. A device that another node deleted registers again. Raises
+        """Write the counts since the last flush. A device that another node deleted is registered again. Raises
         StoreError."""
         async with self._changing:
             for changes in self.sightings.take_changes():
@@ -175,7 +182,7 @@ class Devices:
                     self._written.set()
 
     def count_written(self, sightings: list[Registered | Refused]) -> None:
-        """Count and log registrations of devices, and sightings that got no row."""
+        """Count and log the devices that were registered, and the devices and stations that got no row."""
         for each in sightings:
             if isinstance(each, Refused):
                 self._refuse(each)
@@ -192,7 +199,8 @@ class Devices:
             )
 
     def _refuse(self, refused: Refused) -> None:
-        """Count a sighting that got no row. Log that the tenant has reached its limit, at most once an hour."""
+        """Count a device or station that got no row. Log that the tenant has reached its limit, at most once an
+        hour."""
         self._metrics.refused.cell(refused.limit).count += 1
         if refused.device.id is None:
             self.sightings.set_aside(refused.device, refused.station)
@@ -202,7 +210,7 @@ class Devices:
             log.warning("inventory_limit_reached", tenant=key[0], setting=f"limits.{refused.limit}")
 
     async def run(self) -> None:
-        """Flush once a second until cancelled, and then once more."""
+        """Write the counts once a second until cancelled, and then once more."""
         try:
             while True:
                 await trio.sleep(FLUSH_S)

@@ -2,7 +2,7 @@
 
 A known device is found with one dictionary access. The product of a device is determined when the device is new, when
 its RADIUS client changes, and once a minute. Counts are written to the store by the next flush. The number of devices
-in memory is limited, with a share for each tenant. If a device is evicted, its row is read from the store again.
+in memory is limited, with a share for each tenant. If a device leaves memory, its next request reads its row again.
 """
 
 import json
@@ -56,7 +56,8 @@ class Registered:
 
 @dataclass(frozen=True, slots=True)
 class Refused:
-    """A device or station that got no row, because its tenant has reached a limit (`base/limits.py`)."""
+    """A device or station without a row, because the tenant has reached a limit. limit: the name of the limit
+    (`base/limits.py`)."""
 
     limit: str
     device: Device
@@ -73,8 +74,10 @@ class Sightings:
         self._changed_stations: dict[Station, None] = {}
 
     def device(self, request: Request, source: str, client: Client, domain_id: int, at: int) -> Device:
-        """Count an authentic request, and return the device that sent it. A new device has no id yet. at: the time
-        of the request in microseconds."""
+        """Count an authentic request, and return the device that sent it. A new device has no id yet.
+
+        at: the time of the request in microseconds.
+        """
         first = request.first
         key = (domain_id, source, first.get(NAS_IP_ADDRESS), first.get(NAS_IPV6_ADDRESS), first.get(NAS_IDENTIFIER))
         device = self._devices.get(key)
@@ -111,20 +114,20 @@ class Sightings:
         return station
 
     def touch(self, device: Device) -> None:
-        """Mark a device for the next flush because its posture has changed, unless it was deleted."""
+        """Note that the posture of a device has changed, so that the next flush writes it. A deleted device is
+        ignored."""
         if not device.gone:
             self._note(device)
 
     def changed(self, identity: Identity) -> Sequence[Device]:
-        """Return the devices in memory that belong to this row and have unwritten changes."""
+        """Return the devices in memory that have unwritten changes for a row. identity: the key of the row."""
         return self._changed_devices.get(identity, ())
 
     def take_changes(self) -> Iterator[Changes]:
-        """Yield the changes that exist when the function is called. They are divided into parts that take about the
-        same time to write.
+        """Yield the changes that exist when the function is called, in parts that take about the same time to write.
 
-        The counts of a part are reset when it is yielded. Devices without a row, and the stations behind them, keep
-        their counts until the device has a row.
+        The counts of a part are reset when the part is yielded. Devices without a row, and the stations behind them,
+        keep their counts until the device has a row.
         """
         devices = [each for same in self._changed_devices.values() for each in same if each.id is not None]
         stations = [each for each in self._changed_stations if each.device.id is not None]
@@ -158,7 +161,7 @@ class Sightings:
                 del self._changed_devices[identity]
 
     def put_back(self, changes: Changes) -> None:
-        """Add the counts of changes that could not be written."""
+        """Restore the counts of changes that the store has failed to write. The next flush tries again."""
         for device, requests, taken in changes.devices:
             self._note(device)
             device.requests += requests
@@ -168,7 +171,7 @@ class Sightings:
             station.requests += requests
 
     def set_aside(self, device: Device, station: Station | None) -> None:
-        """Drop the counts of a device that got no row, and the counts of the station behind it."""
+        """Drop the counts of a device that got no row, and of the station behind it."""
         self._drop(device)
         device.requests = 0
         if station is not None:
@@ -176,7 +179,7 @@ class Sightings:
             station.requests = 0
 
     def forget(self, domain_id: int, device_ids: set[int]) -> None:
-        """Drop deleted devices and their counts. Their next request registers them again."""
+        """Drop deleted devices and their counts. The next request of a device registers it again."""
 
         def is_deleted(device: Device) -> bool:
             return device.domain_id == domain_id and device.id in device_ids
@@ -209,9 +212,9 @@ def _identity(device: Device) -> Identity:
 
 
 def new_device(request: Request, source: str, domain_id: int, at: int) -> Device:
-    """Return a new device with the values of its first request. at: microseconds.
+    """Return a new device with the values of its first request. at: the time of the request in microseconds.
 
-    If the request is not authentic, the device is used only in the event of this request.
+    If the request is not authentic, the device appears only in the event of this request.
     """
     nas = request.first.get(NAS_IP_ADDRESS, b"") or request.first.get(NAS_IPV6_ADDRESS, b"")
     client_ip = canonical(str(ip_address(nas))) if len(nas) in {4, 16} else source
@@ -219,10 +222,10 @@ def new_device(request: Request, source: str, domain_id: int, at: int) -> Device
 
 
 def find_product(device: Device, request: Request, client: Client, at: int) -> None:
-    """Set the product of a device: the configured product of its RADIUS client. Without it, use the product that the
-    request shows; without both, keep the former product.
+    """Set the product of a device.
 
-    A former product that was configured for the RADIUS client is not kept.
+    The product that is configured for the RADIUS client comes first. Without it, the product is taken from the request.
+    If the request shows no product, the device keeps its product. A product from a former configuration is not kept.
     """
     device.look_again_at = at + LOOK_AGAIN_US
     device.client = client
@@ -259,7 +262,7 @@ def _evidence(finding: Finding | None) -> object:
 def write_counts(tx: Tx, changes: Changes) -> list[Registered | Refused]:
     """Add counts to the rows of devices and stations.
 
-    A device that another node deleted registers again. Return the results for these devices.
+    A device that another node deleted is registered again. Return the results for these devices.
     """
     back: list[Registered | Refused] = []
     for device, requests, taken in changes.devices:
@@ -278,8 +281,11 @@ def write_counts(tx: Tx, changes: Changes) -> list[Registered | Refused]:
 
 
 def write_first_sightings(tx: Tx, seen: Iterable[tuple[Device, Station | None]]) -> list[Registered | Refused]:
-    """Write the missing rows of devices and of their stations, in the transaction that stores decisions. Return the
-    registrations and refusals. If a station got no row, each later flush tries again."""
+    """Write the missing rows of devices and of their stations, in the transaction that stores decisions.
+
+    Return the new devices, and the devices and stations that got no row. A station without a row is tried again at each
+    flush.
+    """
     pairs = dict.fromkeys(seen)
     sightings: list[Registered | Refused] = []
     if new_devices := dict.fromkeys([device for device, _ in pairs if device.id is None]):
@@ -294,7 +300,7 @@ def write_first_sightings(tx: Tx, seen: Iterable[tuple[Device, Station | None]])
 
 
 def _note_first(tx: Tx, stations: Sequence[Station]) -> Sequence[Station]:
-    """Write new stations; return those that got no row because of the tenant's limit."""
+    """Write new stations. Return the stations that got no row because of the tenant's limit."""
     if len(stations) >= TOGETHER:
         return station_repo.note_all(tx, [(each, 0) for each in stations])
     refused = [each for each in stations if not station_repo.note(tx, each, 0)]

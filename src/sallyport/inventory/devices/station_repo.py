@@ -16,9 +16,9 @@ _SEEN_AGAIN = (
 
 
 def note(tx: Tx, station: Station, requests: int) -> bool:
-    """Write a station with its last user, and add requests.
+    """Write a station with its last user, and add its requests.
 
-    Return False if its device was deleted, or if the station is new and the tenant has reached its limit.
+    Return False if the device was deleted, or if the station is new and the tenant has reached its limit.
     """
     changed = tx.execute(
         f"insert into stations ({', '.join(_STATION)}) "
@@ -38,16 +38,16 @@ def note(tx: Tx, station: Station, requests: int) -> bool:
 
 
 def has_too_many(tx: Tx, domain_id: int) -> bool:
-    """Return whether another station would exceed the limit of the domain's tenant."""
+    """Return whether the tenant of the domain has reached its limit of stations."""
     return tx.value(int, f"select {exceeds('stations', ':d')}", d=domain_id) == 1
 
 
 def note_all(tx: Tx, counted: Sequence[tuple[Station, int]]) -> list[Station]:
-    """Write many stations as `note` does, but with only two statements, because the thread waits for the interpreter
-    lock at each statement. Return the stations that got no row because of the tenant's limit.
+    """Write many stations with only two statements. Return the stations that got no row because of the tenant's limit.
 
-    If a tenant is near its limit, each of its stations is written by a statement of its own. All nodes write the rows
-    in the same order.
+    Two statements are faster than one for each station, because the thread waits for the interpreter lock at each
+    statement. Near its limit, each station of a tenant gets a statement of its own. All nodes write the rows in the
+    same order.
     """
     refused: list[Station] = []
     ids = {f"id{number}": each for number, each in enumerate({station.device.id for station, _ in counted})}
@@ -79,7 +79,7 @@ def _station_order(counted: tuple[Station, int]) -> tuple[int, int, int, str]:
 
 
 def delete(tx: Tx, rows: Sequence[DeviceRow]) -> int:
-    """Delete up to SLICE stations of these devices, which belong to one domain; return their number."""
+    """Delete up to SLICE stations of devices in one domain, and return the number of deleted stations."""
     condition = f"domain_id = :d and device_id in {LISTED}"
     ids = listed(row.id for row in rows)
     return delete_slice(tx, "stations", "id", condition, d=rows[0].domain_id, ids=ids)

@@ -9,7 +9,7 @@ from sallyport.web.scope import AddressOrText, Flag, Id, InDomain, Text
 
 
 class ListSessions(InDomain, Paged):
-    """Body of ListSessions."""
+    """Request body of ListSessions."""
 
     search: AddressOrText = Field(
         default="", description="Part of a user, a station, an address or an Acct-Session-Id; empty: all."
@@ -59,7 +59,7 @@ class SessionEntry(Model):
 
 
 class SessionList(Model):
-    """Answer of ListSessions."""
+    """Response body of ListSessions."""
 
     sessions: list[SessionEntry] = Field(description="Sessions of the page, newest first.")
     totalCount: TotalCount

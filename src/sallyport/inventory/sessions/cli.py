@@ -58,7 +58,7 @@ NUMBER = click.IntRange(min=1)
 
 @click.group(cls=Group)
 def session() -> None:
-    """Live and past sessions, from the RADIUS accounting of the devices."""
+    """Live and past sessions, from the accounting requests of the devices."""
 
 
 @session.command("list")
@@ -83,7 +83,8 @@ def list_(line: CommandLine, *, domain: str | None, live: bool, user: str, form:
 def disconnect(
     line: CommandLine, *, session_id: int | None, user: str | None, domain: str | None, form: Form | None
 ) -> None:
-    """Ask the device to end a session, or all sessions of a user. Fails unless every device agrees."""
+    """Ask the device to end a session, or all sessions of a user. The command fails if a device refuses or does not
+    answer."""
     if (session_id is None) is (user is None) or (user is None) is not (domain is None):
         raise click.UsageError("give either SESSION_ID, or --user and --domain; see: sallyport session list")
     place = domain or _domain_of(line, session_id)
@@ -97,7 +98,7 @@ def disconnect(
 @click.option("--json", "form", flag_value="json", help="Print JSON.")
 @click.pass_obj
 def change(line: CommandLine, *, session_id: int, pairs: tuple[str, ...], form: Form | None) -> None:
-    """Ask the device to change the attributes of a session. Fails unless the device agrees."""
+    """Ask the device to change attributes of a session. The command fails if the device refuses or does not answer."""
     attributes: list[JSON] = []
     for name, sign, value in (pair.partition("=") for pair in pairs):
         if not sign:
@@ -108,11 +109,11 @@ def change(line: CommandLine, *, session_id: int, pairs: tuple[str, ...], form: 
 
 
 def _print_results(line: CommandLine, asked: Row, form: Form | None) -> None:
-    """Print the results. StartError: a device refused a request or did not answer."""
+    """Print the results. Raises StartError if a device refused a request or did not answer."""
     results = entries(asked["results"])
     line.print_rows(results, RESULTS, form)
     if asked["more"]:
-        line.note("more sessions are live: run the command again")
+        line.note("the user has more live sessions: run the command again")
     failed = sum(each["outcome"] != "ack" for each in results)
     if failed:
         raise StartError(f"{failed} of {counted(len(results), 'session')} not done")
@@ -123,7 +124,7 @@ def _domain_of(line: CommandLine, session_id: int | None) -> str:
 
 
 def _sessions(line: CommandLine, domain: Row, *, live: bool, user: str) -> Iterator[Row]:
-    """Yield each session of a domain once. A new session shifts the pages, so an entry may occur on two pages."""
+    """Yield each session of a domain once. A new session shifts the pages, so a session may occur on two pages."""
     body: Row = {"live": live or None, "userName": user}
     last: int | None = None
     for each in line.listed("/network_device/ListSessions", "sessions", body, domain=str(domain["domainId"])):

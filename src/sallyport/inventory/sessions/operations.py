@@ -17,7 +17,7 @@ ValueName = Callable[[str, int], str | None]
 
 
 def operations(service: Sessions, value_name: ValueName, gate: Gate) -> Operations:
-    """Declare the operation of sessions."""
+    """Return the HTTP operation of sessions."""
     sessions = Operations("Network devices", gate)
 
     @sessions.post("/network_device/ListSessions", roles=READERS)

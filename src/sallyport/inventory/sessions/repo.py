@@ -1,11 +1,11 @@
 """SQL for sessions.
 
-A transaction reads the sessions of its records and writes them back, up to 64 in a statement. An update contains an
-indexed column only if its value has changed, because SQLite rewrites the index of each updated column. Therefore an
-update of a live session's counters writes no index.
+A transaction reads the sessions of its records and writes them back, up to 64 sessions in one statement. SQLite
+rewrites the index of each updated column. Therefore an update contains an indexed column only if its value has changed.
+An update of a live session's counters then writes no index.
 
 The query for a page first selects ids, the newest first. The indexes separate live, stopped and lost sessions, so the
-query merges the three lists.
+query merges three lists.
 """
 
 from collections import Counter
@@ -39,8 +39,7 @@ _STATES = {each.value: each for each in SessionState}
 
 
 def newest(tx: Tx, keys: Collection[Key]) -> dict[Key, Session]:
-    """Return the newest session for each key (device and Acct-Session-Id). The result has no entry for a key without
-    a session."""
+    """Return the newest session for each key (device and Acct-Session-Id). Keys without a session have no entry."""
     found: dict[Key, Session] = {}
     for part in _blocks(list(keys)):
         parameters: dict[str, Value] = {}
@@ -52,8 +51,11 @@ def newest(tx: Tx, keys: Collection[Key]) -> dict[Key, Session]:
 
 
 def _blocks(items: Sequence[T]) -> Iterator[Sequence[T]]:
-    """Split items into parts of only a few different sizes. Then there are only a few different statements, and they
-    stay prepared. To prepare a statement takes as long as to run it."""
+    """Split items into blocks, with only a few different block sizes.
+
+    Each block size needs one SQL statement. A few statements stay prepared; to prepare a statement takes as long as to
+    run it.
+    """
     at = 0
     while at < len(items):
         size = min(LONGEST, 1 << (len(items) - at).bit_length() - 1)
@@ -71,8 +73,10 @@ def _select(size: int) -> str:
 
 
 def _session(row: tuple[Value, ...]) -> Session:
-    """Return a session from a row of _COLUMNS. It reads the columns by position for speed, because most accounting
-    records read a session."""
+    """Return a session from a row of _COLUMNS.
+
+    The function reads the columns by position for speed, because it runs for most accounting records.
+    """
     values = cast(tuple[Any, ...], row)
     started, first_seen, updated, stopped, state, cause, records, recent, follows = values[_STARTED:]
     session = Session(*values[:3], started=started, follows=bool(follows))
@@ -106,15 +110,19 @@ def _row(session: Session) -> tuple[Value, ...]:
 
 @cache
 def _update(moved: tuple[str, ...]) -> str:
-    """Return the `on conflict` clause that updates an existing row. moved: the indexed columns whose values have
-    changed."""
+    """Return the `on conflict` clause that updates an existing row.
+
+    moved: the indexed columns whose values have changed.
+    """
     taken = ", ".join(f"{name} = excluded.{name}" for name in (*_UNINDEXED, *moved))
     return f"on conflict (device_id, acct_session_id) where newest = 1 do update set {taken}"
 
 
 def put(tx: Tx, sessions: Iterable[Session]) -> None:
-    """Write sessions, and update the counters. Each session must be the newest one of its device with its
-    Acct-Session-Id."""
+    """Write sessions, and update the counters of sessions by state.
+
+    Each session must be the newest of its device with its Acct-Session-Id.
+    """
     groups: dict[tuple[str, ...], list[tuple[Value, ...]]] = {}
     totals: Counter[tuple[int, str]] = Counter()
     for session in sessions:
@@ -133,7 +141,7 @@ def put(tx: Tx, sessions: Iterable[Session]) -> None:
 
 
 def supersede(tx: Tx, session: Session) -> None:
-    """Write a session, and mark it as not the newest any more, because a new session has the same Acct-Session-Id."""
+    """Write a session, and mark it as no longer the newest, because a new session has the same Acct-Session-Id."""
     put(tx, [session])
     tx.execute(
         "update sessions set newest = 0 where device_id = :device and acct_session_id = :session and newest = 1",
@@ -146,7 +154,7 @@ def supersede(tx: Tx, session: Session) -> None:
 class Restart:
     """A restart or shutdown of a device. It ends all sessions of the device that have no later record.
 
-    at: microseconds. after: the last session id that was examined.
+    at: the time in microseconds. after: the id of the last session that was examined.
     """
 
     device_id: int
@@ -156,7 +164,8 @@ class Restart:
 
 
 def restart(tx: Tx, begun: Restart) -> None:
-    """End the first sessions of a restarted device at once, and store the restart if more sessions remain."""
+    """End the first sessions of a restarted device at once. If sessions remain, store the restart, so that `end_more`
+    continues."""
     after = end_some(tx, begun, AT_ONCE)
     if after:
         tx.execute(
@@ -171,12 +180,13 @@ def restart(tx: Tx, begun: Restart) -> None:
 
 
 def restarts(tx: Tx) -> list[Restart]:
-    """Return the stored restarts. A restart is stored until all sessions of its device have been examined."""
+    """Return the stored restarts. A restart stays in the store until all sessions of its device have been examined."""
     return tx.all(Restart, "select device_id, domain_id, at, after from device_restarts order by device_id limit 1000")
 
 
 def end_more(tx: Tx, begun: Restart, limit: int) -> None:
-    """End the next sessions of a stored restart. Store how far it has come, unless a later restart has replaced it."""
+    """End the next sessions of a stored restart, and store the progress. If a later restart has replaced this one,
+    store nothing."""
     after = end_some(tx, begun, limit)
     same = {"device": begun.device_id, "at": begun.at, "before": begun.after}
     where = "where device_id = :device and at = :at and after = :before"
@@ -187,10 +197,10 @@ def end_more(tx: Tx, begun: Restart, limit: int) -> None:
 
 
 def end_some(tx: Tx, begun: Restart, limit: int) -> int:
-    """Examine the next `limit` live sessions of a restarted device; end those that have had no record since the
+    """Examine the next `limit` live sessions of a restarted device. End the sessions without a record since the
     restart.
 
-    Return the id of the last examined session; 0 if there are no more.
+    Return the id of the last examined session, or 0 if none is left.
     """
     found: dict[str, Value] = {"d": begun.domain_id, "device": begun.device_id, "after": begun.after}
     where = "domain_id = :d and device_id = :device and state = 'live' and id > :after"
@@ -212,12 +222,14 @@ _SILENT = (
     "state = 'live' and updated < :now - :day "
     "and updated < :now - 3 * (updated - first_seen) / (case when records > 2 then records - 1 else 1 end)"
 )
-"""SQL condition for silent sessions: there was no record for a day, and also none for three times the average
-interval between the session's records."""
+"""SQL condition for silent sessions.
+
+The last record is more than a day old, and older than three times the average interval between the session's records.
+"""
 
 
 def silent(tx: Tx, domain_id: int, now: int, limit: int) -> list[int]:
-    """Return the ids of a domain's silent live sessions, at most `limit`."""
+    """Return the ids of a domain's live sessions that have had no record for too long, at most `limit`."""
     return tx.all(
         _id,
         f"select id from sessions where domain_id = :d and {_SILENT} order by id limit :limit",
@@ -229,8 +241,10 @@ def silent(tx: Tx, domain_id: int, now: int, limit: int) -> list[int]:
 
 
 def end_silent(tx: Tx, domain_id: int, ids: list[int], now: int) -> int:
-    """End the sessions that are still silent, and return their number. The end of such a session is the time of its
-    last record."""
+    """End the given sessions, except sessions that have had a new record. Return the number of ended sessions.
+
+    The time of a session's last record becomes the session's end.
+    """
     sql = f"update sessions set state = 'lost', stopped = updated where id = :id and {_SILENT}"
     count = sum(tx.execute(sql, id=each, now=now, day=DAY_US) for each in ids)
     _lost(tx, domain_id, count)
@@ -248,13 +262,14 @@ def _id(*, id: int) -> int:
 
 
 def live(tx: Tx) -> dict[int, int]:
-    """Return the number of live sessions of each domain; 0 if the last one has ended."""
+    """Return the number of live sessions of each domain. The number is 0 after the last session of a domain has
+    ended."""
     return counters.totals(tx, COUNTER + SessionState.LIVE)
 
 
 @dataclass(frozen=True, slots=True)
 class SessionRow:
-    """A session with its device, as an entry of a list. Times are in microseconds."""
+    """A session with its device, as an entry of ListSessions. Times are in microseconds."""
 
     id: int
     acct_session_id: bytes
@@ -286,9 +301,12 @@ class SessionRow:
 
 @dataclass(frozen=True, slots=True)
 class SessionQuery:
-    """A query for one page of a domain's sessions. live: whether to select live or past sessions; None selects both.
-    device_id: the id of a device, or 0 for all devices. since, until: the range of the begin in microseconds,
-    without `until` itself. search: part of a user, station, address or Acct-Session-Id."""
+    """A query for one page of a domain's sessions.
+
+    live: True selects live sessions, False past sessions, None both. device_id: the id of a device, or 0 for all
+    devices. since, until: the range in which the session began, in microseconds, without `until` itself. search: a part
+    of a user, station, address or Acct-Session-Id.
+    """
 
     domain_id: int
     live: bool | None = None
@@ -302,7 +320,7 @@ class SessionQuery:
 
     @property
     def is_whole(self) -> bool:
-        """Whether the query selects only by state. Then the counters contain the number of matches."""
+        """Whether the query selects only by state. Then the stored counters give the number of matches."""
         return not any((self.device_id, self.user_name, self.since, self.until != FOREVER, self.search))
 
     @property
@@ -320,7 +338,7 @@ _SEARCHED = (
 
 
 def domain_of(tx: Tx, session_id: int) -> int | None:
-    """Return the domain of a session; None if there is no such session."""
+    """Return the domain of a session, or None if the session does not exist."""
     return tx.value(int, "select domain_id from sessions where id = :id", id=session_id)
 
 
@@ -348,7 +366,6 @@ def page(tx: Tx, query: SessionQuery) -> tuple[list[SessionRow], int]:
 
 
 def _ids(query: SessionQuery) -> tuple[str, dict[str, Value]]:
-    """Return an SQL query that selects the ids of matching sessions, and the parameters of the query."""
     parameters: dict[str, Value] = {"d": query.domain_id}
     where = "domain_id = :d"
     if query.device_id:

@@ -45,7 +45,7 @@ from sallyport.store.model import Value
 
 
 class Status(IntEnum):
-    """The values of Acct-Status-Type that concern sessions (RFC 2866 section 5.1)."""
+    """The values of Acct-Status-Type that begin, update or end sessions (RFC 2866 section 5.1)."""
 
     START = 1
     STOP = 2
@@ -83,10 +83,11 @@ COUNTS: Final = ("session_time", "input_octets", "output_octets", "input_packets
 class Report:
     """The values of one accounting record. Times are in microseconds.
 
-    status: the Acct-Status-Type; 0 if it is absent or malformed. at: the time of the event. begun: the latest possible
-    begin of the session. session_id: the Acct-Session-Id; empty if the record belongs to no session. tells_time:
-    whether the record has an Acct-Session-Time. user, station: the User-Name and the Calling-Station-Id; empty if
-    absent. cause: the Acct-Terminate-Cause. digest: the same for all copies of a record that is sent again.
+    status: the Acct-Status-Type, or 0 if it is absent or malformed. at: the time of the event. begun: the latest
+    possible begin of the session. session_id: the Acct-Session-Id; empty if the record belongs to no session.
+    tells_time: whether the record has an Acct-Session-Time. user: the User-Name, or empty. station: the
+    Calling-Station-Id, or empty. cause: the Acct-Terminate-Cause. digest: a hash that is equal for all retransmissions
+    of the record.
     """
 
     __slots__ = (
@@ -94,7 +95,7 @@ class Report:
     )  # fmt: skip
 
     def __init__(self, request: Request, received: int) -> None:
-        """Read the values of a request. received: microseconds."""
+        """Read the values of a request. received: the time of receipt in microseconds."""
         first = request.first
         (
             status, delay_s, stamp_s, time_s, self.cause, octets_in, rounds_in, octets_out, rounds_out, packets_in,
@@ -122,7 +123,7 @@ class Report:
 def _happened(delay_s: int, stamp_s: int | None, received: int) -> int:
     """Return the time of a record's event in microseconds.
 
-    It is the Event-Timestamp (RFC 2869 section 5.3) if that is plausible, otherwise the time of receipt minus
+    A plausible Event-Timestamp (RFC 2869 section 5.3) is the time. Without it, the time is the time of receipt minus
     Acct-Delay-Time (RFC 2866 section 5.2).
     """
     sent = received - (delay_s * SECOND if delay_s <= LONGEST_DELAY_S else 0)
@@ -132,7 +133,7 @@ def _happened(delay_s: int, stamp_s: int | None, received: int) -> int:
 
 
 def _facts(first: Mapping[int, bytes], port: int | None, port_type: int | None) -> tuple[Value, ...]:
-    """Return `Report.facts` without its first two values, user and station."""
+    """Return the descriptive values of a record in the order of FACTS, without user and station."""
     get = first.get
     return (
         _text(get(CALLED_STATION_ID)),
@@ -153,7 +154,7 @@ def _text(value: bytes | None) -> str | None:
 
 
 def _octets(count: int, rounds: int) -> int:
-    """Return a counter of octets. rounds: how often the 32-bit counter has overflowed (RFC 2869 sections 5.1 and
+    """Return a counter of octets. rounds: the number of overflows of the 32-bit counter (RFC 2869 sections 5.1 and
     5.2)."""
     octets = rounds << 32 | count
     return octets if octets < MOST else MOST
@@ -168,9 +169,9 @@ def _address_v6(value: bytes | None) -> str | None:
 
 
 def _prefix(value: bytes | None) -> str | None:
-    """Return an IPv6 prefix as text, such as 2001:db8::/32; None if malformed.
+    """Return an IPv6 prefix as text, such as 2001:db8::/32. Return None if the attribute is malformed.
 
-    The value has a reserved octet, the prefix length, and the octets of the prefix (RFC 3162 section 2.3).
+    The attribute contains a reserved octet, the prefix length, and the octets of the prefix (RFC 3162 section 2.3).
     """
     if value is None or not 2 <= len(value) <= 18 or value[1] > 128:
         return None

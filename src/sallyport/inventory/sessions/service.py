@@ -1,4 +1,5 @@
-"""The service for sessions: it writes the records of a transaction, reads pages, and ends silent sessions."""
+"""The service for sessions: it applies accounting records, reads pages, and ends sessions that have had no record for
+too long."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
@@ -34,7 +35,7 @@ log = structlog.get_logger()
 
 
 class Record(NamedTuple):
-    """An accounting record and its device. device_id: 0 if the device has no row."""
+    """An accounting record and its device. device_id: the id of the device, or 0 if the device has no row."""
 
     domain_id: int
     device_id: int
@@ -42,12 +43,12 @@ class Record(NamedTuple):
 
     @property
     def key(self) -> Key:
-        """Key of the session that the record belongs to."""
+        """The key of the session that the record belongs to."""
         return self.device_id, self.report.session_id
 
     @property
     def has_session(self) -> bool:
-        """Whether the record belongs to a session: it has a device and an Acct-Session-Id."""
+        """Whether the record belongs to a session. Such a record has a device and an Acct-Session-Id."""
         return self.device_id > 0 and bool(self.report.session_id)
 
     @property
@@ -57,8 +58,11 @@ class Record(NamedTuple):
 
 
 def write_records(tx: Tx, records: Iterable[Record]) -> list[bool]:
-    """Update sessions in the transaction of the accounting records. Return for each record whether to store it. The
-    result is False for a retransmission of a record that its session has already counted."""
+    """Update the sessions with accounting records, in the transaction that stores the records. Return for each record
+    whether to store it.
+
+    A record that was already applied, and was then sent again, is not stored.
+    """
     fresh: list[bool] = []
     for ends_all, group in groupby(records, key=lambda record: record.ends_all):
         part = list(group)
@@ -127,7 +131,7 @@ class Sessions:
             self._metrics.records.cell(_LABELS.get(status, "other")).count += count
 
     async def end_silent(self) -> int:
-        """End silent live sessions; return their number. Raises StoreError."""
+        """End the live sessions that have had no record for too long, and return their number. Raises StoreError."""
         now, ended = self._clock(), 0
         for domain_id, count in (await self._store.read(repo.live)).items():
             while count and (
@@ -147,8 +151,11 @@ class Sessions:
         await every(COUNT_S, self._count, failure="session_count_failed")
 
     async def end(self) -> None:
-        """End silent sessions and the sessions of restarted devices, until cancelled. If two nodes do this at the
-        same time, each session still ends only once."""
+        """End the sessions that have had no record for too long, and the sessions of restarted devices, until
+        cancelled.
+
+        If two nodes do this at the same time, each session still ends only once.
+        """
         async with trio.open_nursery() as nursery:
             nursery.start_soon(partial(every, COUNT_S, self.end_restarted, failure="restarted_sessions_not_ended"))
             nursery.start_soon(partial(every, SILENT_S, self._end_silent, failure="silent_sessions_not_ended"))

@@ -1,5 +1,5 @@
-"""A session, and the function that applies a record to it. The result does not depend on the order in which records
-arrive."""
+"""A session, and the function that applies an accounting record to it. The result does not depend on the order of the
+records."""
 
 from enum import StrEnum
 from typing import Final, NamedTuple
@@ -17,7 +17,7 @@ REPEATS_US: Final = 300 * SECOND
 
 
 class SessionState(StrEnum):
-    """State of a session. stopped: the device reported the end. lost: the device restarted or sent no more records."""
+    """State of a session. stopped: the device reported the end. lost: the device restarted, or sent no more records."""
 
     LIVE = "live"
     STOPPED = "stopped"
@@ -43,10 +43,11 @@ _NO_COUNTS: Final = (0,) * len(COUNTS)
 class Session:
     """A session in memory, while a transaction updates its row. Times are in microseconds.
 
-    facts, counts: in the order of report.FACTS and COUNTS. started: the earliest begin that a record shows. first_seen,
-    updated: the times of the first and the last event. records: the number of different records. recent: the digests of
-    the last records. follows: whether an earlier session had the same Acct-Session-Id. stored: the stored values of the
-    indexed columns; None if there is no row yet.
+    facts: the descriptive values, in the order of report.FACTS. counts: the counters, in the order of report.COUNTS.
+    started: the earliest begin that a record shows. first_seen: the time of the first event. updated: the time of the
+    last event. records: the number of different records. recent: the digests of the last records. follows: whether an
+    earlier session had the same Acct-Session-Id. stored: the stored values of the indexed columns; None if there is no
+    row yet.
     """
 
     __slots__ = (
@@ -57,7 +58,7 @@ class Session:
     def __init__(
         self, domain_id: int, device_id: int, acct_session_id: bytes, *, started: int, follows: bool = False
     ) -> None:
-        """Create a session without a record."""
+        """Create a session that has no records yet."""
         self.domain_id = domain_id
         self.device_id = device_id
         self.acct_session_id = acct_session_id
@@ -80,7 +81,10 @@ class Session:
         return Stored(self.state, self.facts[USER], self.started, self.stopped)
 
     def is_over_for(self, report: Report) -> bool:
-        """Return whether a record belongs to a later session with the same Acct-Session-Id."""
+        """Return whether this session had ended before the record, so that the record belongs to a later session.
+
+        The later session has the same Acct-Session-Id.
+        """
         repeated = self._is_repeated(report)
         if report.status == START and not repeated:
             if self._differs(report, MULTI_SESSION):
@@ -93,7 +97,7 @@ class Session:
         return report.begun > self.stopped + REPEATS_US
 
     def take_in(self, report: Report) -> bool:
-        """Apply a record. Return False if it was applied before."""
+        """Apply a record. Return False if the record was already applied."""
         if self._is_repeated(report):
             if self.state is LIVE:  # consecutive records of an idle session may be equal
                 self.updated = max(self.updated, report.at)
@@ -123,8 +127,10 @@ class Session:
             self.state, self.stopped = LOST, self.updated
 
     def _stop(self, report: Report) -> None:
-        """Apply a reported end. If several ends are reported, the latest one is used. A reported end also replaces
-        the end of a lost session."""
+        """Apply a record that reports the end of the session. The latest reported end counts.
+
+        A reported end also replaces the end of a lost session.
+        """
         if self.state is not STOPPED or self.stopped is None or report.at >= self.stopped:
             self.state, self.stopped, self.cause = STOPPED, report.at, report.cause
 
@@ -136,7 +142,7 @@ class Session:
         return at >= 0
 
     def _differs(self, report: Report, fact: int) -> bool:
-        """Return whether the session and the report have different values of a fact. A missing value is not
-        different."""
+        """Return whether the session and the report have different values of a fact. A missing value does not
+        differ."""
         known, reported = self.facts[fact], report.facts[fact]
         return known is not None and reported is not None and known != reported

@@ -1,15 +1,15 @@
-"""API keys of agents. The own key of an endpoint agent is for one instance. The own key of a directory agent is for one
-domain.
+"""API keys of agents. There are two kinds: enrolment keys, and agents' own keys.
 
-An admin creates an **enrolment key** (`createKey`, `sallyport agent key create`). It is shown once, and the admin
-writes it into the agent's configuration file. It can only be used to register the agent and its own key. It is for a
-domain or for one instance. It expires, after 30 days by default, and the number of its uses may be limited. If the same
-machine enrols again, this does not count as another use.
+An admin creates an **enrolment key** (`createKey`, `sallyport agent key create`). The key is shown once, and the admin
+writes it into the agent's configuration file. An enrolment key can only be used to register the agent and its own key.
+It is for a domain or for one instance. It expires, after 30 days by default, and the number of its uses may be limited.
+If the same machine enrols again, this does not count as another use.
 
 The agent generates its **own key** on its host, and sends the SHA-256 of the key to the service (`exchangeKey`, with
-the enrolment key). If the answer is lost, the agent can repeat the request with the same key. The key expires after 90
-days. Long before, the agent generates the next key (`renewKey`), which replaces the old key when it is first used.
-After a crash in between, at least one of the two keys is valid.
+the enrolment key). If the answer is lost, the agent can repeat the request with the same key. An endpoint agent's own
+key is for one instance, a directory agent's own key is for one domain. The key expires after 90 days. Long before, the
+agent generates the next key (`renewKey`), which replaces the old key when it is first used. After a crash in between,
+at least one of the two keys is valid.
 
 If an instance has an agent's own key, an enrolment key of the whole domain cannot replace that key. To set up such a
 machine again, an admin creates an enrolment key for this instance.

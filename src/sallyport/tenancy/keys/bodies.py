@@ -33,7 +33,7 @@ ExpiresAt = Annotated[str, Field(description="Time when the key expires, ISO 860
 
 
 class CreateKey(OfDomain):
-    """Body of createKey: an enrolment key of a domain, or of an instance in it.
+    """Request body of createKey, which creates an enrolment key for a domain or for one instance of the domain.
 
     The fields from `service` on are values for the configuration file of a directory agent.
     """
@@ -51,25 +51,27 @@ class CreateKey(OfDomain):
     uses: Uses | None = Field(
         default=None, description="Maximum number of machines that may enrol with the key; absent: no limit."
     )
-    agent: Agent = Field(default=Agent.ENDPOINT, description="Kind of the agent for which the key is.")
+    agent: Agent = Field(default=Agent.ENDPOINT, description="Kind of agent that uses the key.")
     service: BaseUrl | None = Field(
-        default=None, description="URL at which the agent reaches the service; absent: public_url."
+        default=None, description="URL at which the agent reaches the service; absent: the setting public_url."
     )
     directoryName: Text | None = Field(default=None, description="Name of the directory; absent: name of the domain.")
     servers: Annotated[Many[LongText], Field(max_length=8)] = Field(
-        default_factory=list, description="URLs of the directory's servers; absent: those of the domain's first factor."
+        default_factory=list, description="URLs of the directory's servers; absent: the servers of the first factor."
     )
     baseDN: LongText | None = Field(
-        default=None, description="Base DN of the directory; absent: that of the first factor."
+        default=None, description="Base DN of the directory; absent: the base DN of the domain's first factor."
     )
     bindDN: LongText | None = Field(
-        default=None, description="DN of the agent's account; absent: that of the first factor."
+        default=None, description="DN of the agent's account; absent: the account of the domain's first factor."
     )
-    startTls: Flag | None = Field(default=None, description="Whether to use StartTLS; absent: as in the first factor.")
+    startTls: Flag | None = Field(
+        default=None, description="Whether to use StartTLS; absent: as for the domain's first factor."
+    )
 
 
 class KeyMade(Done):
-    """Answer of createKey: the key, which is shown only once, and the configuration file for its agent."""
+    """Response body of createKey: the new key and the agent's configuration file. The key is shown only once."""
 
     keyId: KeyId
     apiKey: str = Field(description="The enrolment key; it is not shown again.")
@@ -78,16 +80,16 @@ class KeyMade(Done):
 
 
 class ListKeys(OfDomain, Paged):
-    """Body of the operation `listKeys`."""
+    """Request body of the operation `listKeys`."""
 
 
 class KeyEntry(Model):
-    """A key in a list."""
+    """An API key in a list, without its secret."""
 
     keyId: KeyId
     name: str = Field(description="Name of the key.")
     kind: KeyKind = Field(description="enrolment: registers an agent's own key; own: authenticates an agent.")
-    agent: Agent = Field(description="Kind of the agent for which the key is.")
+    agent: Agent = Field(description="Kind of agent that uses the key.")
     domainId: KeyDomain
     instanceId: KeyInstance
     status: str = Field(description="active, expired, revoked or used up.")
@@ -101,7 +103,7 @@ class KeyEntry(Model):
 
 
 class KeyList(Done):
-    """Answer of the operation `listKeys`."""
+    """Response body of the operation `listKeys`."""
 
     message: str = Field(default="Success", description="Result in words.")
     totalCount: TotalCount
@@ -109,35 +111,35 @@ class KeyList(Done):
 
 
 class RevokeKey(OfDomain):
-    """Body of the operation `revokeKey`."""
+    """Request body of the operation `revokeKey`."""
 
     keyId: Id = Field(description="Id of the key, as listKeys returns it.")
 
 
 class ExchangeKey(ScopedIfGiven):
-    """Body of exchangeKey: the hash of the agent's own key."""
+    """Request body of exchangeKey. It contains the hash of the agent's own key."""
 
     model_config = ConfigDict(json_schema_extra={"examples": [{"keyHash": "0" * 64, "instanceId": 7}]})
 
     keyHash: KeyHash = Field(description="SHA-256 (hexadecimal) of the key that the agent has generated for itself.")
     instanceId: Id | None = Field(
         default=None,
-        description="Id of the endpoint agent's instance; needed if the enrolment key is for a whole domain.",
+        description="Id of the endpoint agent's instance; required if the enrolment key is for a whole domain.",
     )
 
 
 class RenewKey(ScopedIfGiven):
-    """Body of renewKey: the hash of the agent's next key."""
+    """Request body of renewKey. It contains the hash of the agent's next key."""
 
     keyHash: KeyHash = Field(description="SHA-256 (hexadecimal) of the agent's next key.")
 
 
 class KeyKept(Done):
-    """Answer of exchangeKey and renewKey: the registered key of the agent."""
+    """Response body of exchangeKey and renewKey. It describes the registered key of the agent."""
 
     keyId: KeyId
     domainId: KeyDomain
     instanceId: KeyInstance
     expiresAt: ExpiresAt
     renewAt: str = Field(description="Time when the agent should renew the key, ISO 8601 UTC.")
-    now: str = Field(description="Time of the service's clock, ISO 8601 UTC.")
+    now: str = Field(description="Current time of the service, ISO 8601 UTC.")

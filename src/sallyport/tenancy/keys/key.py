@@ -17,14 +17,14 @@ MAX_USES = 1_000_000
 
 
 class Agent(StrEnum):
-    """The kind of agent for which a key is."""
+    """The kind of agent that uses a key."""
 
     ENDPOINT = "endpoint"
     DIRECTORY = "directory"
 
 
 class KeyKind(StrEnum):
-    """The purpose of a key: to register an agent's own key, or to authenticate the agent."""
+    """The purpose of a key. An enrolment key registers an agent's own key. An own key authenticates the agent."""
 
     ENROLMENT = "enrolment"
     OWN = "own"
@@ -34,10 +34,10 @@ class KeyKind(StrEnum):
 class KeyRecord:
     """A key without its secret. Times are UTC microseconds.
 
-    kind, agent: values of KeyKind and Agent. instance_id: None for a key of the whole domain. uses: the maximum number
-    of machines that may use an enrolment key; None for no limit. used: the number of machines that have used it.
-    seen_at: the time of the last use, with a resolution of one hour. successor_of: the id of the key that is deleted
-    when this key is first used.
+    kind: a value of KeyKind. agent: a value of Agent. instance_id: None for a key of the whole domain. uses: the
+    maximum number of machines that may use an enrolment key; None for no limit. used: the number of machines that have
+    used it. seen_at: the time of the last use, with a resolution of one hour. successor_of: the id of the key that this
+    key replaces. The replaced key is deleted when this key is first used.
     """
 
     id: int
@@ -58,7 +58,7 @@ class KeyRecord:
     successor_of: int | None
 
     def status(self, now: int) -> str:
-        """Return the status at time `now`: `active`, `expired`, `revoked` or `used up`."""
+        """Return `active`, `expired`, `revoked` or `used up`, at the time `now` in microseconds."""
         if self.revoked_at is not None:
             return "revoked"
         if self.expires_at <= now:
@@ -67,14 +67,16 @@ class KeyRecord:
 
     @property
     def target(self) -> str:
-        """The name of the key in the audit trail."""
+        """The name under which the audit trail shows the key."""
         return f"API key {self.id} {self.name}"
 
 
 @dataclass(frozen=True, slots=True)
 class NewKey:
-    """The values of a key to create. instance_id: None for a key of the whole domain. expires_at: None for the default
-    lifetime."""
+    """The values of a key to create.
+
+    instance_id: None for a key of the whole domain. expires_at: None for the default lifetime.
+    """
 
     domain_id: int
     agent: Agent = Agent.ENDPOINT
@@ -85,5 +87,5 @@ class NewKey:
 
 
 Configure = Callable[[KeyRecord, str, Mapping[str, object]], str]
-"""A function that returns the text of an agent's configuration file, given the key's record, the key, and the fields of
-CreateKey."""
+"""A function that returns the text of an agent's configuration file. Its arguments are the key's record, the key, and
+the fields of CreateKey."""

@@ -1,5 +1,7 @@
-"""HTTP operations of API keys: /api/v1/agent/createKey, listKeys and revokeKey for admins; exchangeKey and renewKey for
-agents."""
+"""HTTP operations of API keys below /api/v1/agent.
+
+Admins use createKey, listKeys and revokeKey. Agents use exchangeKey and renewKey.
+"""
 
 from sallyport.base.clock import Clock, iso, now_us
 from sallyport.base.wire import Row
@@ -21,7 +23,7 @@ from sallyport.web.scope import ADMINS, AGENTS, DIRECTORY_AGENTS, ENROLMENTS, RE
 
 
 def operations(service: Keys, configure: Configure, gate: Gate, clock: Clock = now_us) -> Operations:
-    """Declare the operations of API keys."""
+    """Return the HTTP operations of API keys."""
     keys = Operations("API keys", gate)
     _declare_for_admins(keys, service, configure, clock)
     _declare_for_agents(keys, service, clock)
@@ -31,12 +33,14 @@ def operations(service: Keys, configure: Configure, gate: Gate, clock: Clock = n
 def _declare_for_admins(keys: Operations, service: Keys, configure: Configure, clock: Clock) -> None:
     @keys.post("/api/v1/agent/createKey", roles=ADMINS)
     async def create_key(body: CreateKey, caller: Caller) -> KeyMade:
-        """Create an enrolment key for agents of a domain, or for the agent of one instance. The key is shown only once.
+        """Create an enrolment key for the agents of a domain, or for the agent of one instance. The key is shown only
+        once.
 
         `agent`: endpoint or directory. `uses`: maximum number of machines that may use the key; no limit by default.
-        The key expires at `expiresAt`, by default after 30 days. `configuration` in the answer is the text of the
-        agent's configuration file. For a directory agent, add the password of the agent's directory account to this
-        file.
+        The key expires at `expiresAt`, by default after 30 days.
+
+        `configuration` in the answer is the text of the agent's configuration file. For a directory agent, add the
+        password of the agent's directory account to this file.
         """
         new = NewKey(body.domainId, body.agent, body.instanceId, body.name or "", body.uses, body.expiresAt)
         record, key = await service.create(new)
@@ -59,8 +63,10 @@ def _declare_for_admins(keys: Operations, service: Keys, configure: Configure, c
 
     @keys.post("/api/v1/agent/revokeKey", roles=ADMINS)
     async def revoke_key(body: RevokeKey, caller: Caller) -> Done:
-        """Revoke a key. The service refuses it from then on. If it is an enrolment key, the own keys of agents that
-        have enrolled with it remain valid."""
+        """Revoke a key. The service rejects the key from then on.
+
+        After an enrolment key is revoked, the own keys of agents that have enrolled with it remain valid.
+        """
         await service.revoke(body.domainId, body.keyId)
         return Done(message="API key revoked")
 
@@ -68,18 +74,20 @@ def _declare_for_admins(keys: Operations, service: Keys, configure: Configure, c
 def _declare_for_agents(keys: Operations, service: Keys, clock: Clock) -> None:
     @keys.post("/api/v1/agent/exchangeKey", roles=ENROLMENTS)
     async def exchange_key(body: ExchangeKey, caller: Caller) -> KeyKept:
-        """Register the agent's own key by its SHA-256. The token is the enrolment key. A repeated request succeeds."""
+        """Register the agent's own key by its SHA-256. The request is authenticated by the enrolment key. A repeated
+        request succeeds."""
         return _kept(await service.exchange(caller, body.keyHash, body.instanceId), clock())
 
     @keys.post("/api/v1/agent/renewKey", roles=AGENTS | DIRECTORY_AGENTS)
     async def renew_key(body: RenewKey, caller: Caller) -> KeyKept:
-        """Register the agent's next key by its SHA-256. The token is the agent's present key, which is deleted when the
-        next key is first used."""
+        """Register the agent's next key by its SHA-256. The request is authenticated by the agent's current key.
+
+        The current key is deleted when the next key is first used.
+        """
         return _kept(await service.renew(caller, body.keyHash), clock())
 
 
 def entry(key: KeyRecord, now: int) -> Row:
-    """Return a key in the form of `KeyEntry`."""
     return {
         "keyId": key.id,
         "name": key.name,

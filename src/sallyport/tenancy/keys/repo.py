@@ -22,7 +22,7 @@ _ALL = "select id from api_keys where domain_id = :d"
 def add(
     tx: Tx, new: NewKey, kind: KeyKind, *, hashed: str, at: int, until: int, successor_of: int | None = None
 ) -> int:
-    """Insert a key's hash; return the key's id, or 0 if the hash exists."""
+    """Insert a key's hash. Return the key's id, or 0 if the hash exists already."""
     key_id = tx.value(
         int,
         "insert into api_keys (domain_id, instance_id, kind, agent, name, hash, uses, successor_of, created_at, "
@@ -46,13 +46,15 @@ def add(
 
 
 def by_hash(tx: Tx, hashed: str) -> KeyRecord | None:
-    """Return the key with a hash, even if it is expired or revoked. Return None if there is none or its domain is
-    removed."""
+    """Return the key with a hash, even if it is expired or revoked.
+
+    Return None if the key does not exist, or if its domain was removed.
+    """
     return tx.one(KeyRecord, f"{_SELECT} where k.hash = :hash and d.removed_at is null", hash=hashed)
 
 
 def by_id(tx: Tx, key_id: int) -> KeyRecord | None:
-    """Return a key by its id, even if it is expired or revoked. Return None if there is none."""
+    """Return the key with an id, even if it is expired or revoked, or None."""
     return tx.one(KeyRecord, f"{_SELECT} where k.id = :id", id=key_id)
 
 
@@ -63,7 +65,7 @@ def page(tx: Tx, stretch: Stretch) -> tuple[list[KeyRecord], int]:
 
 
 def active_of_instance(tx: Tx, instance_id: int, at: int) -> list[KeyRecord]:
-    """Return the active own keys of an instance's agent."""
+    """Return the active keys with which an instance's agent authenticates."""
     sql = f"{_SELECT} where k.instance_id = :id and k.kind = 'own' and k.revoked_at is null and k.expires_at > :at"
     return tx.all(KeyRecord, sql, id=instance_id, at=at)
 
@@ -87,7 +89,7 @@ def spent_on(tx: Tx, key_id: int, machine: str) -> bool:
 
 
 def revoke(tx: Tx, key_id: int, at: int) -> bool:
-    """Revoke a key, and make all nodes empty their caches. Return False if the key was revoked before."""
+    """Revoke a key, and make all nodes empty their caches. Return False if the key is revoked already."""
     sql = "update api_keys set revoked_at = :at where id = :id and revoked_at is null"
     changed = tx.execute(sql, id=key_id, at=at) > 0
     _drop_elsewhere(tx)
@@ -95,13 +97,15 @@ def revoke(tx: Tx, key_id: int, at: int) -> bool:
 
 
 def revoke_enrolments(tx: Tx, at: int) -> int:
-    """Revoke all enrolment keys, and return the number of keys that were not revoked before."""
+    """Revoke all enrolment keys. Return the number of keys that this call has revoked."""
     return tx.execute("update api_keys set revoked_at = :at where kind = 'enrolment' and revoked_at is null", at=at)
 
 
 def seen(tx: Tx, record: KeyRecord, at: int) -> None:
-    """Store the time of a key's use, and delete the key that it replaces. A revoked key is not deleted, so that lists
-    still show it."""
+    """Store the time of a key's use, and delete the key that it replaces.
+
+    If the replaced key was revoked, it is not deleted, so that lists still show it.
+    """
     tx.execute("update api_keys set seen_at = :at, successor_of = null where id = :id", id=record.id, at=at)
     former = None if record.successor_of is None else by_id(tx, record.successor_of)
     if former is not None and former.revoked_at is None:
@@ -134,7 +138,10 @@ def delete(tx: Tx, domain_id: int, key_ids: Sequence[int]) -> None:
 
 
 def sweep(tx: Tx, domain_id: int, before: int) -> None:
-    """Delete some of the keys that expired or were revoked before a time, or some machines that enrolled with them."""
+    """Delete keys that expired or were revoked before a time, or machines that enrolled with these keys.
+
+    before: the time in microseconds. A call deletes only a limited number of rows.
+    """
     sql = (
         "select id from api_keys where domain_id = :d and (expires_at < :before or revoked_at < :before) "
         "order by id limit :limit"
@@ -144,7 +151,7 @@ def sweep(tx: Tx, domain_id: int, before: int) -> None:
 
 
 def _remove(tx: Tx, domain_id: int, key_ids: Sequence[int]) -> int:
-    """Delete up to SLICE machines that enrolled with these keys, then those of the keys that have no machines any more.
+    """Delete up to SLICE machines that enrolled with these keys. Then delete the keys that have no machines left.
 
     Return the number of deleted rows.
     """
@@ -157,7 +164,7 @@ def _remove(tx: Tx, domain_id: int, key_ids: Sequence[int]) -> int:
 
 
 def forget_instance(tx: Tx, instance_id: int) -> int:
-    """Delete some keys of an instance before the instance is deleted; return the number of deleted rows."""
+    """Delete some keys of an instance before the instance is deleted, and return the number of deleted rows."""
     keys = tx.all(
         KeyRecord, f"{_SELECT} where k.instance_id = :id order by k.id limit :limit", id=instance_id, limit=_SWEEP
     )

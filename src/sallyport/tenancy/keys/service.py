@@ -1,4 +1,5 @@
-"""The service for API keys: create, exchange, renew and revoke them, and authenticate each request of an agent."""
+"""The service for API keys. It creates, exchanges, renews and revokes keys, and authenticates each request of an
+agent."""
 
 from collections.abc import Callable
 from dataclasses import replace
@@ -28,7 +29,7 @@ from sallyport.web.scope import Caller, Role
 MAX_KEYS = 50_000
 """Maximum number of keys of a domain."""
 SEEN_US = 3600 * SECOND
-"""Resolution of the time of a key's last use, so that not every request writes to the store."""
+"""Resolution of the time of a key's last use. Without it, every request would write to the store."""
 _LAST_TIME = 253_402_300_799 * SECOND  # the end of the year 9999
 _NO_INSTANCE = "instance not found"
 _OWN_ROLES = {Agent.ENDPOINT: Role.AGENT, Agent.DIRECTORY: Role.DIRECTORY}
@@ -38,8 +39,10 @@ HasInstance = Callable[[Tx, int, int], bool]
 
 
 class Keys:
-    """The API keys of all domains. It implements web.scope.Authenticator for keys. guesses: the rate limit for the
-    wrong keys of each source."""
+    """The API keys of all domains. The class implements web.scope.Authenticator for keys.
+
+    guesses: the rate limit for the wrong keys of each source.
+    """
 
     def __init__(self, store: Store, guesses: Guesses, clock: Clock, *, has_instance: HasInstance) -> None:
         self._store = store
@@ -53,10 +56,12 @@ class Keys:
     async def authenticate(self, token: str, source: str = "") -> Caller:
         """Return the caller that a key identifies. source: the address of the client.
 
-        Unauthenticated: the key is unknown, expired or revoked. TooMany: the key is unknown, and the source has sent
-        too many unknown keys. A valid key is accepted from any source, because several hosts may share an address. The
-        key is looked up by its hash, so the duration of the look-up reveals nothing about it. An enrolment key is
-        accepted even if its limit of uses is reached, because a machine that has used it may repeat its request.
+        Raises Unauthenticated if the key is unknown, expired or revoked. Raises TooMany if the key is unknown, and the
+        source has sent too many unknown keys.
+
+        A valid key is accepted from any source, because several hosts may share an address. The key is looked up by its
+        hash, so the duration of the look-up reveals nothing about the key. An enrolment key is accepted even if its
+        limit of uses is reached, because a machine that has used the key may repeat its request.
         """
         now = self._clock()
         hashed = token_hash(token[: LONGEST + 1])
@@ -86,16 +91,18 @@ class Keys:
     # --- for admins -------------------------------------------------------------------------------------------
 
     async def create(self, new: NewKey) -> tuple[KeyRecord, str]:
-        """Create an enrolment key; return (record, key). The key is not stored and cannot be shown again.
+        """Create an enrolment key, and return its record and the key. The key itself is not stored and cannot be shown
+        again.
 
-        NotFound: the domain has no such instance. Conflict: the domain has too many keys. Raises Invalid.
+        Raises NotFound if the domain has no such instance. Raises Conflict if the domain has too many keys. Raises
+        Invalid if the expiry time is not in the future.
         """
         at = self._clock()
         until = at + ENROLMENT_US if new.expires_at is None else new.expires_at
         if not at < until <= _LAST_TIME:
             raise invalid_field("expiresAt", "a time in the future, up to the year 9999")
         if new.instance_id is not None and new.agent is Agent.DIRECTORY:
-            raise Invalid.about("a key of a directory agent has no instance: leave instanceId out", "instanceId")
+            raise Invalid.about("a key of a directory agent has no instance: omit instanceId", "instanceId")
         key = new_key()
 
         def work(tx: Tx) -> KeyRecord:
@@ -113,11 +120,13 @@ class Keys:
         return await self._store.read(lambda tx: repo.page(tx, stretch))
 
     async def revoke(self, domain_id: int, key_id: int) -> KeyRecord:
-        """Revoke a key. When this returns, the service refuses the key. A key that was revoked before is not changed.
+        """Revoke a key. When the call returns, the service rejects the key. A key that is revoked already stays
+        unchanged.
 
-        The keys that were registered with this key by renewal are revoked too, because a thief of the key may have
-        registered them. The own keys of agents that have enrolled with an enrolment key remain valid. NotFound: the
-        domain has no such key.
+        Keys that replaced this key by renewal are revoked too, because a thief of the key may have registered them. If
+        the key is an enrolment key, the own keys of agents that have enrolled with it remain valid.
+
+        Raises NotFound if the domain has no such key.
         """
         at = self._clock()
 
@@ -139,8 +148,9 @@ class Keys:
     def spend(self, tx: Tx, caller: Caller, instance_id: int) -> None:
         """Record the use of an endpoint agent's enrolment key, in the transaction that registers the instance.
 
-        If the key was used for the same instance before, this does not count as another use. Unauthenticated: the key
-        is expired, revoked or used up. Forbidden: another kind of key.
+        If the key was used for the same instance before, this does not count as another use. Raises Unauthenticated if
+        the key is expired, revoked or used up. Raises Forbidden if the caller has no enrolment key of an endpoint
+        agent.
         """
         self._spend(tx, self._enrolment(tx, caller, Agent.ENDPOINT), _machine(instance_id))
 
@@ -153,10 +163,11 @@ class Keys:
     def exchange_in(self, tx: Tx, caller: Caller, key_hash: str, instance_id: int | None = None) -> KeyRecord:
         """Register the hash of the key that an agent has generated for itself. A repeated request succeeds.
 
-        caller: the caller, which must be authenticated by an enrolment key. instance_id: the instance of an endpoint
-        agent. If the enrolment key is for the whole domain, it must have been used for this instance before (`spend`).
-        Raises Unauthenticated, Forbidden, Invalid. NotFound: the enrolment key is not for this instance. Conflict: the
-        instance has an agent already, or another agent has registered the hash.
+        caller: a caller with an enrolment key. instance_id: the instance of an endpoint agent. If the enrolment key is
+        for the whole domain, the key must have been used for this instance before (`spend`).
+
+        Raises Unauthenticated, Forbidden, Invalid. Raises NotFound if the enrolment key is not for this instance.
+        Raises Conflict if the instance already has an agent, or if another agent has registered the hash.
         """
         at, enrolment = self._clock(), self._enrolment(tx, caller)
         agent = Agent(enrolment.agent)
@@ -168,17 +179,20 @@ class Keys:
         self._spend(tx, enrolment, f"key {key_hash}" if instance_id is None else _machine(instance_id))
         former = [] if instance_id is None else repo.active_of_instance(tx, instance_id, at)
         if former and enrolment.instance_id is None:
-            raise Conflict("the instance has an agent: an enrolment key of the instance can replace it")
+            raise Conflict(
+                "the instance already has an agent: to replace the agent, use an enrolment key of the instance"
+            )
         repo.delete(tx, new.domain_id, [each.id for each in former])
         record = _add(tx, new, KeyKind.OWN, hashed=key_hash, at=at, until=at + OWN_US)
         _audit(tx, "key.exchange", record, at, enrolmentKey=enrolment.id)
         return record
 
     async def renew(self, caller: Caller, key_hash: str) -> KeyRecord:
-        """Register the hash of an agent's next key, which replaces the caller's key when it is first used.
+        """Register the hash of an agent's next key. The next key replaces the caller's key when it is first used.
 
-        A repeated request succeeds. A request with another hash replaces a next key that was not used yet. Conflict:
-        another agent has registered the hash. Raises Unauthenticated.
+        A repeated request succeeds. A request with another hash replaces a next key that was not used yet.
+
+        Raises Unauthenticated. Raises Conflict if another agent has registered the hash.
         """
         at = self._clock()
 
@@ -196,7 +210,10 @@ class Keys:
         return await self._store.write(work)
 
     def _enrolment(self, tx: Tx, caller: Caller, agent: Agent | None = None) -> KeyRecord:
-        """Return the enrolment key of a caller, read in this transaction. Raises Forbidden, Unauthenticated."""
+        """Return the caller's enrolment key from the store. Raises Forbidden, Unauthenticated.
+
+        agent: the kind of agent that the key must be for, or None for any.
+        """
         key = repo.by_id(tx, caller.token_id) if caller.role is Role.ENROLMENT else None
         if caller.role is not Role.ENROLMENT or (key is not None and agent not in (None, key.agent)):
             raise Forbidden("role not allowed")
@@ -207,7 +224,7 @@ class Keys:
             raise Unauthenticated(INVALID_TOKEN)
 
     def _instance(self, tx: Tx, key: KeyRecord, wanted: int | None) -> int:
-        """Return the id of the instance for which an enrolment key is exchanged. Raises Invalid, NotFound."""
+        """Return the id of the instance that enrols with a key. Raises Invalid, NotFound."""
         if key.instance_id is None:
             if wanted is None:
                 accepted = "the id that the registration of the machine returned"
@@ -239,20 +256,20 @@ def _caller(record: KeyRecord) -> Caller:
 
 
 def _active(key: KeyRecord | None, now: int) -> KeyRecord:
-    """Return a key unless it is None, expired or revoked; a used-up key is accepted. Raises Unauthenticated."""
+    """Return a key if it is not expired and not revoked. Raises Unauthenticated. A used-up key is accepted."""
     if key is None or key.status(now) in ("expired", "revoked"):
         raise Unauthenticated(INVALID_TOKEN)
     return key
 
 
 def _same(known: KeyRecord, new: NewKey, now: int) -> KeyRecord:
-    """Return the key that was registered with the same hash before.
+    """Return a key that an earlier request of the same agent has registered.
 
-    Conflict: another agent has registered the key, or the key is not active.
+    Raises Conflict if another agent has registered the key, or if the key is not active.
     """
     own = (known.kind, known.domain_id, known.agent, known.instance_id, known.status(now))
     if own != (KeyKind.OWN, new.domain_id, new.agent, new.instance_id, "active"):
-        raise Conflict("this key is known already: make another")
+        raise Conflict("this key is already registered: generate another one")
     return known
 
 
@@ -260,7 +277,7 @@ def _add(
     tx: Tx, new: NewKey, kind: KeyKind, *, hashed: str, at: int, until: int, successor_of: int | None = None
 ) -> KeyRecord:
     if counters.total(tx, new.domain_id, repo.COUNTER) >= MAX_KEYS:
-        raise Conflict(f"the domain has {MAX_KEYS} API keys: revoke some first")
+        raise Conflict(f"the domain has {MAX_KEYS} API keys, which is the maximum: revoke some first")
     key_id = repo.add(tx, new, kind, hashed=hashed, at=at, until=until, successor_of=successor_of)
     record = repo.by_id(tx, key_id)
     if record is None:  # the insert is in the same transaction
