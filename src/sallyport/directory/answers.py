@@ -1,4 +1,4 @@
-"""Convert directories, people, groups, imports and schedules to the answers of operations."""
+"""Convert directories, people, groups, imports and schedules to the values that the operations of the API return."""
 
 import json
 

@@ -144,8 +144,8 @@ class Unit:
 class Unchanged:
     """An entry that exists and has not changed since the last reading.
 
-    dn, status: the name and status now, or empty if not known. Only a Person has a status. The name changes if a unit
-    above the entry was renamed. The status changes if an account expires.
+    dn, status: the current name and status, or empty if not known. Only a Person has a status. The name changes if a
+    unit above the entry was renamed. The status changes if an account expires.
     """
 
     external_id: str
@@ -255,8 +255,8 @@ def identity(raw: Raw) -> str:
 
 
 def _named(raw: Raw, attributes: Iterable[str]) -> str:
-    """Return the value of the first attribute that has a valid name as its value. Raises Invalid if no attribute has
-    one.
+    """Return the value of the first attribute that has a valid name as its value. Raises Invalid if no attribute has a
+    valid name.
 
     If the attribute has several values, return the value that is part of the distinguished name, or else the first
     value.
@@ -321,8 +321,8 @@ def _has_expired(raw: Raw, now: int) -> bool:
 
 
 def _is_locked_out(raw: Raw) -> bool:
-    """Return whether an account is locked. The computed flag takes precedence, because lockoutTime stays set after the
-    lock has ended."""
+    """Return whether an account is locked. The attribute msDS-User-Account-Control-Computed takes precedence over
+    lockoutTime, because lockoutTime stays set after the lock has ended."""
     computed = "msds-user-account-control-computed"
     if computed in raw.attributes:
         return bool(_number(raw, computed) & _LOCKOUT)

@@ -26,7 +26,7 @@ _json = click.option("--json", "form", flag_value="json", help="Print JSON.")
 @_domain
 @_search
 @_directory
-@click.option("--group", metavar="NAME", help="Only people in this group or its nested groups.")
+@click.option("--group", metavar="NAME", help="Show only people in this group or its nested groups.")
 @_limit
 @_json
 @click.pass_obj
@@ -87,4 +87,4 @@ def _of(rows: Iterator[Row], directory: str | None) -> Iterator[Row]:
 def _print(line: CommandLine, rows: Iterator[Row], columns: tuple[str, ...], limit: int, form: Form | None) -> None:
     line.print_rows(islice(rows, limit), columns, form)
     if next(rows, None) is not None:
-        line.note(f"there are more than {limit}: use --search, or a larger --limit")
+        line.note(f"more than {limit} entries match: use --search, or a larger --limit")

@@ -110,8 +110,8 @@ class Invalidations:
     """Limits how often an import invalidates the cache of a domain, because logins of the domain must read the store
     again after each invalidation.
 
-    The first change invalidates the cache at once. Later changes do so at most once a second. `flush` does so for
-    the last change.
+    The first change invalidates the cache at once. Later changes invalidate it at most once a second. Call `flush`
+    after the last change, so that this change also invalidates the cache.
     """
 
     def __init__(self, invalidate: Callable[[int], None]) -> None:

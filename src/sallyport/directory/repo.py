@@ -35,14 +35,14 @@ def get(tx: Tx, directory_id: int) -> Directory | None:
 
 
 def named(tx: Tx, domain_id: int, name: str) -> Directory | None:
-    """Return the domain's directory with a name, or None. Names are case-insensitive."""
+    """Return the directory with this name in a domain, or None. Names are case-insensitive."""
     return tx.one(Directory, f"{_SELECT} where domain_id = :d and name_key = :key", d=domain_id, key=fold(name))
 
 
 def called(tx: Tx, domain_id: int, name: str) -> list[Directory] | None:
-    """Return the directories that a name means, or None. Names are case-insensitive.
+    """Return the directories that a name selects, or None. Names are case-insensitive.
 
-    The name of a directory means this directory. Otherwise, the domain's directoryName means all directories of the
+    The name of a directory selects this directory. Otherwise, the domain's directoryName selects all directories of the
     domain.
     """
     directory = named(tx, domain_id, name)
@@ -55,7 +55,7 @@ def called(tx: Tx, domain_id: int, name: str) -> list[Directory] | None:
 
 
 def named_for_use(tx: Tx, domain_id: int, name: str) -> Directory | None:
-    """Return the domain's directory with a name, or None. Raises Conflict if the directory is being removed."""
+    """Return the directory with this name in a domain, or None. Raises Conflict if the directory is being removed."""
     found = named(tx, domain_id, name)
     if found is not None and jobs.open_removal(tx, found.id) is not None:
         raise Conflict("the directory is being removed")
@@ -91,7 +91,8 @@ def update(tx: Tx, directory_id: int, columns: Mapping[str, Value], at: int) -> 
 
 
 def delete(tx: Tx, directory_id: int) -> list[str]:
-    """Delete a directory that has no people, groups and units. Return the files of its jobs and runs."""
+    """Delete a directory that has no people, groups or units. Return the names of the files that belong to its jobs and
+    runs."""
     sql = "select file from directory_jobs where directory_id = :id union select file from directory_runs "
     files = [str(row[0]) for row in tx.rows(f"{sql}where directory_id = :id", id=directory_id)]
     for table in ("directory_members", "directory_jobs", "directory_runs", "directory_schedules"):
@@ -182,8 +183,9 @@ _RUNS: Final = "select id, domain_id, directory_id, file, sequence, octets, node
 
 @dataclass(frozen=True, slots=True)
 class RunRow:
-    """A run: one reading that an agent sends in batches. sequence: the number of the last batch that was stored.
-    octets: the size of the file. node_id: the node that has the file."""
+    """A run of an agent. In a run, the agent sends the entries of a directory in batches, and the service collects them
+    in a file. sequence: the number of the last batch that was stored. octets: the size of the file. node_id: the node
+    that has the file."""
 
     id: int
     domain_id: int
@@ -242,5 +244,5 @@ def job_of_run(tx: Tx, domain_id: int, run_id: int) -> int | None:
 
 
 def run_name(run_id: int) -> str:
-    """Return the name that lists show as the file name of a run's import."""
+    """Return the text that is shown as the file name of an import that applies this run."""
     return f"run {run_id}"

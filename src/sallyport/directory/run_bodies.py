@@ -62,10 +62,12 @@ def _attributes(values: dict[str, list[str]]) -> dict[str, list[str]]:
 
 Dn = Annotated[str, Field(max_length=LONGEST_DN, description="Distinguished name of the entry."), AfterValidator(_dn)]
 AnyDn = Annotated[
-    str, Field(max_length=LONGEST_DN, description="Distinguished name; empty: not known."), AfterValidator(_dn_or_none)
+    str,
+    Field(max_length=LONGEST_DN, description="Distinguished name. It is empty if the name is not known."),
+    AfterValidator(_dn_or_none),
 ]
 Reference = Annotated[str, Field(max_length=LONGEST_DN)]
-"""A reference to a member or a group, by its name in the directory. Text that is not a name is ignored."""
+"""The name of a member or a group in the directory. Text that is not a name is ignored."""
 ExternalId = Annotated[
     PlainText,
     Field(
@@ -75,13 +77,16 @@ ExternalId = Annotated[
     ),
 ]
 AnyExternalId = Annotated[
-    PlainText, Field(max_length=LONGEST_DN + 3, description="Identifier of the entry; empty: not known.")
+    PlainText,
+    Field(
+        max_length=LONGEST_DN + 3, description="Identifier of the entry. It is empty if the identifier is not known."
+    ),
 ]
 Login = Annotated[str, Field(min_length=1, max_length=LONGEST_NAME), AfterValidator(_login)]
 Value = Annotated[str, Field(max_length=LONGEST_VALUE), AfterValidator(_without_nul)]
 AttributeName = Annotated[str, Field(min_length=1, max_length=LONGEST_NAME)]
 GroupKey = Annotated[PlainText, Field(max_length=LONGEST_NAME)]
-RunId = Annotated[Id, Field(description="Id of the run, as begin gives it.")]
+RunId = Annotated[Id, Field(description="Id of the run, as agent/directory/begin returns it.")]
 _KIND: Final = "Kind of entry."
 
 
@@ -119,7 +124,7 @@ class GroupEntry(Body):
         default_factory=list, description="Members: distinguished names, or `uid:` followed by a login name."
     )
     key: GroupKey = Field(
-        default="", description="Text by which accounts refer to the group in `primaryGroup`; empty: none."
+        default="", description="Text by which accounts refer to the group in `primaryGroup`. It may be empty."
     )
     continued: Flag = Field(
         default=False, description="true: these are further members of the group in the preceding entry."
@@ -142,7 +147,7 @@ class UnchangedEntry(Body):
     externalId: ExternalId
     dn: AnyDn = ""
     status: Status | None = Field(
-        default=None, description="State of the account. It may change without a change of the entry."
+        default=None, description="State of the account. The state may change although the entry has not changed."
     )
 
 
@@ -172,7 +177,9 @@ class BeginRun(OfDomain):
     """Body of agent/directory/begin."""
 
     directoryName: DirectoryName
-    runId: Id | None = Field(default=None, description="Id of an open run to continue; absent: start a new run.")
+    runId: Id | None = Field(
+        default=None, description="Id of an open run to continue. If it is absent, a new run starts."
+    )
 
 
 class BatchTaken(Done):
@@ -185,7 +192,7 @@ class BatchTaken(Done):
 class RunBegun(BatchTaken):
     """Answer of agent/directory/begin."""
 
-    cursor: str = Field(description="Cursor of the last applied run; empty: no run was applied.")
+    cursor: str = Field(description="Cursor of the last applied run. It is empty if no run was applied.")
 
 
 class SendBatch(OfDomain):
@@ -204,7 +211,12 @@ class FinishRun(OfDomain):
     runId: RunId
     sequence: Annotated[Whole, Between(1, 10**9)] = Field(description="Number of the last batch plus 1.")
     complete: Flag = Field(default=False, description="true: remove the stored entries that are not in the run.")
-    cursor: LongText = Field(default="", description="Position in the directory's changes. The next begin returns it.")
+    cursor: LongText = Field(
+        default="",
+        description=(
+            "Position in the changes of the directory. The service returns it as the cursor when the next run begins."
+        ),
+    )
 
 
 class RunFinished(Done):

@@ -95,7 +95,9 @@ class Runs:
                 raise OutOfOrder(run.sequence + 1)
             octets = await trio.to_thread.run_sync(_lines, entries)
             if run.octets + len(octets) > LARGEST:
-                raise Conflict(f"a run has at most {LARGEST >> 20} MiB")
+                raise Conflict(
+                    f"the batches of a run have more than {LARGEST >> 20} MiB: start a new run with fewer entries"
+                )
             await trio.to_thread.run_sync(self._files.check_room)
             await trio.to_thread.run_sync(self._files.append, run.file, octets, run.octets)
             if not await self._store.write(
@@ -139,8 +141,8 @@ class Runs:
 
     @asynccontextmanager
     async def _reserved(self, domain_id: int, run_id: int) -> AsyncIterator[None]:
-        """Reserve a run within the block. The check that the run belongs to the domain comes later. Raises Conflict
-        if another request for the run is not answered yet."""
+        """Reserve a run within the block. The caller must check that the run belongs to the domain. Raises Conflict if
+        another request for the run is not answered yet."""
         run = domain_id, run_id
         if run in self._busy:
             raise Conflict("another request of this run is not answered yet: try again later")

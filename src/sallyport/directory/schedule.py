@@ -17,8 +17,8 @@ from sallyport.base.clock import SECOND
 MINUTE: Final = 60 * SECOND
 MOST_JITTER: Final = 5 * MINUTE
 _DAYS: Final = 3
-"""Number of days to search for the next time. The time may be over today, and the change to
-daylight saving time may skip it tomorrow."""
+"""Number of days in which the next time is searched. Today, the time may have passed. Tomorrow, the change to daylight
+saving time may skip it."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -87,7 +87,7 @@ class Schedules:
         return await self._store.read(work)
 
     async def run(self) -> None:
-        """Queue the readings that are due, again and again until cancelled."""
+        """Queue the readings that are due, repeatedly until cancelled."""
         while True:
             self._set = trio.Event()
             wait_s = LOOK_S

@@ -223,7 +223,7 @@ class Applier:
             await self._long_group(run, item, wanted, group)
 
     async def _long_group(self, run: Run, item: Item, wanted: Change, group: Stored) -> None:
-        """Change the members of a group in several transactions. A restart repeats the change."""
+        """Change the members of a group in several transactions. After a restart, the whole change is made again."""
         after = await self._store.search(partial(group_after, run=run, known=group, wanted=wanted))
         await self._store.write(lambda tx: groups.put_group(tx, run, after.group, group, self._clock()))
         await self._members(run, after.group.dn_key, joined=after.joined, left=after.left)

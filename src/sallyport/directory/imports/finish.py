@@ -41,8 +41,8 @@ class Finisher:
         self._changed = changed
 
     async def finish(self, run: Run, *, counts: bool) -> None:
-        """Update the mapped fields and member counts that are outdated. counts: whether to count people with changed
-        fields as updated. Raises StoreError."""
+        """Update the mapped fields and member counts that are outdated. counts: whether people with changed fields are
+        counted as updated entries of the import. Raises StoreError."""
         own = await self._mappings_of_people(run)
         base, after = run.mapping.digest, 0
         while found := await self._store.read(

@@ -190,11 +190,11 @@ class Counts:
 
 
 class Revocations(Protocol):
-    """The revocation of access. In domains that disconnect on revocation, the sessions of the users end after the
-    transaction."""
+    """A service that revokes the access of users. If the domain disconnects users on revocation, their sessions end
+    after the transaction."""
 
     def revoke(self, tx: Tx, domain_id: int, names: Sequence[str], reason: str) -> None:
         """Revoke the access of users of a domain. reason: a text for the admin."""
 
     def group_matters(self, domain_id: int, group: str) -> bool:
-        """Return whether a login rule of the domain names the group."""
+        """Return whether a login rule of the domain refers to the group."""

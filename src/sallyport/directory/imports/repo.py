@@ -110,7 +110,8 @@ def last_done(tx: Tx) -> list[tuple[int, int]]:
 
 
 def files(tx: Tx) -> set[str]:
-    """Return the names of all files that queued jobs, running jobs and runs of agents use."""
+    """Return the names of all files that are in use by queued jobs, by running jobs, or by agents that are sending
+    entries."""
     sql = f"select j.file from directory_jobs j where {_OPEN} union select file from directory_runs"
     return {str(row[0]) for row in tx.rows(sql)}
 
@@ -143,7 +144,7 @@ def must_own(tx: Tx, job_id: int, node_id: int) -> None:
 
 
 def of_other_nodes(tx: Tx, alive: Collection[int]) -> list[Job]:
-    """Return the open jobs of nodes that are not alive."""
+    """Return the queued and running jobs of nodes that are not alive."""
     return tx.all(
         Job,
         f"{_SELECT} where {_OPEN} and j.node_id <> 0 and j.node_id not in {LISTED} order by j.id",

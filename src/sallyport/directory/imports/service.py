@@ -2,7 +2,7 @@
 
 A job has three steps, and a restart continues with the step that was not completed:
 
-1. The entries are stored in a file. They come from an upload, an agent's run, or a directory that the service reads
+1. The entries are stored in a file. They were uploaded or sent by an agent, or the service reads them from a directory
    (`collect`).
 2. A child process converts the file to a prepared file.
 3. The lines of the prepared file are written to the store. The position in the file is stored in the job's row.
@@ -314,7 +314,7 @@ class Jobs:
         await store.write(partial(self.end, job=job, state=State.DONE, message=message))
 
     async def _remove_directory(self, store: Store, applier: Applier, run: Run, job: Job) -> None:
-        """Remove the people one by one with their access, then the groups and the units. Finally remove the directory
+        """Remove all people and revoke their access, then remove the groups and the units. Finally remove the directory
         with its secret, its mapping, its schedule and its jobs, including this job."""
         await applier.remove_unseen(run)
 

@@ -46,8 +46,8 @@ class AccessToken:
         self._until = 0.0
 
     async def __call__(self, renew: bool) -> str:
-        """Return the Authorization header. renew: whether to request a new token in any case. Raises ReadError,
-        ProviderError."""
+        """Return the Authorization header. renew: whether to request a new token even if the last token is still valid.
+        Raises ReadError, ProviderError."""
         if renew or trio.current_time() >= self._until:
             answer = await exchange(self._client, "POST", self._path, data=self._form())
             if answer.status_code != 200:

@@ -5,8 +5,9 @@
 The reader authenticates with an API token (SSWS), or as a service application with its own key (client credentials with
 private_key_jwt, RFC 7523). Okta requires a key for scopes of its management API.
 
-A reading of changes requests all updates from shortly before the last known change. The updates include deactivated
-users. A deleted group is found only by the next full reading.
+A reading of changes requests all users and groups that were updated since the last known change. It starts a short time
+earlier, so that no update is missed. The updates include deactivated users. A deleted group is found only by the next
+full reading.
 """
 
 from __future__ import annotations
@@ -60,11 +61,11 @@ _Objects = AsyncGenerator[Sequence[object], None]
 
 @dataclass(frozen=True, slots=True)
 class OktaSource:
-    """An organization of Okta. url: the origin of the organization, without a trailing slash. attributes: the
-    profile attributes that take precedence.
+    """An organization of Okta. url: the origin of the organization, without a trailing slash. attributes: the profile
+    attributes that mappings use. They are kept first if a user has too many attributes.
 
-    client_id: the id of the application. The secret is then the private key of the application (RSA or P-256, in PEM
-    or as a JWK). If client_id is empty, the secret is an API token.
+    client_id: the id of the application. The secret is then the private key of the application (RSA or P-256, in PEM or
+    as a JWK). If client_id is empty, the secret is an API token.
     """
 
     url: str

@@ -6,9 +6,9 @@
 Directories have no common way to report deletions, and most show them only to administrators. Reading the identity of
 every entry works with all of them, and costs a tenth of a full reading.
 
-If the reading includes a group, the group's entry gives the memberships. In most directories, an account's memberOf
-changes without a change of the account, so an ended membership would be kept. The account's own entry gives the primary
-group, and groups outside of the base.
+The members of a group are taken from the group's entry, if the reading includes the group. The memberOf attributes of
+accounts are not enough: in most directories, memberOf changes without a change of the account, so an ended membership
+would be kept. The primary group, and groups outside of the base, are taken from the account's entry.
 
 The reading ends with ReadError if the directory closes the connection, refuses a request, or returns no account at all.
 """
@@ -94,8 +94,8 @@ class LdapSource:
     """A directory to read. servers: the servers to try, in order. account: the account that binds, or None for an
     anonymous bind. accounts: the filter of the accounts (RFC 4515); the filter does not apply to groups and units.
 
-    attributes: the attributes to read in addition to the usual attributes. They take precedence. authorities:
-    certificates in PEM, trusted instead of the system's trust store.
+    attributes: the attributes to read in addition to the usual attributes. They are kept first if an entry has too many
+    attributes. authorities: certificates in PEM, trusted instead of the system's trust store.
     """
 
     servers: Sequence[Server]
@@ -185,9 +185,9 @@ def _why(error: Refusal) -> str:
     if error.code in (INVALID_CREDENTIALS, INAPPROPRIATE_AUTHENTICATION):
         return f"the directory refuses the account that reads: {error}"
     if error.code == SIZE_LIMIT:
-        return "the directory gives no more entries, even in pages: raise the account's limit (size.prtotal)"
+        return "the directory refuses to return more entries: raise the account's limit (size.prtotal)"
     if error.code == NO_SUCH_OBJECT:
-        return "the directory has no entry of the base's name, or this account may not read it"
+        return "the directory has no entry with the name of the base DN, or this account may not read the entry"
     return f"the directory refuses the request: {error}"
 
 
@@ -256,8 +256,8 @@ class _Reading:
                     await self._interpreted_fairly(_plain(found))
 
     async def _unchanged(self, pattern: str, kind: Kind, first: int) -> Batches:
-        """Yield the unchanged entries. Changed entries are left out, because their contents are read later. Also
-        remember the groups."""
+        """Yield the unchanged entries. Changed entries are left out, because their contents are read later. Also store
+        the names of the groups in this object."""
         async with aclosing(self._slices(pattern, IDENTITY)) as slices:
             async for part in slices:
                 entries = [await self._if_unchanged(_plain(found), kind, first) for found in part]
@@ -324,8 +324,8 @@ class _Reading:
         return then(entry) if isinstance(entry, Person) else entry
 
     def _with_own_groups(self, person: Person) -> Person:
-        """Return a person with the primary group. Memberships in groups of this reading are left out, because the
-        entries of these groups give them."""
+        """Return a person with the primary group. Groups that this reading includes are removed from `member_of`,
+        because their own entries list the members."""
         own = tuple(dn for dn in person.member_of if not self._has_been_read(dn))
         return with_primary_group(replace(person, member_of=own), self._groups)
 
@@ -342,8 +342,8 @@ class _Reading:
         return known
 
     def _noted_place(self, raw: Raw, kind: Kind) -> int:
-        """Return the place (`search.Kind`) of an entry's last change. Also remember the highest place of all entries
-        as the next cursor."""
+        """Return the time or counter value of an entry's last change (`search.Kind`). Also store the highest value of
+        all entries, for the next cursor."""
         place = kind.place_of(next(iter(raw.attributes.get(kind.stamp.lower(), ())), b""))
         self._place = max(self._place, place)
         return place
@@ -382,7 +382,8 @@ def _identity_of(raw: Raw) -> str:
 
 
 def _place_in(cursor: str, kind: Kind) -> int | None:
-    """Return the place in a cursor. Return None if the cursor is not valid or belongs to another directory."""
+    """Return the position in the directory's changes that a cursor contains. Return None if the cursor is not valid or
+    belongs to another directory."""
     try:
         origin, place = json.loads(cursor)
     except (ValueError, TypeError):

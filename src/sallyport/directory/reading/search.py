@@ -124,7 +124,7 @@ class Kind:
     counts: bool
 
     def first(self, since: int) -> int:
-        """Return the place at which a reading starts if the last reading ended at the place `since`."""
+        """Return the place at which a reading starts. since: the place at which the last reading ended."""
         return since + 1 if self.counts else max(since - OVERLAP_S, 1)
 
     def written(self, place: int) -> str:
