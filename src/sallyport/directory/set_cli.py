@@ -40,16 +40,31 @@ _OPTIONS = (
     click.option(
         "--kind",
         type=click.Choice([kind.value for kind in DirectoryKind]),
-        help="Kind of the directory; default: derived from --url.",
+        help="Kind of the directory (default: the kind that --url suggests).",
     ),
     click.option(
-        "--url", "urls", multiple=True, metavar="URL", help="URL such as ldaps://dc1.example.com; LDAP: repeatable."
+        "--url",
+        "urls",
+        multiple=True,
+        metavar="URL",
+        help="URL such as ldaps://dc1.example.com. Repeat --url for several LDAP servers.",
     ),
     click.option("--base-dn", metavar="DN", help="LDAP: read the entries below this distinguished name."),
-    click.option("--filter", "accounts", metavar="FILTER", help="LDAP: filter for accounts; empty: all."),
-    click.option("--bind-dn", metavar="DN", help="LDAP: account that binds; empty: anonymous."),
+    click.option(
+        "--filter",
+        "accounts",
+        metavar="FILTER",
+        help="LDAP: filter that selects the accounts. An empty filter selects all.",
+    ),
+    click.option(
+        "--bind-dn", metavar="DN", help="LDAP: account that reads the directory. An empty name is an anonymous bind."
+    ),
     click.option("--start-tls/--no-start-tls", default=None, help="LDAP: encrypt ldap:// connections."),
-    click.option("--ca-certificate", metavar="FILE", help="File with trusted authorities (PEM); empty: the system's."),
+    click.option(
+        "--ca-certificate",
+        metavar="FILE",
+        help="PEM file with trusted authorities. An empty name selects the system's.",
+    ),
     click.option("--entra-tenant", metavar="TENANT", help="Graph: id or name of the Entra ID tenant."),
     click.option("--client-id", metavar="ID", help="Graph and Okta: client id of the application."),
     click.option(

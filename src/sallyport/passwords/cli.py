@@ -63,7 +63,7 @@ def _of_tenant(work: CommandT) -> CommandT:
 
 
 def _described(work: CommandT) -> CommandT:
-    """Add the options for the fields of a policy, which `add` and `update` have in common, to a command."""
+    """Add to a command the options for the fields of a policy. The commands `add` and `update` have these options."""
     for name, field in reversed(FIELDS.items()):
         work = click.option(f"--{name}", field, help=_HELP[name])(work)
     return work

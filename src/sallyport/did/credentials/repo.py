@@ -105,7 +105,7 @@ def get(tx: Tx, domain_id: int, credential_id: int) -> Credential | None:
 
 
 def by_uuid(tx: Tx, domain_id: int, uuid: str) -> Credential | None:
-    """Return the domain's credential with a `urn:uuid:`, or None."""
+    """Return the credential with this `urn:uuid:` in a domain, or None."""
     return tx.one(Credential, f"{_SELECT} where uuid = :uuid and domain_id = :d", uuid=uuid, d=domain_id)
 
 

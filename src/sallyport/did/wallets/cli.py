@@ -149,7 +149,7 @@ def list_(
     without its secrets."""
     if path is not None:
         if domain is not None or search:
-            raise click.UsageError("--file excludes --domain and --search")
+            raise click.UsageError("--file cannot be combined with --domain or --search")
         held = read(path)
         key = held.curve if held.key else "kept by the service"
         shown: Row = {"service": held.service, "email": held.email, "walletId": held.wallet_id, "did": held.did}
@@ -158,7 +158,7 @@ def list_(
     found = (each for one in domains(line, domain) for each in _wallets(line, one, search))
     line.print_rows(islice(found, limit), COLUMNS, form)
     if next(found, None) is not None:
-        line.note(f"there are more than {limit} wallets: use --search, or a larger --limit")
+        line.note(f"more than {limit} wallets match: use --search, or a larger --limit")
 
 
 def _wallets(line: CommandLine, domain: Row, search: str) -> Iterator[Row]:
