@@ -359,10 +359,15 @@ class JobEntry(Model):
     jobId: JobId
     domainId: DomainId
     directoryName: str = Field(description="Name of the directory.")
-    kind: str = Field(description="Kind of the job: ldif, agent, reading, mapping or removal.")
+    kind: str = Field(
+        description=(
+            "Source of the import: ldif (a file), agent (a directory agent), reading (the service reads the "
+            "directory), mapping (a changed field mapping), removal (the directory is removed)."
+        )
+    )
     state: str = Field(description="QUEUED, RUNNING, DONE, FAILED or CANCELLED.")
     fileName: str = Field(
-        description="Name of the imported file, or of the run in which an agent sent the entries. It may be empty."
+        description="Name of the imported file, or `run N` for entries from a directory agent. It may be empty."
     )
     counts: JobCounts = Field(description="Numbers of entries.")
     errors: list[JobError] = Field(description="First entries that could not be used, at most 20.")

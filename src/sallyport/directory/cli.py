@@ -135,10 +135,16 @@ def sync(line: CommandLine, *, name: str, domain: str, full: bool, wait: bool) -
 @directory.command()
 @click.argument("name", required=False)
 @domain
-@click.option("--every", type=int, default=0, help="Minutes from one reading to the next.")
+@click.option("--every", type=int, default=0, help="Read the directory again after this number of minutes.")
 @click.option("--at", "times", multiple=True, metavar="HH:MM", help="Time of the day, HH:MM; repeatable.")
 @click.option("--zone", default="UTC", show_default=True, help="The time zone of --at.")
-@click.option("--full-every", type=int, default=24, show_default=True, help="Make every n-th reading a full reading.")
+@click.option(
+    "--full-every",
+    type=int,
+    default=24,
+    show_default=True,
+    help="Read all entries every n-th time, and only changes in between.",
+)
 @click.option("--off", is_flag=True, help="Read the directory on request only.")
 @json_form
 @click.pass_obj

@@ -2,8 +2,8 @@
 
     Raw  --understand-->  Person | Group | Unit
 
-A reading is a sequence of batches. For each entry, a batch contains one of these values: the content of the entry
-(Person, Group, Unit), or the fact that the entry is unchanged (Unchanged), was removed (Gone), or cannot be used
+The reader of a directory returns batches. For each entry, a batch contains one of these values: the content of the
+entry (Person, Group, Unit), or the fact that the entry is unchanged (Unchanged), was removed (Gone), or cannot be used
 (Problem).
 
 Schemas: RFC 4519, RFC 2307 and its successors, and Active Directory (MS-ADTS, MS-ADSC).
@@ -142,7 +142,7 @@ class Unit:
 
 @dataclass(frozen=True, slots=True)
 class Unchanged:
-    """An entry that exists and has not changed since the last reading.
+    """An entry that exists and has not changed since the directory was last read.
 
     dn, status: the current name and status, or empty if not known. Only a Person has a status. The name changes if a
     unit above the entry was renamed. The status changes if an account expires.
@@ -175,12 +175,11 @@ Entry = Person | Group | Unit | Unchanged | Gone | Problem
 
 @dataclass(frozen=True, slots=True)
 class Batch:
-    """A part of a reading, at most 500 entries.
+    """At most 500 of the entries that the reader of a directory returns.
 
-    complete: whether the reading has returned every entry of the directory, changed or not. If true, the import
-    removes all stored entries that the reading has not returned. If false, only entries that are reported as Gone
-    are removed. cursor: the position at which the next reading of changes starts. Both fields are set on the last
-    batch.
+    complete: whether the batches contain every entry of the directory, changed or not. If true, the import removes all
+    stored entries that the batches do not contain. If false, only entries that are reported as Gone are removed.
+    cursor: the position at which the reader must start to read the next changes. Both fields are set on the last batch.
     """
 
     entries: Sequence[Entry]

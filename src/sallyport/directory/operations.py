@@ -1,4 +1,5 @@
-"""The operations of directories: people and groups, configuration, imports, mappings, schedules, runs of agents."""
+"""The operations of directories: people and groups, configuration, imports, mappings, schedules, and the entries from
+directory agents."""
 
 from collections.abc import Callable, Collection, Sequence
 from typing import Final, TypeAlias, TypeVar
@@ -86,8 +87,8 @@ def agent_operations(service: Runs, gate: Gate) -> Operations:
 
     @runs.post("/api/v1/agent/directory/begin", roles=SENDERS)
     async def begin(body: BeginRun, caller: Caller) -> RunBegun:
-        """Begin a run. In a run, a directory agent sends all entries or changes of a directory in batches. To continue
-        an open run, give its runId. Otherwise, an open run of the directory is discarded."""
+        """Begin a run. In a run, a directory agent sends the entries of a directory, or their changes, in batches. To
+        continue an open run, give its runId. Otherwise, an open run of the directory is discarded."""
         begun = await service.begin(body.domainId, body.directoryName, body.runId)
         return RunBegun(message="run begun", runId=begun.run_id, sequence=begun.sequence, cursor=begun.cursor)
 
@@ -101,8 +102,8 @@ def agent_operations(service: Runs, gate: Gate) -> Operations:
 
     @runs.post("/api/v1/agent/directory/finish", roles=SENDERS)
     async def finish(body: FinishRun, caller: Caller) -> RunFinished:
-        """Finish a run and queue the import of its entries. With `complete`, the import removes the stored entries
-        that are not in the run."""
+        """Finish a run and queue the import of its entries. If `complete` is true, the import removes the stored
+        entries that the agent has not sent."""
         job_id = await service.finish(body.domainId, body.runId, body.sequence, body.cursor, complete=body.complete)
         return RunFinished(message="import queued", jobId=job_id)
 
@@ -265,8 +266,7 @@ def _declare_mappings(declared: Operations, mappings: Mappings, service: Directo
 def _declare_schedules(declared: Operations, schedules: Schedules, service: Directories) -> None:
     @declared.post("/api/v1/directory/setSchedule", roles=OPERATORS)
     async def set_schedule(body: SetSchedule, caller: Caller) -> ScheduleSet:
-        """Set the schedule of a directory. Without minutes and times, the directory is read only when a reading is
-        requested."""
+        """Set the schedule of a directory. Without minutes and times, the directory is read only on request."""
         next_at = await schedules.set(body.domainId, body.directoryName, body.timing())
         message = "schedule set" if next_at else "schedule deleted"
         return ScheduleSet(message=message, nextRun=iso(next_at) if next_at else "")
@@ -279,8 +279,8 @@ def _declare_schedules(declared: Operations, schedules: Schedules, service: Dire
 
     @declared.post("/api/v1/directory/sync", roles=OPERATORS)
     async def sync(body: SyncNow, caller: Caller) -> SyncQueued:
-        """Queue a reading of a directory, unless a reading is already queued. getImportStatus shows the result of
-        the reading."""
+        """Queue a job that reads a directory, unless such a job is already queued. getImportStatus shows the result of
+        the job."""
         job_id = await service.sync(body.domainId, body.directoryName, full=body.full)
         return SyncQueued(message="import queued", jobId=job_id)
 

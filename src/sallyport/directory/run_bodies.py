@@ -1,4 +1,5 @@
-"""Request and answer bodies of directory agents: runs, and the entries of their batches.
+"""Bodies of the requests and answers of directory agents. An agent sends the entries of a directory in a run, which
+consists of batches.
 
 An entry has the fields of `wire`, so that a validated entry is stored unchanged.
 """
@@ -141,7 +142,7 @@ class UnitEntry(Body):
 
 
 class UnchangedEntry(Body):
-    """An entry that exists and has not changed since the previous run."""
+    """An entry that exists and has not changed since the agent last read the directory."""
 
     kind: Literal["unchanged"] = Field(description=_KIND)
     externalId: ExternalId
@@ -178,7 +179,7 @@ class BeginRun(OfDomain):
 
     directoryName: DirectoryName
     runId: Id | None = Field(
-        default=None, description="Id of an open run to continue. If it is absent, a new run starts."
+        default=None, description="Id of an open run to continue. If it is absent, a new run begins."
     )
 
 
@@ -192,14 +193,16 @@ class BatchTaken(Done):
 class RunBegun(BatchTaken):
     """Answer of agent/directory/begin."""
 
-    cursor: str = Field(description="Cursor of the last applied run. It is empty if no run was applied.")
+    cursor: str = Field(description="Cursor of the last run that was imported. It is empty if no run was imported.")
 
 
 class SendBatch(OfDomain):
     """Body of agent/directory/batch."""
 
     runId: RunId
-    sequence: Annotated[Whole, Between(1, 10**9)] = Field(description="Number of the batch, from 1.")
+    sequence: Annotated[Whole, Between(1, 10**9)] = Field(
+        description="Number of the batch. The first batch has the number 1."
+    )
     entries: Annotated[list[AnyEntry], Field(min_length=1, max_length=MOST_ENTRIES)] = Field(
         description="Entries of the batch."
     )
@@ -209,8 +212,10 @@ class FinishRun(OfDomain):
     """Body of agent/directory/finish."""
 
     runId: RunId
-    sequence: Annotated[Whole, Between(1, 10**9)] = Field(description="Number of the last batch plus 1.")
-    complete: Flag = Field(default=False, description="true: remove the stored entries that are not in the run.")
+    sequence: Annotated[Whole, Between(1, 10**9)] = Field(description="Number of the last batch, plus 1.")
+    complete: Flag = Field(
+        default=False, description="true: the import removes the stored entries that were not sent in this run."
+    )
     cursor: LongText = Field(
         default="",
         description=(
@@ -222,4 +227,4 @@ class FinishRun(OfDomain):
 class RunFinished(Done):
     """Answer of agent/directory/finish."""
 
-    jobId: int = Field(description="Id of the import that applies the run.")
+    jobId: int = Field(description="Id of the import job for the entries of the run.")

@@ -49,7 +49,11 @@ Every = Annotated[
     Whole,
     Between(0, LONGEST_MINUTES),
     AfterValidator(_every),
-    Field(description=f"Minutes between two readings, at least {LEAST_MINUTES}. Leave it 0 to use timesOfDay."),
+    Field(
+        description=(
+            f"Minutes after which the directory is read again, at least {LEAST_MINUTES}. Leave it 0 to use timesOfDay."
+        )
+    ),
 ]
 Times = Annotated[
     list[str],
@@ -67,8 +71,8 @@ FullEvery = Annotated[
     Between(0, 1000),
     Field(
         description=(
-            "n: every n-th reading is a full reading, and all others read changes."
-            " 0: only the first reading is a full reading."
+            "n: all entries are read every n-th time, and only changes in between. 0: all entries are "
+            "read only the first time."
         )
     ),
 ]
@@ -110,7 +114,9 @@ def timing(every: int, times: Sequence[str], zone: str, full_every: int) -> Timi
 class ScheduleSet(Done):
     """Answer of directory/setSchedule."""
 
-    nextRun: str = Field(description="Time of the next reading, ISO 8601. It is empty if no reading is scheduled.")
+    nextRun: str = Field(
+        description="Time when the directory is read next, ISO 8601. It is empty if no time is scheduled."
+    )
 
 
 class ListSchedules(OfDomain):
@@ -122,14 +128,17 @@ class ScheduleEntry(Model):
 
     directoryName: str = Field(description="Name of the directory.")
     everyMinutes: int = Field(
-        description="Minutes between two readings. It is 0 if the directory is read at timesOfDay."
+        description="Minutes after which the directory is read again. It is 0 if the directory is read at timesOfDay."
     )
     timesOfDay: list[str] = Field(description="Times of the day (HH:MM) in timeZone.")
     timeZone: str = Field(description="IANA time zone of timesOfDay.")
     fullEvery: int = Field(
-        description="n: every n-th reading is a full reading. 0: only the first reading is a full reading."
+        description=(
+            "n: all entries are read every n-th time, and only changes in between. 0: all entries are read "
+            "only the first time."
+        )
     )
-    nextRun: str = Field(description="Time of the next reading, ISO 8601.")
+    nextRun: str = Field(description="Time when the directory is read next, ISO 8601.")
     lastJobId: int = Field(description="Id of the last import. It is 0 if there was no import.")
     lastState: str = Field(
         description="State of the last import, as in getImportStatus. It is empty if there was no import."

@@ -168,7 +168,7 @@ class Directories:
         return await self._asked(work)
 
     async def import_users(self, wanted: Sequence[Reading]) -> list[int]:
-        """Queue readings of directories. Return the ids of the jobs. If a reading cannot be queued, nothing is
+        """Queue jobs that read directories. Return the ids of the jobs. If a job cannot be queued, nothing is
         changed."""
 
         def work(tx: Tx) -> list[int]:
@@ -183,9 +183,9 @@ class Directories:
         return await self._asked(work)
 
     async def sync(self, domain_id: int, name: str, *, full: bool = False) -> int:
-        """Queue a reading with the stored settings, unless a reading is already queued. Return the job's id. Raises
-        Invalid if the service cannot read the directory. Raises Conflict if too many jobs are waiting. Raises
-        NotFound."""
+        """Queue a job that reads a directory with the stored settings, unless such a job is already queued. Return the
+        job's id. Raises Invalid if the service cannot read the directory. Raises Conflict if too many jobs are waiting.
+        Raises NotFound."""
 
         def work(tx: Tx) -> int:
             directory = repo.named_for_use(tx, domain_id, name)

@@ -143,7 +143,7 @@ def set_(line: CommandLine, /, *, name: str, domain: str, no_check: bool, **opti
     _save(
         line, domain, {"directoryName": known["directoryName"], **given}, check=not no_check and kind in READ_BY_SERVICE
     )
-    line.note(f"directory {known['directoryName']} is changed; the next reading uses the change")
+    line.note(f"directory {known['directoryName']} is changed; the change takes effect when the directory is read next")
 
 
 @click.command()

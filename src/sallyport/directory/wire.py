@@ -42,7 +42,7 @@ Wire = Mapping[str, object]
 
 
 def batches(entries: Iterable[Entry]) -> Iterator[list[Wire]]:
-    """Split entries into the batches of a run."""
+    """Split entries into batches that a directory agent can send."""
     batch: list[Wire] = []
     octets = 0
     for entry in entries:

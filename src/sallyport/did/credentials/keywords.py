@@ -174,7 +174,7 @@ class Pattern:
     size: int
 
     def cost(self, length: int) -> int:
-        """Return the maximum number of steps of a search in a text of this length. A step takes up to 70 ns."""
+        """Return the maximum number of steps that a search in a text of this length takes. A step takes up to 70 ns."""
         weight = 1 + (min(self.repeated, length) + self.size) // _LITERALS_PER_STEP
         return self.factor * comb(length + self.degree + 1, self.degree) * weight
 

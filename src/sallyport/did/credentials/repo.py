@@ -126,8 +126,8 @@ def page(tx: Tx, stretch: Stretch) -> tuple[list[Credential], int]:
 def of_wallet(
     tx: Tx, wallet_id: int, status: Status, stretch: Stretch, search: str = ""
 ) -> tuple[list[Credential], int]:
-    """Return one page of a wallet's credentials with a status, ordered by id, and the number of matches. search: a part
-    of the name."""
+    """Return one page of the credentials in a wallet that have this status, ordered by id, and the number of matches.
+    search: a part of the name."""
     given: dict[str, Value] = {"wallet": wallet_id, "status": status.value}
     ids = "select id from credentials where wallet_id = :wallet and status = :status"
     if search:

@@ -94,9 +94,8 @@ def _declare_answering(presentations: Operations, service: Presentations) -> Non
         defines.
 
         The service must have issued the credential to the holder, and the issuer must be the issuer of the request. The
-        credential must not be expired, revoked or ignored, and must match the definition. If a caller sends ten wrong
-        presentations or walletKeys for a wallet, the service refuses requests of the caller's token for this wallet for
-        a minute.
+        credential must not be expired, revoked or ignored, and must match the definition. After ten wrong presentations
+        or walletKeys for a wallet, the service refuses requests for this wallet with the same token for a minute.
         """
         if body.decline or body.presentation is None:
             wallet_key = None if body.walletKey is None else body.walletKey.get_secret_value()

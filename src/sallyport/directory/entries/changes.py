@@ -1,7 +1,7 @@
 """Apply the changes of an LDIF file to stored entries (RFC 4511 sections 4.6 and 4.9).
 
-The store keeps the text attributes of an entry. After a change they are interpreted again (`entry.understand`), so that
-a change has the same result as a reading of the whole entry.
+The store keeps the text attributes of an entry. After a change, all stored attributes of the entry are interpreted
+again (`entry.understand`). So the result is the same as if the changed entry had been read from the directory.
 """
 
 from collections.abc import Mapping, Sequence

@@ -1,11 +1,11 @@
 """The SQL of memberships. Entries are identified by the keys of their names (`imports.lines`).
 
-A row belongs to the entry that states the membership: a group that lists a member (told = 0), or a member that lists
-its group (told = 1). Only this entry can withdraw the membership.
+A row belongs to the entry that lists the membership: a group that lists a member (told = 0), or a member that lists its
+group (told = 1). Only this entry can withdraw the membership.
 
 When an entry is renamed, its name is also changed in the rows of other entries, because most directories change such
-links themselves. Some directories do not. So the digests of the groups that list the entry are cleared, and the next
-reading compares the members of these groups again.
+links themselves. Some directories do not. So the digests of the groups that list the entry are cleared. The members of
+these groups are then compared when the directory is read next.
 """
 
 from collections.abc import Iterable, Sequence

@@ -8,7 +8,8 @@ from sallyport.directory.imports.job import Counts, Run
 from sallyport.store.model import Tx
 
 NO_DIGEST: Final = b""
-"""A digest that no real entry has. A row with this digest is written again at the next reading."""
+"""A digest that differs from the digest of every real entry. A row with this digest is written again when the directory
+is read next."""
 
 
 @dataclass(frozen=True, slots=True)

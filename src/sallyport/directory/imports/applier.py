@@ -47,7 +47,7 @@ LINES: Final = 400
 
 T = TypeVar("T")
 Problem = tuple[str, str]
-"""The place of an entry that cannot be used, and the reason."""
+"""(place, reason) for an entry that cannot be used. The place is the entry's line in the file, or its name."""
 _TABLES: Final = ("directory_users", "directory_groups", "directory_units")
 
 

@@ -24,8 +24,8 @@ RESTART_US: Final = 300 * SECOND
 
 
 class Handover:
-    """The handover of jobs. One node, the leader, runs it for all nodes. store: a store that refuses writes if this
-    node is not the leader."""
+    """Moves jobs from nodes that have stopped to other nodes. Only the leader of the nodes does so. store: a store that
+    refuses writes if this node is not the leader."""
 
     def __init__(self, store: Store, cluster: Cluster, jobs: Jobs) -> None:
         self._store = store

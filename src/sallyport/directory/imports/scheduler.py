@@ -1,9 +1,9 @@
 """Choose the jobs to run: at most one at a time for each domain, and at most two for each tenant. At most two jobs
 write to the store at the same time.
 
-Reading and writing have separate limits. A slow directory can delay a reading for an unlimited time, so a reading
-counts only against the limit of its own tenant. Writing always ends, so all tenants share the two places for writers,
-in the order of their requests.
+The two steps of a job, to read the source and to write to the store, have separate limits. A slow directory can delay
+the first step for an unlimited time, so this step counts only against the limit of its own tenant. The second step
+always ends, so at most two jobs of all tenants write at once, in the order of their requests.
 """
 
 from collections import Counter

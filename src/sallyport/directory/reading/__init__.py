@@ -24,8 +24,8 @@ from sallyport.base.errors import SallyportError
 
 
 class ReadError(SallyportError):
-    """The error for a reading that failed. The import then removes no entries. The message is for an admin and has
-    no secrets.
+    """The error for a directory that could not be read completely. The import then removes no entries. The message is
+    for an admin and has no secrets.
 
     retry_after_s: the Retry-After of the directory in seconds, or 0 if the directory has sent none.
     """

@@ -351,7 +351,7 @@ def _decoded(raw: RawEntry) -> Entry:
 
 
 def _error_of(error: Exception, answers: Answers) -> Refusal | Unreachable | TooLarge:
-    """Return the exception to raise instead of an error of bonsai or of a stream."""
+    """Return the exception that replaces an error of bonsai or of a stream."""
     import bonsai
 
     if answers.exceeded is not None:

@@ -75,7 +75,7 @@ class OktaSource:
 
 
 class OktaReader:
-    """A reader of Okta organizations. Several readings may run at the same time."""
+    """A reader of Okta organizations. It can read several organizations at the same time."""
 
     def __init__(self, http: HttpFactory, clock: Clock) -> None:
         self._http = http
@@ -83,9 +83,9 @@ class OktaReader:
 
     @asynccontextmanager
     async def read(self, source: OktaSource, cursor: str = "", *, full: bool = True) -> AsyncIterator[Batches]:
-        """Yield the batches of one reading. Raises ReadError, also during the iteration.
+        """Read an organization, and yield the entries in batches. Raises ReadError, also during the iteration.
 
-        cursor: the cursor of the last reading. Only changes after the last reading are read, unless `full` is set.
+        cursor: the cursor that the last call of `read` returned. Only later changes are read, unless `full` is set.
         """
         async with self._http(source.url) as client:
             authorize: Authorize = (

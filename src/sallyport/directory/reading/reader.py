@@ -107,8 +107,8 @@ class LdapSource:
 
 
 class LdapReader:
-    """A reader of LDAP directories. Several readings may run at the same time. trust: the TLS context; None uses the
-    system's trust store."""
+    """A reader of LDAP directories. It can read several directories at the same time. trust: the TLS context; None uses
+    the system's trust store."""
 
     def __init__(self, egress: Egress, clock: Clock, trust: ssl.SSLContext | None = None) -> None:
         self._egress = egress
@@ -117,9 +117,9 @@ class LdapReader:
 
     @asynccontextmanager
     async def read(self, source: LdapSource, cursor: str = "", *, full: bool = True) -> AsyncIterator[Batches]:
-        """Yield the batches of one reading. Raises ReadError, also during the iteration.
+        """Read a directory, and yield the entries in batches. Raises ReadError, also during the iteration.
 
-        cursor: the cursor of the last reading. Only changes after the last reading are read, unless `full` is set or
+        cursor: the cursor that the last call of `read` returned. Only later changes are read, unless `full` is set or
         the cursor belongs to another server.
         """
         async with self._opened(source) as reading, aclosing(reading.batches(cursor, full=full)) as batches:
@@ -132,7 +132,7 @@ class LdapReader:
 
     @asynccontextmanager
     async def _opened(self, source: LdapSource) -> AsyncIterator[_Reading]:
-        """Yield a reading over a bound connection. Raises ReadError."""
+        """Connect to a directory, bind, and yield an object that reads the directory. Raises ReadError."""
         if not has_ldap():
             raise ReadError(WITHOUT_LDAP)
         failure = None
@@ -196,7 +196,7 @@ def _same(person: Person) -> Person:
 
 
 class _Reading:
-    """One reading over one connection."""
+    """Reads one directory once, over one connection."""
 
     def __init__(self, source: LdapSource, connection: Connection, now: int) -> None:
         self._source = source
@@ -233,8 +233,8 @@ class _Reading:
         yield Batch((), complete=True, cursor=json.dumps([kind.origin, at_first or self._place]))
 
     async def first_accounts(self) -> int:
-        """Return the number of accounts at the start of the first page. Raises ReadError if the reading failed or no
-        account matches the filter."""
+        """Return the number of accounts at the start of the first page. Raises ReadError if the directory could not be
+        read or no account matches the filter."""
         with _as_read_error():
             async with aclosing(self._slices(self._source.accounts, IDENTITY)) as slices:
                 async for part in slices:
@@ -287,8 +287,8 @@ class _Reading:
                 yield Batch(entries)
 
     async def _slices(self, pattern: str, attributes: Sequence[str]) -> AsyncGenerator[Sequence[RawEntry], None]:
-        """Yield the raw entries that match a filter. Only a few entries are yielded at a time, so that logins can
-        run in between."""
+        """Yield the raw entries that match a filter. Only a few entries are yielded at a time, so that logins are not
+        delayed."""
         pages = self._connection.pages(self._source.base, pattern, attributes, PAGE, timeout_s=PAGE_S)
         entries = 0
         async with aclosing(pages):
@@ -324,8 +324,8 @@ class _Reading:
         return then(entry) if isinstance(entry, Person) else entry
 
     def _with_own_groups(self, person: Person) -> Person:
-        """Return a person with the primary group. Groups that this reading includes are removed from `member_of`,
-        because their own entries list the members."""
+        """Return a person with the primary group. A group whose own entry was read is removed from `member_of`,
+        because this entry lists the members."""
         own = tuple(dn for dn in person.member_of if not self._has_been_read(dn))
         return with_primary_group(replace(person, member_of=own), self._groups)
 
