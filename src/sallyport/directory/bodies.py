@@ -123,7 +123,7 @@ class DirectoryUser(Model):
     userName: str = Field(description="Login name, as the field mapping gives it.")
     displayName: str = Field(description="Name for display; may be empty.")
     email: str = Field(description="Mail address; may be empty.")
-    upn: str = Field(description="userPrincipalName of Active Directory or Entra ID; empty elsewhere.")
+    upn: str = Field(description="userPrincipalName in Active Directory or Entra ID. It is empty in other directories.")
     dn: str = Field(
         description="Distinguished name. A person of a cloud directory has `id:` followed by the identifier."
     )
@@ -217,7 +217,9 @@ class DirectoryEntry(Model):
     directoryId: int = Field(description="Id of the directory.")
     directoryName: str = Field(description="Name of the directory.")
     kind: DirectoryKind = Field(description="Kind of the directory.")
-    appUrl: str = Field(description="URL of the directory, or several URLs for LDAP; may be empty.")
+    appUrl: str = Field(
+        description="URL of the directory. LDAP directories can have several URLs. Other directories may have none."
+    )
     accountName: str = Field(description="Account that reads the directory, unless bindDN or clientId is set.")
     settings: dict[str, str] = Field(
         description="All other settings that are not empty. The keys are the field names of saveDirectoryConfig."
@@ -371,14 +373,14 @@ class JobEntry(Model):
     )
     counts: JobCounts = Field(description="Numbers of entries.")
     errors: list[JobError] = Field(description="First entries that could not be used, at most 20.")
-    message: str = Field(description="Reason why the import ended; may be empty.")
+    message: str = Field(description="Reason why the import ended. It may be empty.")
     needsConfirmation: bool = Field(
         description="true: the import has stopped because it would remove most of the directory. confirmImport "
         "continues the import."
     )
     createdAt: str = Field(description="Time of the request, ISO 8601.")
-    startedAt: str = Field(description="Time of the start, ISO 8601; empty before the start.")
-    endedAt: str = Field(description="Time of the end, ISO 8601; empty before the end.")
+    startedAt: str = Field(description="Time of the start, ISO 8601. It is empty before the start.")
+    endedAt: str = Field(description="Time of the end, ISO 8601. It is empty before the end.")
 
 
 class JobList(Model):

@@ -136,7 +136,9 @@ def sync(line: CommandLine, *, name: str, domain: str, full: bool, wait: bool) -
 @click.argument("name", required=False)
 @domain
 @click.option("--every", type=int, default=0, help="Read the directory again after this number of minutes.")
-@click.option("--at", "times", multiple=True, metavar="HH:MM", help="Time of the day, HH:MM; repeatable.")
+@click.option(
+    "--at", "times", multiple=True, metavar="HH:MM", help="Time of the day, HH:MM. Repeat --at for several times."
+)
 @click.option("--zone", default="UTC", show_default=True, help="The time zone of --at.")
 @click.option(
     "--full-every",

@@ -78,7 +78,8 @@ _NOT_STORED: Final = frozenset({"member", "uniquemember", "memberuid", "memberof
 
 @dataclass(frozen=True, slots=True)
 class Raw:
-    """An entry of a directory or an LDIF file, before its interpretation. attributes: the values by `attribute_key`."""
+    """An entry of a directory or an LDIF file, before its interpretation. attributes: the values of each attribute. The
+    names of the attributes have the form of `attribute_key`."""
 
     dn: str
     attributes: Mapping[str, tuple[bytes, ...]]
@@ -194,7 +195,7 @@ def understand(raw: Raw, *, now: int, mapped: Collection[str] = ()) -> Person | 
     """Return the person, group or unit that an entry describes. Return None for any other kind of entry. Raises Invalid
     if the entry cannot be used.
 
-    now: the time in microseconds. mapped: the attributes that mappings use, by `attribute_key`.
+    now: the time in microseconds. mapped: the attributes that mappings use, in the form of `attribute_key`.
     """
     kinds = {value.lower() for value in _texts(raw, "objectclass")}
     if kinds & _PEOPLE and not kinds & _NOT_PEOPLE and not _number(raw, "useraccountcontrol") & _NOT_USERS:
@@ -354,8 +355,8 @@ def attribute_key(description: str) -> str:
 def mappable(values: Iterable[tuple[str, Iterable[str]]], mapped: Collection[str] = ()) -> dict[str, tuple[str, ...]]:
     """Return the text values to store for field mappings, without secrets and within the limits of one person.
 
-    values: the values by `attribute_key`. mapped: the attributes that mappings use. If there are too many attributes,
-    those for mappings, names, display and status take precedence.
+    values: the values of each attribute, with names in the form of `attribute_key`. mapped: the attributes that
+    mappings use. If there are too many attributes, those for mappings, names, display and status take precedence.
     """
 
     def place(value: tuple[str, Iterable[str]]) -> tuple[bool, str]:
@@ -389,7 +390,7 @@ def _is_text(value: str) -> bool:
 
 def with_primary_group(person: Person, groups: Mapping[str, str]) -> Person:
     """Return a person with the primary group added to member_of. If the group is not known, return the person
-    unchanged. groups: the names of groups by `Group.key`."""
+    unchanged. groups: the name of each group, with `Group.key` as the key."""
     name = groups.get(person.primary_group)
     if name is None:
         return person

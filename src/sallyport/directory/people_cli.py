@@ -14,7 +14,9 @@ PEOPLE = ("userId", "userName", "displayName", "email", "status", "directoryName
 GROUPS = ("groupId", "groupName", "memberCount", "directoryName", "dn")
 
 _domain = click.option("--domain", required=True, help="The domain's name or domainId.")
-_search = click.option("--search", default="", help="Part of the name; for people, also of the mail address.")
+_search = click.option(
+    "--search", default="", help="Part of the name. For people, it may also be part of the mail address."
+)
 _directory = click.option("--directory", metavar="NAME", help="Show only entries of this directory.")
 _limit = click.option(
     "--limit", type=click.IntRange(min=1), default=1000, show_default=True, help="Maximum number of rows."
@@ -63,10 +65,10 @@ def groups(
 
 
 def group_id(line: CommandLine, domain: str, name: str, directory: str | None) -> JSON:
-    """Return the id of a group. Raises NotFound if the group does not exist. Raises StartError if several groups
-    have the name.
+    """Return the id of a group. Raises NotFound if the group does not exist. Raises StartError if several groups have
+    the name.
 
-    directory: the name of the group's directory; None searches all directories of the domain.
+    directory: the name of the group's directory, or None to search all directories of the domain.
     """
     listed = line.listed("/ad/GetAllGroupsByDomain", "groups", {"search": name}, domain=domain)
     found = [each for each in _of(listed, directory) if fold(str(each["groupName"])) == fold(name)]

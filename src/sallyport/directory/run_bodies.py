@@ -56,7 +56,7 @@ def _dn_or_none(value: str) -> str:
 
 
 def _attributes(values: dict[str, list[str]]) -> dict[str, list[str]]:
-    """Return the attributes with names by `attribute_key`. Attributes that hold secrets are left out."""
+    """Return attributes with names in the form of `attribute_key`. Attributes that hold secrets are left out."""
     named = ((attribute_key(name), texts) for name, texts in values.items())
     return {name: texts for name, texts in named if not holds_secret(name)}
 
@@ -110,7 +110,7 @@ class PersonEntry(Body):
         dict[AttributeName, Annotated[list[Value], FailFast(), Field(max_length=MOST_VALUES)]],
         Field(max_length=MOST_ATTRIBUTES),
         AfterValidator(_attributes),
-    ] = Field(default_factory=dict, description="Values for the field mappings, by attribute.")
+    ] = Field(default_factory=dict, description="Values of each attribute, for the field mappings.")
     primaryGroup: GroupKey = Field(default="", description="The `key` of the primary group.")
 
 

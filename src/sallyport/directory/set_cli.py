@@ -76,7 +76,7 @@ _OPTIONS = (
         "--api-token",
         "secret",
         metavar="-",
-        help="The secret; - reads it from standard input.",
+        help="The secret. Give - to read the secret from standard input.",
     ),
     click.option("--secret-file", metavar="FILE", help="Read the password, the token or the private key from a file."),
     click.option("--no-check", is_flag=True, help="Save the settings without a test."),

@@ -44,7 +44,7 @@ class ListSchemas(OfDomain, PagedByNumber):
 
 
 class SchemaEntry(Model):
-    """A schema in the list."""
+    """A schema in the answer of the operation `credentialSchemaList`."""
 
     id: int = Field(description="Id of the schema: its schemaId.")
     name: str = Field(description="Name of the schema.")
@@ -89,7 +89,7 @@ class ListCredentials(OfDomain, PagedByNumber):
 
 
 class CredentialEntry(Model):
-    """A credential in a list."""
+    """A credential in the answer of the operation `credentialList`."""
 
     id: int = Field(description="Number of the credential.")
     issuerId: int = Field(description="Id of the issuer.")

@@ -182,7 +182,7 @@ class _Described(Model):
 
 
 class DidEntry(_Described):
-    """A DID in the list."""
+    """A DID in the answer of DIDList."""
 
     lastYpdatedAt: str = Field(description="Time of the last change, DD-MM-YYYY HH:MM:SS in UTC.")
 

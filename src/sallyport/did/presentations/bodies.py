@@ -108,7 +108,9 @@ class SubmitPresentation(ScopedIfGiven):
     presentationRequestId: RequestId
     presentation: str | dict[str, JsonValue] | None = Field(
         default=None,
-        description="VP-JWT, or a credential or presentation document with the holder's proof; at most 64 KiB.",
+        description=(
+            "VP-JWT, or a document (credential or presentation) with the holder's proof. It has at most 64 KiB."
+        ),
     )
     decline: Flag = Field(default=False, description="true: decline the request, without a presentation.")
     walletKey: WalletKey | None = Field(

@@ -51,7 +51,7 @@ class RegisterWallet(OfDomain):
 
     username: Name = Field(description="Name of the wallet's user.")
     emailAddress: Email = Field(
-        description="E-mail address, which identifies the wallet in polls; unique in the domain."
+        description="E-mail address of the user. It identifies the wallet in polls, and is unique in the domain."
     )
     walletUrl: WalletUrl = Field(
         default="", description="http or https URL of the wallet, as information. The service does not connect to it."
@@ -83,7 +83,7 @@ class ListWallets(OfDomain, PagedByNumber):
 
 
 class WalletEntry(Model):
-    """A wallet user in the list."""
+    """A wallet user in the answer of the operation `walletUserList`."""
 
     walletId: int = Field(description="Id of the wallet.")
     userId: int = Field(description="Id of the wallet user: the same as walletId.")

@@ -106,7 +106,12 @@ def reset(line: CommandLine, *, name: str, domain: str, as_json: bool) -> None:
 @click.argument("name")
 @_domain
 @click.option("--credential", "credentials", type=_ID, multiple=True, metavar="ID", help="A credential; repeatable.")
-@click.option("--user", "users", multiple=True, help="An endpoint user whose logins the wallet answers; repeatable.")
+@click.option(
+    "--user",
+    "users",
+    multiple=True,
+    help="An endpoint user whose logins the wallet answers. Repeat --user for several users.",
+)
 @click.option("--replace", is_flag=True, help="Replace the wallets and credentials that the users have.")
 @click.pass_obj
 def assign(
@@ -212,7 +217,7 @@ def _key(path: str) -> Row:
 
 
 def _print_wallet(line: CommandLine, made: Row, *, as_json: bool) -> None:
-    """Print the walletKey, the token and the DID, as far as the answer contains them."""
+    """Print the walletKey, the token and the DID, if the answer contains them."""
     if as_json:
         line.print_json({name: value for name, value in made.items() if name not in {"code", "status", "message"}})
         return

@@ -250,7 +250,7 @@ def _check_value(value: memoryview, *, is_page: bool) -> None:
 
 
 def _elements(octets: memoryview, at: int, end: int) -> Iterator[tuple[int, int, int]]:
-    """Yield the elements between two positions, in the form of `_element`. Raises ValueError."""
+    """Yield the elements between two positions, each as `_element` returns it. Raises ValueError."""
     while at < end:
         element = _element(octets, at)
         yield element
@@ -259,7 +259,7 @@ def _elements(octets: memoryview, at: int, end: int) -> Iterator[tuple[int, int,
 
 
 def _expected(octets: memoryview, at: int, tag: int) -> tuple[int, int, int]:
-    """Return an element with the given tag, in the form of `_element`. Raises ValueError."""
+    """Return the element with the given tag, as `_element` returns it. Raises ValueError."""
     element = _element(octets, at)
     _require(element[0] == tag and (tag not in _NUMBERS or 1 <= element[2] - element[1] <= 4))
     return element

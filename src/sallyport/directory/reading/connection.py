@@ -93,7 +93,7 @@ class Entry:
 
 @dataclass(frozen=True, slots=True)
 class Account:
-    """The account that binds."""
+    """The name and the password for a bind."""
 
     dn: str
     password: str

@@ -79,7 +79,9 @@ MANY_VALUES: Final = 200
 MANY_OCTETS: Final = 64 << 10
 """An entry is interpreted in a thread if it has more values than MANY_VALUES, or more octets than this in its
 values."""
-NO_ACCOUNT: Final = "the directory shows no account: check the filter, and the rights of the account that reads"
+NO_ACCOUNT: Final = (
+    "the directory shows no account: check the filter, and the rights of the account that reads the directory"
+)
 _SLICE: Final = 20
 _MOST_KNOWN: Final = 100_000
 _RANGE: Final = "member;range="
@@ -92,7 +94,8 @@ Understood = Person | Group | Unit | Problem | None
 @dataclass(frozen=True, slots=True)
 class LdapSource:
     """A directory to read. servers: the servers to try, in order. account: the account that binds, or None for an
-    anonymous bind. accounts: the filter of the accounts (RFC 4515); the filter does not apply to groups and units.
+    anonymous bind. accounts: the filter that selects the accounts (RFC 4515). The filter does not apply to groups and
+    units.
 
     attributes: the attributes to read in addition to the usual attributes. They are kept first if an entry has too many
     attributes. authorities: certificates in PEM, trusted instead of the system's trust store.
@@ -183,7 +186,7 @@ def _as_read_error() -> Iterator[None]:
 
 def _why(error: Refusal) -> str:
     if error.code in (INVALID_CREDENTIALS, INAPPROPRIATE_AUTHENTICATION):
-        return f"the directory refuses the account that reads: {error}"
+        return f"the directory refuses the account that reads it: {error}"
     if error.code == SIZE_LIMIT:
         return "the directory refuses to return more entries: raise the account's limit (size.prtotal)"
     if error.code == NO_SUCH_OBJECT:
