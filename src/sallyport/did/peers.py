@@ -66,7 +66,7 @@ class AccessTarget(Protocol):
 
     @property
     def is_active(self) -> bool:
-        """Return whether the target grants access to any user."""
+        """Return whether the target gives its users access. It can be False only for a group."""
 
     @property
     def session_s(self) -> int | None:

@@ -87,7 +87,8 @@ class Renaming:
 
 Record = Content | Deletion | Modification | Renaming
 _Line = tuple[int, str, bytes]
-"""The index of a line in its record, the attribute as `attribute_key`, and the value. A `-` line has no value."""
+"""(index of the line in its record, name of the attribute in the form of `attribute_key`, value). A `-` line has no
+value."""
 
 
 class LdifParser:

@@ -86,7 +86,7 @@ class Directories:
         return await self._store.search(lambda tx: [entries.names_of_own_groups(tx, user) for user in users])
 
     async def names(self, domain_id: int) -> dict[int, str]:
-        """Return the names of a domain's directories, by id."""
+        """Return the names of a domain's directories. The keys are directory ids."""
         return {each.id: each.name for each in await self.of_domain(domain_id)}
 
     # --- configuration ----------------------------------------------------------------------------------------------

@@ -63,7 +63,7 @@ _OPTIONS = (
     click.option(
         "--ca-certificate",
         metavar="FILE",
-        help="PEM file with trusted authorities. An empty name selects the system's.",
+        help="PEM file with trusted authorities. An empty name selects those of the system.",
     ),
     click.option("--entra-tenant", metavar="TENANT", help="Graph: id or name of the Entra ID tenant."),
     click.option("--client-id", metavar="ID", help="Graph and Okta: client id of the application."),

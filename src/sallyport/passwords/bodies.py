@@ -182,7 +182,7 @@ class AssignPolicy(ScopedIfGiven):
 
     @property
     def assignment(self) -> Assignment:
-        """Return the assignment as the service takes it."""
+        """Return the assignment in the form that the service needs."""
         return Assignment(self.policyId, self.instanceId, self.action == "add")
 
 

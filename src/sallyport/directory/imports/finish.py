@@ -63,7 +63,8 @@ class Finisher:
         await self._count(run)
 
     async def _mappings_of_people(self, run: Run) -> dict[int, FieldMapping]:
-        """Return the mapping of each person who is in a group with a mapping of its own, by person id."""
+        """For each person in a group that has its own mapping, return the mapping of the person. The keys are person
+        ids."""
         found = dict[int, FieldMapping]()
         for group in await self._store.read(partial(repo.groups_with_mapping, directory_id=run.directory_id)):
             mapping = FieldMapping(json.loads(group.mapping)).over(run.mapping)

@@ -112,7 +112,7 @@ class _Reading:
                         yield batch
             except _Expired:
                 if links is None:
-                    raise ReadError("a new delta query expired during the reading") from None
+                    raise ReadError("a new delta query expired while the directory was read") from None
                 links, self._links = None, []
                 async with aclosing(self._rounds(None)) as batches:
                     async for batch in batches:

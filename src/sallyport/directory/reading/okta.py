@@ -129,7 +129,12 @@ async def _application(client: Client, source: OktaSource, clock: Clock) -> Acce
             "client_assertion": jwt.encode(header, claims, key),
         }
 
-    return AccessToken(client, path, form, "Okta refuses the application: check its clientId, its key and its scopes")
+    return AccessToken(
+        client,
+        path,
+        form,
+        "Okta refuses the application: check the clientId, the key and the scopes of the application",
+    )
 
 
 def application_key(octets: bytes) -> RSAKey | ECKey:

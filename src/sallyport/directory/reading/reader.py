@@ -3,8 +3,8 @@
     full      reads the names and keys of all groups; then every account, group and unit
     changes   reads the identity of every entry, to find removed, renamed and expired entries; then the changed entries
 
-Directories have no common way to report deletions, and most show them only to administrators. Reading the identity of
-every entry works with all of them, and costs a tenth of a full reading.
+Directories have no common way to report deletions, and most show deletions only to administrators. All directories
+allow to read the identity of every entry. This costs a tenth of a full reading.
 
 The members of a group are taken from the group's entry, if the reading includes the group. The memberOf attributes of
 accounts are not enough: in most directories, memberOf changes without a change of the account, so an ended membership
