@@ -44,8 +44,8 @@ class Table(Generic[RowT]):
     def find(self, tx: Tx, run: Run, external_id: str = "", dn_key: bytes = b"") -> RowT | None:
         """Return the row with an identifier, or None.
 
-        If no row has the identifier, search for the name. A row that was found by name is returned only if either the
-        entry or the row has no permanent identifier.
+        If no row has the identifier, search for the name. A row that was found by name is returned only if the entry,
+        the row, or both have no permanent identifier.
         """
         select = f"{self._select} where directory_id = :dir and "
         found = None
