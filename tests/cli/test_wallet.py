@@ -324,7 +324,7 @@ def test_credentials_are_assigned_to_a_wallet_and_users(corp: Corp) -> None:
         (("assign", "nobody", "--credential", "1"), 1, "no wallet nobody"),
         (("assign", "9" * 40, "--credential", "1"), 1, "no wallet"),
         (("reset", "nobody"), 1, "no wallet nobody"),
-        (("list", "--file", "f"), 2, "--file excludes --domain and --search"),
+        (("list", "--file", "f"), 2, "--file cannot be combined with --domain or --search"),
     ],
 )
 def test_invalid_admin_arguments_are_refused(

@@ -87,12 +87,12 @@ def test_a_directory_is_added_read_and_changed(service: Service, options: dict[s
 @pytest.mark.parametrize(
     ("wrong", "message"),
     [
-        ({"--base-dn": f"dc=nowhere,{BASE}"}, "no entry of the base's name"),
+        ({"--base-dn": f"dc=nowhere,{BASE}"}, "no entry with the name of the base DN"),
         ({"--bind-dn": f"cn=nobody,{BASE}"}, "refuses the account that reads"),
         ({"--ca-certificate": ""}, "; trust it by --ca-certificate"),
         ({"--url": "ldap://localhost:1"}, "no connection"),
         ({"--filter": "(uid=nobody)"}, "shows no account"),
-        ({"--base-dn": f"ou=empty,{STAFF}"}, "no entry of the base's name"),
+        ({"--base-dn": f"ou=empty,{STAFF}"}, "no entry with the name of the base DN"),
     ],
 )
 def test_an_error_is_shown_before_the_directory_is_saved(

@@ -26,7 +26,10 @@ pytestmark = [
 NO_OBJECT = "the schema must be an object"
 ELSEWHERE = "a reference must be `#` or a JSON pointer `#/...`"
 OWN_ID = "$id is allowed only at the top level of the schema"
-UNEVALUATED = "unevaluatedItems and unevaluatedProperties exclude references, dependentSchemas and patternProperties"
+UNEVALUATED = (
+    "a schema with unevaluatedItems or unevaluatedProperties must not have references, dependentSchemas or "
+    "patternProperties"
+)
 OTHER_DRAFT = "$schema must be draft-07 or 2020-12"
 
 

@@ -251,8 +251,8 @@ async def test_a_server_with_small_pages_is_read(tmp_path: Path, authority: Auth
     [
         ({"account": Account(SERVICE, "wrong")}, "refuses the account that reads"),
         ({"account": Account(f"cn=nobody,{BASE}", "wrong")}, "refuses the account that reads"),
-        ({"account": None}, "has no entry of the base's name"),
-        ({"base": f"ou=nowhere,{BASE}"}, "has no entry of the base's name"),
+        ({"account": None}, "has no entry with the name of the base DN"),
+        ({"base": f"ou=nowhere,{BASE}"}, "has no entry with the name of the base DN"),
         ({"accounts": "(uid=nobody)"}, "shows no account"),
         ({"servers": (Server("ldap://127.0.0.1:1", start_tls=False),)}, "no connection"),
         ({"servers": ()}, "the directory has no server"),

@@ -46,7 +46,7 @@ def audit() -> None:
 @click.option(
     "--limit",
     type=click.IntRange(min=1),
-    help="Maximum number of entries; default: 100 in a table, all entries in JSON and CSV.",
+    help="Maximum number of entries. The default is 100 in a table, and all entries in JSON and CSV.",
 )
 @click.option("--json", "form", flag_value="json", help="Print JSON.")
 @click.option("--csv", "form", flag_value="csv", help="Print CSV.")

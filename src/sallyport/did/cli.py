@@ -134,7 +134,9 @@ def credential() -> None:
     "--expires", type=FUTURE, help="Expiry: a span such as 90d, or a time such as 2027-11-23; default: never."
 )
 @click.option(
-    "--password", metavar="-", help="Password that the holder gets with the credential; - reads it from standard input."
+    "--password",
+    metavar="-",
+    help="Password that the holder gets with the credential. Give - to read it from standard input.",
 )
 @click.pass_obj
 def issue(

@@ -66,15 +66,15 @@ class AccessTarget(Protocol):
 
     @property
     def is_active(self) -> bool:
-        """Return whether the target grants access to any user."""
+        """Return whether the target gives its users access. It can be False only for a group."""
 
     @property
     def session_s(self) -> int | None:
         """Return the maximum length of a session at the target in seconds, or None."""
 
     def admits(self, tx: Tx, method: str, names: Sequence[str]) -> bool:
-        """Return whether one of the named users may authenticate at the target with a method. Without names, return
-        whether any user may do so."""
+        """Return whether one of the named users may authenticate at the target with a method. If `names` is empty,
+        return whether any user may authenticate with the method."""
 
 
 class AccessTargets(Protocol):

@@ -1,4 +1,4 @@
-"""Convert directories, people, groups, imports and schedules to the answers of operations."""
+"""Convert directories, people, groups, imports and schedules to the values that the operations of the API return."""
 
 import json
 
@@ -12,7 +12,7 @@ from sallyport.directory.schedules import Shown
 
 
 def directory_entry(directory: Directory) -> dict[str, object]:
-    """Return a directory in the form of `DirectoryEntry`."""
+    """Return a directory as the fields of `DirectoryEntry`."""
     return {
         "directoryId": directory.id,
         "directoryName": directory.name,
@@ -28,7 +28,7 @@ def directory_entry(directory: Directory) -> dict[str, object]:
 
 
 def user_entry(user: User, groups: list[str]) -> dict[str, object]:
-    """Return a person in the form of `DirectoryUser`. groups: names of the person's groups."""
+    """Return a person as the fields of `DirectoryUser`. groups: names of the person's groups."""
     return {
         "userId": user.id,
         "userName": user.name,
@@ -45,7 +45,7 @@ def user_entry(user: User, groups: list[str]) -> dict[str, object]:
 
 
 def group_entry(group: Group, names: dict[int, str]) -> dict[str, object]:
-    """Return a group in the form of `DirectoryGroup`. names: directory names by directory id."""
+    """Return a group as the fields of `DirectoryGroup`. names: the name of each directory, by directory id."""
     return {
         "groupId": group.id,
         "groupName": group.name,
@@ -56,7 +56,7 @@ def group_entry(group: Group, names: dict[int, str]) -> dict[str, object]:
 
 
 def job_entry(job: Job) -> Row:
-    """Return an import in the form of `JobEntry`."""
+    """Return an import as the fields of `JobEntry`."""
     return {
         "jobId": job.id,
         "domainId": job.domain_id,
@@ -75,7 +75,7 @@ def job_entry(job: Job) -> Row:
 
 
 def schedule_entry(shown: Shown) -> dict[str, object]:
-    """Return a schedule in the form of `ScheduleEntry`."""
+    """Return a schedule as the fields of `ScheduleEntry`."""
     timing, last = timing_of(shown.schedule), shown.last
     return {
         "directoryName": shown.schedule.directory_name,

@@ -66,7 +66,7 @@ AnyKind = Annotated[DirectoryKind, BeforeValidator(_lower)]
 Base = Annotated[LongText, AfterValidator(_base)]
 AnyFilter = Annotated[LongText, AfterValidator(_filter)]
 Authorities = Annotated[str, Field(max_length=65_536), AfterValidator(_authorities)]
-_AUTHORITIES: Final = "Certificates in PEM, trusted instead of the system's."
+_AUTHORITIES: Final = "Certificates in PEM. They are trusted instead of the certificates of the operating system."
 DirectoryName = Annotated[Name, Field(description="Name of the directory in its domain; case-insensitive.")]
 JobId = Annotated[int, Field(description="Id of the import.")]
 
@@ -77,7 +77,9 @@ JobId = Annotated[int, Field(description="Id of the import.")]
 class ListDirectoryGroups(InDomain, Paged):
     """Body of GetAllGroupsByDomain."""
 
-    search: Search = Field(default="", description="Part of a group's name, case-insensitive. Empty: all groups.")
+    search: Search = Field(
+        default="", description="Part of the name of a group, case-insensitive. Leave it empty to list all groups."
+    )
 
 
 class DirectoryGroup(Model):
@@ -85,8 +87,10 @@ class DirectoryGroup(Model):
 
     groupId: int = Field(description="Id of the group.")
     groupName: str = Field(description="Name of the group.")
-    dn: str = Field(description="Distinguished name; in a cloud directory, `id:` and the identifier.")
-    memberCount: int = Field(description="Direct members: people and groups.")
+    dn: str = Field(
+        description="Distinguished name. A group of a cloud directory has `id:` followed by its identifier."
+    )
+    memberCount: int = Field(description="Number of people and groups that are direct members.")
     directoryName: str = Field(default="", description="Name of the group's directory.")
 
 
@@ -102,7 +106,7 @@ class ListDirectoryUsers(InDomain, Paged):
     """Body of GetAllAdUsers and GetCloudUsers."""
 
     search: Search = Field(
-        default="", description="Part of a name or a mail address, case-insensitive. Empty: all people."
+        default="", description="Part of a name or a mail address, case-insensitive. Leave it empty to list all people."
     )
 
 
@@ -116,16 +120,18 @@ class DirectoryUser(Model):
     """A person of a directory."""
 
     userId: int = Field(description="Id of the person.")
-    userName: str = Field(description="Login name, from the field mapping.")
+    userName: str = Field(description="Login name, as the field mapping gives it.")
     displayName: str = Field(description="Name for display; may be empty.")
     email: str = Field(description="Mail address; may be empty.")
-    upn: str = Field(description="userPrincipalName of Active Directory or Entra ID; empty elsewhere.")
-    dn: str = Field(description="Distinguished name; in a cloud directory, `id:` and the identifier.")
+    upn: str = Field(description="userPrincipalName in Active Directory or Entra ID. It is empty in other directories.")
+    dn: str = Field(
+        description="Distinguished name. A person of a cloud directory has `id:` followed by the identifier."
+    )
     status: str = Field(description="State of the account in its directory: active, disabled, locked or expired.")
     source: str = Field(description="Kind of the directory: ldap, graph, okta, agent or ldif.")
     groups: list[str] = Field(description="Names of the groups that the person is a direct member of.")
     directoryName: str = Field(description="Name of the person's directory.")
-    fields: dict[str, str] = Field(description="Other fields from the field mapping, by name.")
+    fields: dict[str, str] = Field(description="Values of all other mapped fields, by the name of the field.")
 
 
 class DirectoryUserList(Model):
@@ -140,22 +146,29 @@ class DirectoryUserList(Model):
 
 
 class SaveDirectory(OfDomain):
-    """A directory in the body of saveDirectoryConfig. An absent field keeps the stored value. An empty field clears the
-    stored value. An empty secret keeps the stored secret."""
+    """An element of the body of saveDirectoryConfig: a directory. An absent field keeps the stored value. An empty
+    field clears the stored value. An empty secret keeps the stored secret."""
 
     directoryName: DirectoryName
     accountName: Text | None = Field(
-        default=None, description="Account that reads the directory; bindDN and clientId take precedence."
+        default=None,
+        description="Name of the account that reads the directory. It is not used if bindDN or clientId is set.",
     )
     appUrl: LongText | None = Field(
-        default=None, description="URL of the directory, such as ldaps://dc1.example.com; LDAP: one or several."
+        default=None,
+        description="URL of the directory, such as ldaps://dc1.example.com. An LDAP directory can have several URLs.",
     )
-    kind: AnyKind | None = Field(default=None, description="Kind of the directory; derived from appUrl unless given.")
+    kind: AnyKind | None = Field(
+        default=None, description="Kind of the directory. If it is absent, the appUrl determines the kind."
+    )
     baseDN: Base | None = Field(default=None, description="LDAP: distinguished name below which entries are read.")
     filter: AnyFilter | None = Field(
-        default=None, description="LDAP: filter of RFC 4515 that selects accounts; empty: all accounts."
+        default=None,
+        description="LDAP: filter (RFC 4515) that selects the accounts. Leave it empty to read all accounts.",
     )
-    bindDN: LongText | None = Field(default=None, description="LDAP: account that binds.")
+    bindDN: LongText | None = Field(
+        default=None, description="LDAP: distinguished name or UPN of the account that reads the directory."
+    )
     startTls: Flag | None = Field(default=None, description="LDAP: encrypt an ldap:// connection with StartTLS.")
     caCertificate: Authorities | None = Field(default=None, description=_AUTHORITIES)
     tenant: Text | None = Field(default=None, description="Graph: id or name of the Entra ID tenant.")
@@ -171,7 +184,7 @@ class SaveDirectory(OfDomain):
     )
 
     def settings(self) -> dict[str, str | None]:
-        """Return the settings of the reader. A setting is None if the body does not have the field."""
+        """Return the settings of the directory. A setting is None if the body does not contain the field."""
         return {
             "baseDN": self.baseDN,
             "filter": self.filter,
@@ -204,12 +217,14 @@ class DirectoryEntry(Model):
     directoryId: int = Field(description="Id of the directory.")
     directoryName: str = Field(description="Name of the directory.")
     kind: DirectoryKind = Field(description="Kind of the directory.")
-    appUrl: str = Field(description="URL of the directory, or several URLs for LDAP; may be empty.")
+    appUrl: str = Field(
+        description="URL of the directory. LDAP directories can have several URLs. Other directories may have none."
+    )
     accountName: str = Field(description="Account that reads the directory, unless bindDN or clientId is set.")
     settings: dict[str, str] = Field(
-        description="Other settings, with the names of saveDirectoryConfig. Empty settings are left out."
+        description="All other settings that are not empty. The keys are the field names of saveDirectoryConfig."
     )
-    hasSecret: bool = Field(description="A password, a token or a key is stored.")
+    hasSecret: bool = Field(description="true: a password, a token or a key is stored.")
     fieldMappings: dict[str, str] = Field(
         description="For each field, the attributes that fill the field, separated by commas."
     )
@@ -220,12 +235,12 @@ class DirectoryEntry(Model):
 class DirectoryList(Done):
     """Answer of directory/list."""
 
-    directories: list[DirectoryEntry] = Field(description="Directories of the page, by id.")
+    directories: list[DirectoryEntry] = Field(description="Directories of this page, ordered by id.")
     totalCount: TotalCount
 
 
 class DeleteDirectory(OfDomain):
-    """A directory in the body of deleteDirectoryConfig."""
+    """An element of the body of deleteDirectoryConfig: a directory to remove."""
 
     directoryName: DirectoryName
 
@@ -239,40 +254,50 @@ class ImportLdif(OfDomain):
     """The form fields of importLdif, in addition to `file`."""
 
     fileName: Text = Field(
-        default="", description="Name of the file, as lists show it; default: the name of the upload."
+        default="",
+        description="File name that is shown in lists. If it is empty, the name of the uploaded file is shown.",
     )
     directoryName: NameOrNone = Field(
-        default="", description="Name of the directory that gets the entries; default: LDIF."
+        default="", description="Name of the directory that gets the entries. If it is empty, the name is LDIF."
     )
     complete: Complete = False
 
 
 class ImportUsers(ScopedIfGiven):
-    """An LDAP server in the body of importUsers. The import reads the server with these settings, and ignores the
-    stored settings of the directory."""
+    """An element of the body of importUsers: an LDAP server. The import reads the server with these settings, and
+    ignores the stored settings of the directory."""
 
     ldapHost: HostName = Field(description="Host name or IP address of the LDAP server.")
     ldapPort: Annotated[Whole, Between(1, 65_535), BeforeValidator(_port)] = Field(
-        default=389, description="Port; 636 and 3269 are LDAPS."
+        default=389, description="Port of the LDAP server. The ports 636 and 3269 use LDAPS."
     )
     baseDN: Base = Field(description="Distinguished name below which entries are read.")
-    filter: AnyFilter = Field(default="", description="Filter of RFC 4515 that selects accounts; empty: all accounts.")
-    bindDN: LongText = Field(default="", description="Account that binds; empty: an anonymous bind.")
+    filter: AnyFilter = Field(
+        default="", description="Filter (RFC 4515) that selects the accounts. Leave it empty to read all accounts."
+    )
+    bindDN: LongText = Field(
+        default="", description="Name of the account that reads the directory. Leave it empty for an anonymous bind."
+    )
     domainID: DomainId = Field(validation_alias=AliasChoices("domainID", "domainId"))
     bindPassword: Secret | None = Field(
         default=None,
         validation_alias=AliasChoices("bindPassword", "bindSecret"),
-        description="Password of bindDN; deleted when the import has ended.",
+        description="Password of the account in bindDN. It is deleted when the import has ended.",
     )
     useTls: Flag | None = Field(
         default=None,
-        description="true: LDAPS on ports 636 and 3269, else StartTLS. Default: true; false for a loopback address.",
+        description=(
+            "true: encrypt the connection, with LDAPS on the ports 636 and 3269, and with StartTLS on other "
+            "ports. If useTls is absent, StartTLS is not used for a loopback address."
+        ),
     )
     caCertificate: Authorities = Field(default="", description=_AUTHORITIES)
     directoryName: NameOrNone = Field(
         default="",
-        description="Name of the directory that gets the entries. Default: the directory whose appUrl has this host "
-        "and port. If there is no such directory: the host.",
+        description=(
+            "Name of the directory that gets the entries. If it is empty, the import uses the directory whose"
+            " appUrl has this host and port. If there is no such directory, the name is the host."
+        ),
     )
     complete: Complete = False
 
@@ -280,7 +305,7 @@ class ImportUsers(ScopedIfGiven):
         return (self.domainID,)
 
     def source(self) -> dict[str, str]:
-        """Return the appUrl and the settings of the reader, with the names of `imports.job.Source.settings`."""
+        """Return the appUrl and the settings of the LDAP server, with the keys of `imports.job.Source.settings`."""
         tls = not is_loopback(self.ldapHost) if self.useTls is None else self.useTls
         secure = self.ldapPort in LDAPS_PORTS and (tls or self.useTls is None)
         host = f"[{self.ldapHost}]" if ":" in self.ldapHost else self.ldapHost
@@ -298,13 +323,15 @@ class ImportUsers(ScopedIfGiven):
 
 
 class ImportStatus(ScopedIfGiven):
-    """A filter in the body of getImportStatus. It selects the imports to list."""
+    """An element of the body of getImportStatus. It selects the imports to list."""
 
     DirectoryName: Name = Field(
         validation_alias=AliasChoices("DirectoryName", "directoryName"),
-        description="Name of a directory. The directoryName of a domain selects all its directories.",
+        description="Name of a directory, or directoryName of a domain. A domain selects all its directories.",
     )
-    domainId: DomainId | None = Field(default=None, description="Only this domain; default: all domains of the tenant.")
+    domainId: DomainId | None = Field(
+        default=None, description="Id of the domain. If it is absent, all domains of the tenant are searched."
+    )
 
     def claimed_domains(self) -> Sequence[int]:
         return () if self.domainId is None else (self.domainId,)
@@ -313,12 +340,12 @@ class ImportStatus(ScopedIfGiven):
 class JobCounts(Model):
     """The numbers of entries in an import, by result."""
 
-    total: int = Field(description="Number of entries in the source; 0 until the number is known.")
+    total: int = Field(description="Number of entries in the source. It is 0 until the number is known.")
     added: int = Field(description="Entries added.")
     updated: int = Field(description="Entries changed.")
     removed: int = Field(description="Entries removed.")
-    skipped: int = Field(description="Entries that are unchanged, or are not a person, group or unit.")
-    failed: int = Field(description="Entries that could not be used.")
+    skipped: int = Field(description="Number of entries that are unchanged, or that are not a person, group or unit.")
+    failed: int = Field(description="Number of entries that could not be used.")
 
 
 class JobError(Model):
@@ -334,26 +361,33 @@ class JobEntry(Model):
     jobId: JobId
     domainId: DomainId
     directoryName: str = Field(description="Name of the directory.")
-    kind: str = Field(description="What the job does: ldif, agent, reading, mapping or removal.")
+    kind: str = Field(
+        description=(
+            "Source of the import: ldif (a file), agent (a directory agent), reading (the service reads the "
+            "directory), mapping (a changed field mapping), removal (the directory is removed)."
+        )
+    )
     state: str = Field(description="QUEUED, RUNNING, DONE, FAILED or CANCELLED.")
-    fileName: str = Field(description="Name of the imported file, or of the agent's run; may be empty.")
+    fileName: str = Field(
+        description="Name of the imported file, or `run N` for entries from a directory agent. It may be empty."
+    )
     counts: JobCounts = Field(description="Numbers of entries.")
     errors: list[JobError] = Field(description="First entries that could not be used, at most 20.")
-    message: str = Field(description="Reason why the import ended; may be empty.")
+    message: str = Field(description="Reason why the import ended. It may be empty.")
     needsConfirmation: bool = Field(
         description="true: the import has stopped because it would remove most of the directory. confirmImport "
         "continues the import."
     )
     createdAt: str = Field(description="Time of the request, ISO 8601.")
-    startedAt: str = Field(description="Time of the start, ISO 8601; empty before the start.")
-    endedAt: str = Field(description="Time of the end, ISO 8601; empty before the end.")
+    startedAt: str = Field(description="Time of the start, ISO 8601. It is empty before the start.")
+    endedAt: str = Field(description="Time of the end, ISO 8601. It is empty before the end.")
 
 
 class JobList(Model):
     """Answer of the operation `getImportStatus`."""
 
     message: str = Field(description="Result in words.")
-    status: str = Field(default="Success", description="Success; an error has Failure.")
+    status: str = Field(default="Success", description="Success. The answer to a failed request contains Failure.")
     jobs: list[JobEntry] = Field(description="Last imports of the directories, newest first.")
 
 

@@ -45,7 +45,9 @@ OVER = {"DONE", "FAILED", "CANCELLED"}
 
 domain = click.option("--domain", required=True, help="The domain's name or domainId.")
 json_form = click.option("--json", "form", flag_value="json", help="Print JSON.")
-wait = click.option("--wait", is_flag=True, help="Wait until the import has ended; exit status 1 if it failed.")
+wait = click.option(
+    "--wait", is_flag=True, help="Wait until the import has ended. The exit status is 1 if the import failed."
+)
 
 
 @click.group(
@@ -101,13 +103,13 @@ def remove(line: CommandLine, *, name: str, domain: str) -> None:
     """Remove a directory with its people and groups in the background, and print the number of the job."""
     queued = line.run("/api/v1/deleteDirectoryConfig", [{"directoryName": name}], domain=domain)
     line.print(str(queued["message"]).rpartition(" ")[2])
-    line.note(f"{name} is being removed; the removal has ended when the directory is not listed any more")
+    line.note(f"{name} is being removed in the background; it is listed until the removal has ended")
 
 
 @directory.command("import-ldif")
 @click.argument("file", type=InputFile())
 @domain
-@click.option("--directory", default="", help="Name of the directory that gets the entries; default: LDIF.")
+@click.option("--directory", default="", help="Name of the directory that gets the entries (default: LDIF).")
 @click.option("--complete", is_flag=True, help="Remove people and groups that are not in the file.")
 @wait
 @click.pass_obj
@@ -133,10 +135,18 @@ def sync(line: CommandLine, *, name: str, domain: str, full: bool, wait: bool) -
 @directory.command()
 @click.argument("name", required=False)
 @domain
-@click.option("--every", type=int, default=0, help="Minutes from one reading to the next.")
-@click.option("--at", "times", multiple=True, metavar="HH:MM", help="Time of the day, HH:MM; repeatable.")
+@click.option("--every", type=int, default=0, help="Read the directory again after this number of minutes.")
+@click.option(
+    "--at", "times", multiple=True, metavar="HH:MM", help="Time of the day, HH:MM. Repeat --at for several times."
+)
 @click.option("--zone", default="UTC", show_default=True, help="The time zone of --at.")
-@click.option("--full-every", type=int, default=24, show_default=True, help="Make every n-th reading a full reading.")
+@click.option(
+    "--full-every",
+    type=int,
+    default=24,
+    show_default=True,
+    help="Read all entries every n-th time, and only changes in between.",
+)
 @click.option("--off", is_flag=True, help="Read the directory on request only.")
 @json_form
 @click.pass_obj
@@ -152,7 +162,7 @@ def schedule(
     off: bool,
     form: Form | None,
 ) -> None:
-    """Set the schedule of a directory; without --every, --at or --off, show the schedules of the domain."""
+    """Set the schedule of a directory. Without --every, --at and --off, show the schedules of the domain."""
     if not (every or times or off):
         shown = line.run("/api/v1/directory/listSchedules", domain=domain)
         line.print_rows(entries(shown["schedules"]), SCHEDULE_COLUMNS, form)
@@ -209,7 +219,7 @@ def confirm(line: CommandLine, *, job: int, wait: bool) -> None:
 @click.option("--apply", is_flag=True, help="Apply the mapping to the stored people now.")
 @click.pass_obj
 def mapping(line: CommandLine, *, name: str, domain: str, fields: tuple[str, ...], group: str, apply: bool) -> None:
-    """Map attributes to fields, such as email=mail; without FIELD=ATTRIBUTE, show the mapping."""
+    """Map attributes to fields, such as email=mail. Without FIELD=ATTRIBUTE, show the mapping."""
     if not fields:
         line.print_rows([row for row in _mappings(line, domain) if _is_named(row, name)], MAPPING_COLUMNS)
         return

@@ -100,8 +100,8 @@ class Reading:
     """A request to read a directory once.
 
     name: the name of the directory. If the name is empty, the host and port of the appUrl select the directory. source:
-    the appUrl, and the settings of `Source.settings`. complete: whether to remove the entries that the reading does not
-    find.
+    the appUrl and the settings with the keys of `Source.settings`. complete: whether to remove the entries that the
+    reading does not find.
     """
 
     domain_id: int

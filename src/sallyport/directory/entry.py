@@ -2,8 +2,8 @@
 
     Raw  --understand-->  Person | Group | Unit
 
-A reading is a sequence of batches. For each entry, a batch contains one of these values: the content of the entry
-(Person, Group, Unit), or the fact that the entry is unchanged (Unchanged), was removed (Gone), or cannot be used
+The reader of a directory returns batches. For each entry, a batch contains one of these values: the content of the
+entry (Person, Group, Unit), or the fact that the entry is unchanged (Unchanged), was removed (Gone), or cannot be used
 (Problem).
 
 Schemas: RFC 4519, RFC 2307 and its successors, and Active Directory (MS-ADTS, MS-ADSC).
@@ -78,7 +78,8 @@ _NOT_STORED: Final = frozenset({"member", "uniquemember", "memberuid", "memberof
 
 @dataclass(frozen=True, slots=True)
 class Raw:
-    """An entry of a directory or an LDIF file, before its interpretation. attributes: the values by `attribute_key`."""
+    """An entry of a directory or an LDIF file, before its interpretation. attributes: the values of each attribute. The
+    names of the attributes have the form of `attribute_key`."""
 
     dn: str
     attributes: Mapping[str, tuple[bytes, ...]]
@@ -142,10 +143,10 @@ class Unit:
 
 @dataclass(frozen=True, slots=True)
 class Unchanged:
-    """An entry that exists and has not changed since the last reading.
+    """An entry that exists and has not changed since the directory was last read.
 
-    dn, status: the name and status now, or empty if not known. Only a Person has a status. The name changes if a unit
-    above the entry was renamed. The status changes if an account expires.
+    dn, status: the current name and status, or empty if not known. Only a Person has a status. The name changes if a
+    unit above the entry was renamed. The status changes if an account expires.
     """
 
     external_id: str
@@ -175,12 +176,11 @@ Entry = Person | Group | Unit | Unchanged | Gone | Problem
 
 @dataclass(frozen=True, slots=True)
 class Batch:
-    """A part of a reading, at most 500 entries.
+    """At most 500 of the entries that the reader of a directory returns.
 
-    complete: whether the reading has returned every entry of the directory, changed or not. If true, the import
-    removes all stored entries that the reading has not returned. If false, only entries that are reported as Gone
-    are removed. cursor: the position at which the next reading of changes starts. Both fields are set on the last
-    batch.
+    complete: whether the batches contain every entry of the directory, changed or not. If true, the import removes all
+    stored entries that the batches do not contain. If false, only entries that are reported as Gone are removed.
+    cursor: the position at which the reader must start to read the next changes. Both fields are set on the last batch.
     """
 
     entries: Sequence[Entry]
@@ -195,7 +195,7 @@ def understand(raw: Raw, *, now: int, mapped: Collection[str] = ()) -> Person | 
     """Return the person, group or unit that an entry describes. Return None for any other kind of entry. Raises Invalid
     if the entry cannot be used.
 
-    now: the time in microseconds. mapped: the attributes that mappings use, by `attribute_key`.
+    now: the time in microseconds. mapped: the attributes that mappings use, in the form of `attribute_key`.
     """
     kinds = {value.lower() for value in _texts(raw, "objectclass")}
     if kinds & _PEOPLE and not kinds & _NOT_PEOPLE and not _number(raw, "useraccountcontrol") & _NOT_USERS:
@@ -255,8 +255,8 @@ def identity(raw: Raw) -> str:
 
 
 def _named(raw: Raw, attributes: Iterable[str]) -> str:
-    """Return the value of the first attribute that has a valid name as its value. Raises Invalid if no attribute has
-    one.
+    """Return the value of the first attribute that has a valid name as its value. Raises Invalid if no attribute has a
+    valid name.
 
     If the attribute has several values, return the value that is part of the distinguished name, or else the first
     value.
@@ -321,8 +321,8 @@ def _has_expired(raw: Raw, now: int) -> bool:
 
 
 def _is_locked_out(raw: Raw) -> bool:
-    """Return whether an account is locked. The computed flag takes precedence, because lockoutTime stays set after the
-    lock has ended."""
+    """Return whether an account is locked. The attribute msDS-User-Account-Control-Computed takes precedence over
+    lockoutTime, because lockoutTime stays set after the lock has ended."""
     computed = "msds-user-account-control-computed"
     if computed in raw.attributes:
         return bool(_number(raw, computed) & _LOCKOUT)
@@ -355,8 +355,8 @@ def attribute_key(description: str) -> str:
 def mappable(values: Iterable[tuple[str, Iterable[str]]], mapped: Collection[str] = ()) -> dict[str, tuple[str, ...]]:
     """Return the text values to store for field mappings, without secrets and within the limits of one person.
 
-    values: the values by `attribute_key`. mapped: the attributes that mappings use. If there are too many attributes,
-    those for mappings, names, display and status take precedence.
+    values: the values of each attribute, with names in the form of `attribute_key`. mapped: the attributes that
+    mappings use. If there are too many attributes, those for mappings, names, display and status take precedence.
     """
 
     def place(value: tuple[str, Iterable[str]]) -> tuple[bool, str]:
@@ -390,7 +390,7 @@ def _is_text(value: str) -> bool:
 
 def with_primary_group(person: Person, groups: Mapping[str, str]) -> Person:
     """Return a person with the primary group added to member_of. If the group is not known, return the person
-    unchanged. groups: the names of groups by `Group.key`."""
+    unchanged. groups: the name of each group, with `Group.key` as the key."""
     name = groups.get(person.primary_group)
     if name is None:
         return person

@@ -22,9 +22,9 @@ from sallyport.directory.entry import Raw, attribute_key
 LONGEST_LINE: Final = 4 << 20
 """Maximum size of one unfolded line, in octets."""
 LARGEST_RECORD: Final = 16 << 20
-"""Maximum size of a record, in octets. A group with every account of a large company is smaller."""
+"""Maximum size of a record, in octets. A group that contains all accounts of a large company needs less."""
 MOST_LINES: Final = 500_000
-"""Maximum number of lines in a record. The parser needs some hundred octets of memory for each line."""
+"""Maximum number of lines in a record. The parser needs several hundred octets of memory for each line."""
 MOST_STEPS: Final = 1000
 """Maximum number of parts in one modification. For each part, all values of an attribute are compared."""
 _NAME: Final = re.compile(rb"(?:[A-Za-z][A-Za-z0-9-]*|[0-9]+(?:\.[0-9]+)+)(?:;[A-Za-z0-9=*_-]+)*")
@@ -87,7 +87,8 @@ class Renaming:
 
 Record = Content | Deletion | Modification | Renaming
 _Line = tuple[int, str, bytes]
-"""The index of a line in its record, the attribute as `attribute_key`, and the value. A `-` line has no value."""
+"""(index of the line in its record, name of the attribute in the form of `attribute_key`, value). A `-` line has no
+value."""
 
 
 class LdifParser:
@@ -247,7 +248,7 @@ def _content(dn: str, lines: Sequence[_Line], at: int) -> Content:
     attributes: dict[str, list[bytes]] = {}
     for place, name, value in lines:
         if name in ("-", "dn", "changetype", "control"):
-            _fail(place, f"`{name}` instead of an attribute: put an empty line between entries")
+            _fail(place, f"`{name}` is not an attribute of an entry: put an empty line between entries")
         for key in _keys(name):
             known = attributes.get(key)
             if known is None:

@@ -77,7 +77,8 @@ def attributes_in(attributes: str) -> list[str]:
 
 
 def fields_of(attributes: Attributes, mapping: FieldMapping) -> Fields:
-    """Return the fields of a person. attributes: the values by `entry.attribute_key`.
+    """Return the fields of a person. attributes: the values of each attribute, with names in the form of
+    `entry.attribute_key`.
 
     The username, the address and the display name get the first value of their attributes. All other fields get all
     values.

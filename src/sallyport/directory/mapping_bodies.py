@@ -54,8 +54,10 @@ FieldMappings = Annotated[
     dict[str, str],
     BeforeValidator(_field_mappings),
     Field(
-        description="For each field, one or several attributes, separated by commas or as an array. Empty: the default "
-        "of the field.",
+        description=(
+            "For each field, one or several attributes, separated by commas or as an array. Leave the "
+            "attributes empty to use the default of the field."
+        ),
         json_schema_extra={"propertyNames": {"enum": [*FIELDS, *ALIASES]}},
     ),
 ]
@@ -71,15 +73,17 @@ class OfMapping(ScopedIfGiven):
     """A body that refers to a group by groupID, or to a directory by directoryName and domainId."""
 
     groupID: Annotated[Id | None, BeforeValidator(_group_id)] = Field(
-        default=None, description="Id of the group; empty: the directory."
+        default=None, description="Id of the group. Leave it empty to select the mapping of the whole directory."
     )
-    directoryName: NameOrNone = Field(default="", description="Name of the directory; needs domainId.")
-    domainId: Whole | None = Field(default=None, description="Id of the domain; needed with directoryName.")
+    directoryName: NameOrNone = Field(default="", description="Name of the directory. Required if groupID is empty.")
+    domainId: Whole | None = Field(
+        default=None, description="Id of the directory's domain. Required with directoryName."
+    )
 
     @model_validator(mode="after")
     def _names_one(self) -> "OfMapping":
         if self.groupID is None and not (self.directoryName and self.domainId is not None):
-            raise unfit_because("groupID, or directoryName with domainId, is needed", "groupID")
+            raise unfit_because("give groupID, or directoryName and domainId", "groupID")
         return self
 
     def claimed_domains(self) -> Sequence[int]:
@@ -91,7 +95,8 @@ class ReConfigure(OfMapping):
 
     fieldMappings: FieldMappings
     apply: Flag = Field(
-        default=False, description="true: apply the mapping to the stored people now; false: with the next import."
+        default=False,
+        description="true: apply the mapping to the stored people now. false: apply the mapping at the next import.",
     )
 
 
@@ -106,14 +111,14 @@ class PreviewEntry(Model):
 
     userId: int = Field(description="Id of the person.")
     dn: str = Field(description="Distinguished name of the person.")
-    before: Values = Field(description="Values with the stored mapping, by field.")
-    after: Values = Field(description="Values with the given mapping, by field.")
+    before: Values = Field(description="Values that the stored mapping gives, by the name of the field.")
+    after: Values = Field(description="Values that the new mapping gives, by the name of the field.")
 
 
 class MappingPreview(Done):
     """Answer of mapping/preview."""
 
-    users: list[PreviewEntry] = Field(description="At most ten people.")
+    users: list[PreviewEntry] = Field(description="Fields of at most ten people.")
 
 
 class ListMappings(OfDomain, Paged):
@@ -124,13 +129,15 @@ class MappingEntry(Model):
     """The field mapping of a directory or of a group."""
 
     directoryName: str = Field(description="Name of the directory.")
-    groupId: int = Field(description="Id of the group; 0: the mapping of the directory.")
-    groupName: str = Field(description="Name of the group; empty: the mapping of the directory.")
+    groupId: int = Field(description="Id of the group. It is 0 for the mapping of the whole directory.")
+    groupName: str = Field(description="Name of the group. It is empty for the mapping of the whole directory.")
     fieldMappings: Values = Field(description="For each field, the attributes that fill it, separated by commas.")
 
 
 class MappingList(Done):
     """Answer of mapping/list."""
 
-    mappings: list[MappingEntry] = Field(description="Mappings of all directories, and of the groups that have one.")
+    mappings: list[MappingEntry] = Field(
+        description="Mappings of all directories, and of all groups that have their own mapping."
+    )
     totalCount: TotalCount

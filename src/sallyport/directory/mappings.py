@@ -36,7 +36,7 @@ class Mappings:
         return group
 
     async def groups_named(self, directory: Directory, name: str) -> list[Group]:
-        """Return the groups with a name in a directory; the comparison is case-insensitive."""
+        """Return the groups of a directory that have this name. The comparison is case-insensitive."""
         return await self._store.search(lambda tx: entries.groups_named(tx, directory.id, name))
 
     async def set(self, of: Directory | Group, fields: Mapping[str, str], *, apply: bool) -> None:

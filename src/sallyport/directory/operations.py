@@ -1,4 +1,5 @@
-"""The operations of directories: people and groups, configuration, imports, mappings, schedules, runs of agents."""
+"""The operations of directories: people and groups, configuration, imports, mappings, schedules, and the entries from
+directory agents."""
 
 from collections.abc import Callable, Collection, Sequence
 from typing import Final, TypeAlias, TypeVar
@@ -86,23 +87,23 @@ def agent_operations(service: Runs, gate: Gate) -> Operations:
 
     @runs.post("/api/v1/agent/directory/begin", roles=SENDERS)
     async def begin(body: BeginRun, caller: Caller) -> RunBegun:
-        """Begin a run, in which a directory agent sends the entries of one reading in batches. To continue an open
-        run, give its runId. Otherwise, an open run of the directory is discarded."""
+        """Begin a run. In a run, a directory agent sends the entries of a directory, or their changes, in batches. To
+        continue an open run, give its runId. Otherwise, an open run of the directory is discarded."""
         begun = await service.begin(body.domainId, body.directoryName, body.runId)
         return RunBegun(message="run begun", runId=begun.run_id, sequence=begun.sequence, cursor=begun.cursor)
 
     @runs.post("/api/v1/agent/directory/batch", roles=SENDERS)
     async def batch(body: SendBatch, caller: Caller) -> BatchTaken:
-        """Send the next batch of a run, at most 500 entries. A batch that was already stored may be sent again. 409:
-        the batch is not the next one; `sequence` is the number of the next one. The entries are imported only after
-        the run is finished."""
+        """Send the next batch of a run, at most 500 entries. A batch that was already stored may be sent again. The
+        status is 409 if the batch has the wrong number. The answer then contains the right number in `sequence`. The
+        entries are imported only after the run is finished."""
         following = await service.take(body.domainId, body.runId, body.sequence, body.entries)
         return BatchTaken(message="batch taken", runId=body.runId, sequence=following)
 
     @runs.post("/api/v1/agent/directory/finish", roles=SENDERS)
     async def finish(body: FinishRun, caller: Caller) -> RunFinished:
-        """Finish a run and queue the import of its entries. With `complete`, the import removes the stored entries
-        that are not in the run."""
+        """Finish a run and queue the import of its entries. If `complete` is true, the import removes the stored
+        entries that the agent has not sent."""
         job_id = await service.finish(body.domainId, body.runId, body.sequence, body.cursor, complete=body.complete)
         return RunFinished(message="import queued", jobId=job_id)
 
@@ -144,7 +145,7 @@ def _declare_configuration(declared: Operations, service: Directories, trials: T
     @declared.post("/api/v1/directory/check", roles=OPERATORS)
     async def check(body: CheckDirectory, caller: Caller) -> DirectoryChecked:
         """Test a directory with its stored settings and the given ones: connect, log in, read the first accounts.
-        Nothing is stored. 429: more than five tests a minute in a domain."""
+        Nothing is stored. The status is 429 after more than five tests in a minute in a domain."""
         if not caller.is_installation:
             trials.admit(body.domainId)
         tried = await trials.run(body.domainId, _configuration(body))
@@ -153,17 +154,17 @@ def _declare_configuration(declared: Operations, service: Directories, trials: T
 
     @declared.post("/api/v1/saveDirectoryConfig", roles=OPERATORS)
     async def save(body: list[SaveDirectory], caller: Caller) -> str:
-        """Set the given fields of directories. If an entry fails, nothing is changed. A directory that does not exist
-        is created."""
+        """Set the given fields of directories. A directory that does not exist is created. If one directory cannot be
+        saved, nothing is changed."""
         _check_size(body)
         await service.save([(each.domainId, _configuration(each)) for each in body])
         return "Directory configuration saved"
 
     @declared.post("/api/v1/deleteDirectoryConfig", roles=OPERATORS)
     async def delete(body: list[DeleteDirectory], caller: Caller) -> str:
-        """Queue the removal of directories with their people, groups and settings. If an entry fails, nothing is
-        changed. People who are in no other directory lose their access. A directory is listed until its removal has
-        ended."""
+        """Queue the removal of directories with their people, groups and settings. If one directory cannot be removed,
+        nothing is changed. People who are in no other directory lose their access. A directory is listed until its
+        removal has ended."""
         _check_size(body)
         jobs = await service.remove([(each.domainId, each.directoryName) for each in body])
         return f"Removal queued: {', '.join(map(str, jobs))}"
@@ -187,15 +188,16 @@ def _declare_imports(declared: Operations, service: Directories, domains_of: Dom
 
     @declared.post("/api/v1/importUsers", roles=OPERATORS)
     async def import_users(body: list[ImportUsers], caller: Caller) -> str:
-        """Queue the import of people and groups by LDAP. The bind password is deleted when the import has ended."""
+        """Queue the import of people and groups from LDAP servers. The bind password is deleted when the import has
+        ended."""
         _check_size(body)
         jobs = await service.import_users([_reading(each) for each in body])
         return f"Import queued: {', '.join(map(str, jobs))}"
 
     @declared.post("/api/v1/getImportStatus", roles=READERS)
     async def import_status(body: list[ImportStatus], caller: Caller) -> Plain[JobList]:
-        """List the last 20 imports of each directory, newest first. The directoryName of a domain selects all
-        directories of the domain."""
+        """List the last 20 imports of each directory, newest first. If the given name is the directoryName of a domain,
+        list the imports of all directories of the domain."""
         _check_size(body)
         found = dict[int, Job]()
         for each in body:
@@ -209,15 +211,15 @@ def _declare_imports(declared: Operations, service: Directories, domains_of: Dom
 
     @declared.post("/api/v1/cancelImport", roles=OPERATORS)
     async def cancel_import(body: OneImport, caller: Caller) -> Done:
-        """Cancel an import that is queued or running. Entries that the import has already written are kept. 409: the
-        import has ended."""
+        """Cancel an import that is queued or running. Entries that the import has already written are kept. The status
+        is 409 if the import has ended."""
         await service.jobs.cancel(await _import(service, body))
         return Done(message="import cancelled")
 
     @declared.post("/api/v1/confirmImport", roles=OPERATORS)
     async def confirm_import(body: OneImport, caller: Caller) -> Done:
-        """Continue an import that has stopped because it would remove most of the directory (`needsConfirmation`).
-        409: the import does not wait for a confirmation."""
+        """Continue an import that has stopped because it would remove most of the directory (`needsConfirmation`). The
+        status is 409 if the import does not wait for a confirmation."""
         await service.jobs.confirm(await _import(service, body))
         return Done(message="import confirmed")
 
@@ -231,7 +233,11 @@ def _declare_mappings(declared: Operations, mappings: Mappings, service: Directo
         Attributes that hold secrets are refused."""
         of = await _of(mappings, service, domains_of, body, caller)
         await mappings.set(of, body.fieldMappings, apply=body.apply)
-        return "Field mappings saved, and applied in the background" if body.apply else "Field mappings saved"
+        return (
+            "The field mappings are saved. They are applied in the background."
+            if body.apply
+            else "The field mappings are saved."
+        )
 
     @declared.post("/api/v1/mapping/list", roles=READERS)
     async def list_mappings(body: ListMappings, caller: Caller) -> Plain[MappingList]:
@@ -260,8 +266,7 @@ def _declare_mappings(declared: Operations, mappings: Mappings, service: Directo
 def _declare_schedules(declared: Operations, schedules: Schedules, service: Directories) -> None:
     @declared.post("/api/v1/directory/setSchedule", roles=OPERATORS)
     async def set_schedule(body: SetSchedule, caller: Caller) -> ScheduleSet:
-        """Set the schedule of a directory. Without minutes and times, the directory is read only when a reading is
-        requested."""
+        """Set the schedule of a directory. Without minutes and times, the directory is read only on request."""
         next_at = await schedules.set(body.domainId, body.directoryName, body.timing())
         message = "schedule set" if next_at else "schedule deleted"
         return ScheduleSet(message=message, nextRun=iso(next_at) if next_at else "")
@@ -274,8 +279,8 @@ def _declare_schedules(declared: Operations, schedules: Schedules, service: Dire
 
     @declared.post("/api/v1/directory/sync", roles=OPERATORS)
     async def sync(body: SyncNow, caller: Caller) -> SyncQueued:
-        """Queue a reading of a directory, unless a reading is already queued. getImportStatus shows the result of
-        the reading."""
+        """Queue a job that reads a directory, unless such a job is already queued. getImportStatus shows the result of
+        the job."""
         job_id = await service.sync(body.domainId, body.directoryName, full=body.full)
         return SyncQueued(message="import queued", jobId=job_id)
 

@@ -14,7 +14,9 @@ PEOPLE = ("userId", "userName", "displayName", "email", "status", "directoryName
 GROUPS = ("groupId", "groupName", "memberCount", "directoryName", "dn")
 
 _domain = click.option("--domain", required=True, help="The domain's name or domainId.")
-_search = click.option("--search", default="", help="Part of the name; for people, also of the mail address.")
+_search = click.option(
+    "--search", default="", help="Part of the name. For people, it may also be part of the mail address."
+)
 _directory = click.option("--directory", metavar="NAME", help="Show only entries of this directory.")
 _limit = click.option(
     "--limit", type=click.IntRange(min=1), default=1000, show_default=True, help="Maximum number of rows."
@@ -26,7 +28,7 @@ _json = click.option("--json", "form", flag_value="json", help="Print JSON.")
 @_domain
 @_search
 @_directory
-@click.option("--group", metavar="NAME", help="Only people in this group or its nested groups.")
+@click.option("--group", metavar="NAME", help="Show only people in this group or its nested groups.")
 @_limit
 @_json
 @click.pass_obj
@@ -63,10 +65,10 @@ def groups(
 
 
 def group_id(line: CommandLine, domain: str, name: str, directory: str | None) -> JSON:
-    """Return the id of a group. Raises NotFound if the group does not exist. Raises StartError if several groups
-    have the name.
+    """Return the id of a group. Raises NotFound if the group does not exist. Raises StartError if several groups have
+    the name.
 
-    directory: the name of the group's directory; None searches all directories of the domain.
+    directory: the name of the group's directory, or None to search all directories of the domain.
     """
     listed = line.listed("/ad/GetAllGroupsByDomain", "groups", {"search": name}, domain=domain)
     found = [each for each in _of(listed, directory) if fold(str(each["groupName"])) == fold(name)]
@@ -87,4 +89,4 @@ def _of(rows: Iterator[Row], directory: str | None) -> Iterator[Row]:
 def _print(line: CommandLine, rows: Iterator[Row], columns: tuple[str, ...], limit: int, form: Form | None) -> None:
     line.print_rows(islice(rows, limit), columns, form)
     if next(rows, None) is not None:
-        line.note(f"there are more than {limit}: use --search, or a larger --limit")
+        line.note(f"more than {limit} entries match: use --search, or a larger --limit")

@@ -42,7 +42,7 @@ class Membership:
 
 
 NOBODY: Final = Membership(frozenset(), frozenset())
-"""The memberships of a name that is in no directory."""
+"""The result for a login name that is in no directory."""
 UNCLEAR: Final = Membership(None, None)
 
 
@@ -57,8 +57,8 @@ class Principals:
         self._changes = 0
 
     def cached(self, domain_id: int, name: str) -> Membership | None:
-        """Return the cached membership of a name without realm. Return None if the name is not in the cache; then
-        call `find`."""
+        """Return the cached groups and units of the person with this login name (without realm). Return None if the
+        name is not in the cache. Then call `find`."""
         if domain_id not in self._inhabited:
             return NOBODY
         return self._known.get((domain_id, self._versions[domain_id], fold(name)))
@@ -68,7 +68,8 @@ class Principals:
         return domain_id in self._inhabited
 
     async def find(self, domain_id: int, name: str, realms: tuple[str, ...]) -> Membership:
-        """Return the membership of a name from the store, and cache it. Raises StoreError.
+        """Read the groups and units of the person with this login name from the store, and cache them. Raises
+        StoreError.
 
         realms: the realms of the domain. They are needed because a directory may store the name with a realm.
         """
@@ -110,8 +111,8 @@ class Invalidations:
     """Limits how often an import invalidates the cache of a domain, because logins of the domain must read the store
     again after each invalidation.
 
-    The first change invalidates the cache at once. Later changes do so at most once a second. `flush` does so for
-    the last change.
+    The first change invalidates the cache at once. Later changes invalidate it at most once a second. Call `flush`
+    after the last change, so that this change also invalidates the cache.
     """
 
     def __init__(self, invalidate: Callable[[int], None]) -> None:
@@ -140,7 +141,7 @@ class Invalidations:
 
 
 def membership(tx: Tx, domain_id: int, name: str, realms: tuple[str, ...]) -> Membership:
-    """Return the membership of a name from the store. realms: see `Principals.find`."""
+    """Read the groups and units of the person with a login name from the store. realms: see `Principals.find`."""
     found = _of_name(tx, domain_id, fold(name), realms)
     if not found:
         return NOBODY

@@ -1,4 +1,4 @@
-"""The SQL of directories, of their schedules, and of agents' runs.
+"""The SQL of directories, of their schedules, and of the runs in which agents send entries.
 
 A directory's secret is encrypted with `directories/ID/secret` as associated data.
 """
@@ -35,14 +35,14 @@ def get(tx: Tx, directory_id: int) -> Directory | None:
 
 
 def named(tx: Tx, domain_id: int, name: str) -> Directory | None:
-    """Return the domain's directory with a name, or None. Names are case-insensitive."""
+    """Return the directory with this name in a domain, or None. Names are case-insensitive."""
     return tx.one(Directory, f"{_SELECT} where domain_id = :d and name_key = :key", d=domain_id, key=fold(name))
 
 
 def called(tx: Tx, domain_id: int, name: str) -> list[Directory] | None:
-    """Return the directories that a name means, or None. Names are case-insensitive.
+    """Return the directories that a name selects, or None. Names are case-insensitive.
 
-    The name of a directory means this directory. Otherwise, the domain's directoryName means all directories of the
+    The name of a directory selects this directory. Otherwise, the domain's directoryName selects all directories of the
     domain.
     """
     directory = named(tx, domain_id, name)
@@ -55,7 +55,7 @@ def called(tx: Tx, domain_id: int, name: str) -> list[Directory] | None:
 
 
 def named_for_use(tx: Tx, domain_id: int, name: str) -> Directory | None:
-    """Return the domain's directory with a name, or None. Raises Conflict if the directory is being removed."""
+    """Return the directory with this name in a domain, or None. Raises Conflict if the directory is being removed."""
     found = named(tx, domain_id, name)
     if found is not None and jobs.open_removal(tx, found.id) is not None:
         raise Conflict("the directory is being removed")
@@ -91,7 +91,8 @@ def update(tx: Tx, directory_id: int, columns: Mapping[str, Value], at: int) -> 
 
 
 def delete(tx: Tx, directory_id: int) -> list[str]:
-    """Delete a directory that has no people, groups and units. Return the files of its jobs and runs."""
+    """Delete a directory that has no people, groups or units. Return the names of the files that belong to its jobs, or
+    that contain entries from its agent."""
     sql = "select file from directory_jobs where directory_id = :id union select file from directory_runs "
     files = [str(row[0]) for row in tx.rows(f"{sql}where directory_id = :id", id=directory_id)]
     for table in ("directory_members", "directory_jobs", "directory_runs", "directory_schedules"):
@@ -182,8 +183,9 @@ _RUNS: Final = "select id, domain_id, directory_id, file, sequence, octets, node
 
 @dataclass(frozen=True, slots=True)
 class RunRow:
-    """A run: one reading that an agent sends in batches. sequence: the number of the last batch that was stored.
-    octets: the size of the file. node_id: the node that has the file."""
+    """A run of an agent. In a run, the agent sends the entries of a directory in batches, and the service collects them
+    in a file. sequence: the number of the last batch that was stored. octets: the size of the file. node_id: the node
+    that has the file."""
 
     id: int
     domain_id: int
@@ -195,17 +197,18 @@ class RunRow:
 
 
 def get_run(tx: Tx, domain_id: int, run_id: int) -> RunRow | None:
-    """Return a run of the domain, or None."""
+    """Return an agent's run in the domain, or None."""
     return tx.one(RunRow, f"{_RUNS} where id = :id and domain_id = :d", id=run_id, d=domain_id)
 
 
 def run_of_directory(tx: Tx, directory_id: int) -> RunRow | None:
-    """Return the open run of a directory, or None."""
+    """Return the open run in which an agent sends the entries of a directory, or None."""
     return tx.one(RunRow, f"{_RUNS} where directory_id = :dir", dir=directory_id)
 
 
 def add_run(tx: Tx, domain_id: int, directory_id: int, file: str, node_id: int, at: int) -> int:
-    """Add a run and return its id. node_id: the node that has the file."""
+    """Add a run in which an agent sends the entries of a directory. Return the id of the run. node_id: the node that
+    has the file of the run."""
     run_id = tx.value(
         int,
         "insert into directory_runs (domain_id, directory_id, file, complete, created_at, updated_at, node_id) "
@@ -221,8 +224,8 @@ def add_run(tx: Tx, domain_id: int, directory_id: int, file: str, node_id: int, 
 
 
 def batch_taken(tx: Tx, run: RunRow, octets: int, at: int) -> bool:
-    """Count a batch that was stored. Return False if another request has already counted the batch, or if the domain
-    was removed."""
+    """Count a batch that an agent has sent and that was stored. Return False if another request has already counted the
+    batch, or if the domain was removed."""
     sql = (
         "update directory_runs set sequence = sequence + 1, octets = :octets, updated_at = :at "
         f"where id = :id and sequence = :sequence and {PRESENT}"
@@ -231,16 +234,16 @@ def batch_taken(tx: Tx, run: RunRow, octets: int, at: int) -> bool:
 
 
 def delete_run(tx: Tx, run_id: int) -> None:
-    """Delete a finished or discarded run."""
+    """Delete a run in which an agent has sent entries, after the run was finished or discarded."""
     tx.execute("delete from directory_runs where id = :id", id=run_id)
 
 
 def job_of_run(tx: Tx, domain_id: int, run_id: int) -> int | None:
-    """Return the id of the import that applies a finished run, or None."""
+    """Return the id of the import job for the entries of a finished run, or None."""
     sql = "select max(id) from directory_jobs where domain_id = :d and kind = 'agent' and file_name = :name"
     return tx.value(int, sql, d=domain_id, name=run_name(run_id))
 
 
 def run_name(run_id: int) -> str:
-    """Return the name that lists show as the file name of a run's import."""
+    """Return the text that lists of imports show as the file name for a run."""
     return f"run {run_id}"

@@ -1,4 +1,5 @@
-"""Request and answer bodies of directory agents: runs, and the entries of their batches.
+"""Bodies of the requests and answers of directory agents. An agent sends the entries of a directory in a run, which
+consists of batches.
 
 An entry has the fields of `wire`, so that a validated entry is stored unchanged.
 """
@@ -55,17 +56,19 @@ def _dn_or_none(value: str) -> str:
 
 
 def _attributes(values: dict[str, list[str]]) -> dict[str, list[str]]:
-    """Return the attributes with names by `attribute_key`. Attributes that hold secrets are left out."""
+    """Return attributes with names in the form of `attribute_key`. Attributes that hold secrets are left out."""
     named = ((attribute_key(name), texts) for name, texts in values.items())
     return {name: texts for name, texts in named if not holds_secret(name)}
 
 
 Dn = Annotated[str, Field(max_length=LONGEST_DN, description="Distinguished name of the entry."), AfterValidator(_dn)]
 AnyDn = Annotated[
-    str, Field(max_length=LONGEST_DN, description="Distinguished name; empty: not known."), AfterValidator(_dn_or_none)
+    str,
+    Field(max_length=LONGEST_DN, description="Distinguished name. It is empty if the name is not known."),
+    AfterValidator(_dn_or_none),
 ]
 Reference = Annotated[str, Field(max_length=LONGEST_DN)]
-"""A reference to a member or a group, by its name in the directory. Text that is not a name is ignored."""
+"""The name of a member or a group in the directory. Text that is not a name is ignored."""
 ExternalId = Annotated[
     PlainText,
     Field(
@@ -75,13 +78,16 @@ ExternalId = Annotated[
     ),
 ]
 AnyExternalId = Annotated[
-    PlainText, Field(max_length=LONGEST_DN + 3, description="Identifier of the entry; empty: not known.")
+    PlainText,
+    Field(
+        max_length=LONGEST_DN + 3, description="Identifier of the entry. It is empty if the identifier is not known."
+    ),
 ]
 Login = Annotated[str, Field(min_length=1, max_length=LONGEST_NAME), AfterValidator(_login)]
 Value = Annotated[str, Field(max_length=LONGEST_VALUE), AfterValidator(_without_nul)]
 AttributeName = Annotated[str, Field(min_length=1, max_length=LONGEST_NAME)]
 GroupKey = Annotated[PlainText, Field(max_length=LONGEST_NAME)]
-RunId = Annotated[Id, Field(description="Id of the run, as begin gives it.")]
+RunId = Annotated[Id, Field(description="Id of the run, as agent/directory/begin returns it.")]
 _KIND: Final = "Kind of entry."
 
 
@@ -104,7 +110,7 @@ class PersonEntry(Body):
         dict[AttributeName, Annotated[list[Value], FailFast(), Field(max_length=MOST_VALUES)]],
         Field(max_length=MOST_ATTRIBUTES),
         AfterValidator(_attributes),
-    ] = Field(default_factory=dict, description="Values for the field mappings, by attribute.")
+    ] = Field(default_factory=dict, description="Values of each attribute, for the field mappings.")
     primaryGroup: GroupKey = Field(default="", description="The `key` of the primary group.")
 
 
@@ -119,7 +125,7 @@ class GroupEntry(Body):
         default_factory=list, description="Members: distinguished names, or `uid:` followed by a login name."
     )
     key: GroupKey = Field(
-        default="", description="Text by which accounts refer to the group in `primaryGroup`; empty: none."
+        default="", description="Text by which accounts refer to the group in `primaryGroup`. It may be empty."
     )
     continued: Flag = Field(
         default=False, description="true: these are further members of the group in the preceding entry."
@@ -136,13 +142,13 @@ class UnitEntry(Body):
 
 
 class UnchangedEntry(Body):
-    """An entry that exists and has not changed since the previous run."""
+    """An entry that exists and has not changed since the agent last read the directory."""
 
     kind: Literal["unchanged"] = Field(description=_KIND)
     externalId: ExternalId
     dn: AnyDn = ""
     status: Status | None = Field(
-        default=None, description="State of the account. It may change without a change of the entry."
+        default=None, description="State of the account. The state may change although the entry has not changed."
     )
 
 
@@ -172,7 +178,9 @@ class BeginRun(OfDomain):
     """Body of agent/directory/begin."""
 
     directoryName: DirectoryName
-    runId: Id | None = Field(default=None, description="Id of an open run to continue; absent: start a new run.")
+    runId: Id | None = Field(
+        default=None, description="Id of an open run to continue. If it is absent, a new run begins."
+    )
 
 
 class BatchTaken(Done):
@@ -185,14 +193,16 @@ class BatchTaken(Done):
 class RunBegun(BatchTaken):
     """Answer of agent/directory/begin."""
 
-    cursor: str = Field(description="Cursor of the last applied run; empty: no run was applied.")
+    cursor: str = Field(description="Cursor of the last run that was imported. It is empty if no run was imported.")
 
 
 class SendBatch(OfDomain):
     """Body of agent/directory/batch."""
 
     runId: RunId
-    sequence: Annotated[Whole, Between(1, 10**9)] = Field(description="Number of the batch, from 1.")
+    sequence: Annotated[Whole, Between(1, 10**9)] = Field(
+        description="Number of the batch. The first batch has the number 1."
+    )
     entries: Annotated[list[AnyEntry], Field(min_length=1, max_length=MOST_ENTRIES)] = Field(
         description="Entries of the batch."
     )
@@ -202,12 +212,19 @@ class FinishRun(OfDomain):
     """Body of agent/directory/finish."""
 
     runId: RunId
-    sequence: Annotated[Whole, Between(1, 10**9)] = Field(description="Number of the last batch plus 1.")
-    complete: Flag = Field(default=False, description="true: remove the stored entries that are not in the run.")
-    cursor: LongText = Field(default="", description="Position in the directory's changes. The next begin returns it.")
+    sequence: Annotated[Whole, Between(1, 10**9)] = Field(description="Number of the last batch, plus 1.")
+    complete: Flag = Field(
+        default=False, description="true: the import removes the stored entries that were not sent in this run."
+    )
+    cursor: LongText = Field(
+        default="",
+        description=(
+            "Position in the changes of the directory. The service returns it as the cursor when the next run begins."
+        ),
+    )
 
 
 class RunFinished(Done):
     """Answer of agent/directory/finish."""
 
-    jobId: int = Field(description="Id of the import that applies the run.")
+    jobId: int = Field(description="Id of the import job for the entries of the run.")

@@ -1,7 +1,8 @@
-"""The runs of directory agents. In a run, an agent sends the entries of one reading in batches. The batches are
-collected in a file until the run is finished. Then an import applies them.
+"""The runs of directory agents. In a run, an agent sends the entries of a directory in batches. The batches are
+collected in a file until the run is finished. Then an import job writes the entries to the store.
 
-A run belongs to the node that has its file. Another node does not find the run, so the agent begins a new run there."""
+A run belongs to the node that has its file. Another node does not find the run, so the agent begins a new run there.
+"""
 
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
@@ -29,16 +30,16 @@ NO_RUN: Final = "run not found: start a new run"
 
 
 class OutOfOrder(Conflict):
-    """The error for a batch whose number is not the next one. details: the number of the next batch."""
+    """The error for a batch that has the wrong number. details: the expected number."""
 
     def __init__(self, sequence: int) -> None:
-        super().__init__("the batch is not the next one: send the batch with the number in `sequence`")
+        super().__init__("the batch has the wrong number: send the batch with the number in `sequence`")
         self.details = {"sequence": sequence}
 
 
 @dataclass(frozen=True, slots=True)
 class Begun:
-    """A run, the number of its next batch, and the cursor of the last applied run."""
+    """A run of an agent, the number of its next batch, and the cursor of the last run that was imported."""
 
     run_id: int
     sequence: int
@@ -46,7 +47,7 @@ class Begun:
 
 
 class Runs:
-    """The runs of all directories."""
+    """The runs in which directory agents send entries, for all directories."""
 
     def __init__(
         self, store: Store, files: ImportFiles, cluster: Cluster, directories: Directories, clock: Clock
@@ -59,8 +60,9 @@ class Runs:
         self._busy: set[tuple[int, int]] = set()
 
     async def begin(self, domain_id: int, name: str, run_id: int | None) -> Begun:
-        """Begin or continue a run of a directory. Create the directory if it does not exist. Raises NotFound if the
-        domain was removed. Raises Conflict if the directory is of a kind that no agent reads. Raises StoreFull."""
+        """Begin or continue the run of an agent for a directory. Create the directory if it does not exist. Raises
+        NotFound if the domain was removed. Raises Conflict if the directory is of a kind that no agent reads. Raises
+        StoreFull."""
         file = await trio.to_thread.run_sync(self._files.new, "spool", 0)
 
         def work(tx: Tx) -> tuple[Begun, str]:
@@ -85,8 +87,8 @@ class Runs:
         return begun
 
     async def take(self, domain_id: int, run_id: int, sequence: int, entries: Sequence[AnyEntry]) -> int:
-        """Store a batch. Return the number of the next batch. Raises Conflict if the run is too large. Raises
-        NotFound, OutOfOrder, StoreFull."""
+        """Store a batch that an agent has sent. Return the number of the next batch. Raises Conflict if the file of the
+        run would be too large. Raises NotFound, OutOfOrder, StoreFull."""
         async with self._reserved(domain_id, run_id):
             run = await self._run(domain_id, run_id)
             if sequence <= run.sequence:
@@ -95,7 +97,9 @@ class Runs:
                 raise OutOfOrder(run.sequence + 1)
             octets = await trio.to_thread.run_sync(_lines, entries)
             if run.octets + len(octets) > LARGEST:
-                raise Conflict(f"a run has at most {LARGEST >> 20} MiB")
+                raise Conflict(
+                    f"the batches of a run have more than {LARGEST >> 20} MiB: start a new run with fewer entries"
+                )
             await trio.to_thread.run_sync(self._files.check_room)
             await trio.to_thread.run_sync(self._files.append, run.file, octets, run.octets)
             if not await self._store.write(
@@ -105,8 +109,8 @@ class Runs:
             return sequence + 1
 
     async def finish(self, domain_id: int, run_id: int, sequence: int, cursor: str, *, complete: bool) -> int:
-        """Queue the import of a run. Return the id of the import. A repeated call returns the same id. Raises
-        NotFound, OutOfOrder, Conflict."""
+        """Finish a run: queue the import of the entries that the agent has sent. Return the id of the import. A
+        repeated call returns the same id. Raises NotFound, OutOfOrder, Conflict."""
         async with self._reserved(domain_id, run_id):
             done = await self._store.read(lambda tx: repo.job_of_run(tx, domain_id, run_id))
             if done is not None:
@@ -139,11 +143,11 @@ class Runs:
 
     @asynccontextmanager
     async def _reserved(self, domain_id: int, run_id: int) -> AsyncIterator[None]:
-        """Reserve a run within the block. The check that the run belongs to the domain comes later. Raises Conflict
-        if another request for the run is not answered yet."""
+        """Reserve a run within the block. The caller must check that the run belongs to the domain. Raises Conflict if
+        another request for the run is not answered yet."""
         run = domain_id, run_id
         if run in self._busy:
-            raise Conflict("another request of this run is not answered yet: try again later")
+            raise Conflict("another request for this run is not answered yet: try again later")
         self._busy.add(run)
         try:
             yield

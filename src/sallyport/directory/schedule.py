@@ -1,5 +1,5 @@
-"""Compute the time of a directory's next reading. A schedule gives the minutes between two readings, or times of the
-day.
+"""Compute the time at which a directory is read next. A schedule gives the number of minutes between two readings, or
+times of the day.
 
 A random delay is added, so that many directories with the same schedule are not read at once.
 """
@@ -17,16 +17,17 @@ from sallyport.base.clock import SECOND
 MINUTE: Final = 60 * SECOND
 MOST_JITTER: Final = 5 * MINUTE
 _DAYS: Final = 3
-"""Number of days to search for the next time. The time may be over today, and the change to
-daylight saving time may skip it tomorrow."""
+"""Number of days in which the next time is searched. Today, the time may have passed. Tomorrow, the change to daylight
+saving time may skip it."""
 
 
 @dataclass(frozen=True, slots=True)
 class Timing:
-    """The times of readings. every_minutes: the minutes between readings; 0 if `times` are set. times: minutes after
-    midnight in `zone`.
+    """The times at which a directory is read. every_minutes: the minutes from one time to the next; 0 if `times` are
+    set. times: minutes after midnight in `zone`.
 
-    full_every: if n, every n-th reading is a full reading; if 0, only the first reading.
+    full_every: if n, all entries are read every n-th time, and only changes in between. If 0, all entries are read only
+    the first time.
     """
 
     every_minutes: int = 0
@@ -35,8 +36,8 @@ class Timing:
     full_every: int = 0
 
     def following(self, now: int, chance: float) -> int:
-        """Return the time of the next reading after `now`, in microseconds. chance: a random number from 0 to 1 that
-        determines the delay."""
+        """Return the first time after `now` at which the directory is read, in microseconds. chance: a random number
+        from 0 to 1 that determines the delay."""
         if self.every_minutes:
             wait = self.every_minutes * MINUTE
             return now + wait + int(chance * min(wait // 10, MOST_JITTER))
@@ -54,8 +55,8 @@ class Timing:
         return min(moment for moment in moments if moment > now)
 
     def is_full(self, runs: int) -> bool:
-        """Return whether the next reading must be a full reading. runs: the number of readings since the last full
-        reading."""
+        """Return whether all entries of the directory must be read next time, and not only changes. runs: how often
+        only changes were read since all entries were read."""
         return self.full_every > 0 and runs + 1 >= self.full_every
 
 

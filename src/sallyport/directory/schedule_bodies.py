@@ -49,13 +49,17 @@ Every = Annotated[
     Whole,
     Between(0, LONGEST_MINUTES),
     AfterValidator(_every),
-    Field(description=f"Minutes between two readings, at least {LEAST_MINUTES}. 0: see timesOfDay."),
+    Field(
+        description=(
+            f"Minutes after which the directory is read again, at least {LEAST_MINUTES}. Leave it 0 to use timesOfDay."
+        )
+    ),
 ]
 Times = Annotated[
     list[str],
     Field(
         max_length=MOST_TIMES,
-        description="Times of the day (HH:MM) in timeZone. Empty: see everyMinutes.",
+        description="Times of the day (HH:MM) in timeZone. Leave it empty to use everyMinutes.",
     ),
     AfterValidator(_times),
 ]
@@ -65,7 +69,12 @@ Zone = Annotated[
 FullEvery = Annotated[
     Whole,
     Between(0, 1000),
-    Field(description="Every n-th reading is a full reading, and all others read changes. 0: only the first is full."),
+    Field(
+        description=(
+            "n: all entries are read every n-th time, and only changes in between. 0: all entries are "
+            "read only the first time."
+        )
+    ),
 ]
 
 
@@ -82,7 +91,7 @@ class SetSchedule(OfDomain):
     @model_validator(mode="after")
     def _says_when(self) -> "SetSchedule":
         if not self.model_fields_set & {"everyMinutes", "timesOfDay"}:  # a misspelt field must not delete a schedule
-            raise unfit_because("everyMinutes or timesOfDay is needed", "everyMinutes", "timesOfDay")
+            raise unfit_because("give everyMinutes or timesOfDay", "everyMinutes", "timesOfDay")
         return self
 
     def timing(self) -> Timing | None:
@@ -105,7 +114,9 @@ def timing(every: int, times: Sequence[str], zone: str, full_every: int) -> Timi
 class ScheduleSet(Done):
     """Answer of directory/setSchedule."""
 
-    nextRun: str = Field(description="Time of the next reading, ISO 8601; empty: none.")
+    nextRun: str = Field(
+        description="Time when the directory is read next, ISO 8601. It is empty if no time is scheduled."
+    )
 
 
 class ListSchedules(OfDomain):
@@ -116,27 +127,36 @@ class ScheduleEntry(Model):
     """A schedule, and the last import of its directory."""
 
     directoryName: str = Field(description="Name of the directory.")
-    everyMinutes: int = Field(description="Minutes between two readings; 0: read at timesOfDay.")
+    everyMinutes: int = Field(
+        description="Minutes after which the directory is read again. It is 0 if the directory is read at timesOfDay."
+    )
     timesOfDay: list[str] = Field(description="Times of the day (HH:MM) in timeZone.")
     timeZone: str = Field(description="IANA time zone of timesOfDay.")
-    fullEvery: int = Field(description="Every n-th reading is a full reading; 0: only the first reading.")
-    nextRun: str = Field(description="Time of the next reading, ISO 8601.")
-    lastJobId: int = Field(description="Id of the last import; 0: none.")
-    lastState: str = Field(description="State of the last import, as in getImportStatus; empty: none.")
-    lastEnd: str = Field(description="End of the last import, ISO 8601; empty: none, or it has not ended.")
+    fullEvery: int = Field(
+        description=(
+            "n: all entries are read every n-th time, and only changes in between. 0: all entries are read "
+            "only the first time."
+        )
+    )
+    nextRun: str = Field(description="Time when the directory is read next, ISO 8601.")
+    lastJobId: int = Field(description="Id of the last import. It is 0 if there was no import.")
+    lastState: str = Field(
+        description="State of the last import, as in getImportStatus. It is empty if there was no import."
+    )
+    lastEnd: str = Field(description="End of the last import, ISO 8601. It is empty if no import has ended.")
 
 
 class ScheduleList(Done):
     """Answer of directory/listSchedules."""
 
-    schedules: list[ScheduleEntry] = Field(description="Schedules of the domain, by directory.")
+    schedules: list[ScheduleEntry] = Field(description="Schedules of the domain, ordered by directory.")
 
 
 class SyncNow(OfDomain):
     """Body of directory/sync."""
 
     directoryName: DirectoryName
-    full: Flag = Field(default=False, description="true: read everything; false: only changes.")
+    full: Flag = Field(default=False, description="true: read all entries. false: read only changes.")
 
 
 class SyncQueued(Done):

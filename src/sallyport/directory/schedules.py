@@ -1,7 +1,7 @@
-"""Set schedules, and queue the readings that are due.
+"""Set schedules, and queue the jobs that read directories when their time has come.
 
-A due reading is skipped while the previous reading is still running. If readings were missed while the service was
-stopped, one reading starts soon after the next start of the service.
+If a job still reads the directory at this time, no further job is queued. If the service was stopped at this time, one
+job is queued soon after the next start.
 """
 
 from collections.abc import Callable, Mapping
@@ -41,8 +41,8 @@ class Shown:
 
 
 class Schedules:
-    """All schedules. `run` queues the readings that are due. chance: a function that returns a random number from 0
-    to 1."""
+    """The schedules of all directories. Call `run` to queue the jobs that read the directories. chance: a function that
+    returns a random number from 0 to 1."""
 
     def __init__(self, store: Store, service: Directories, clock: Clock, chance: Callable[[], float] = random) -> None:
         self._store = store
@@ -52,9 +52,9 @@ class Schedules:
         self._set = trio.Event()
 
     async def set(self, domain_id: int, name: str, timing: Timing | None) -> int:
-        """Set the schedule of a directory, or delete it if `timing` is None. Return the time of the next reading in
-        microseconds, or 0 if there is none. Raises Invalid if the service cannot read the directory. Raises
-        NotFound."""
+        """Set the schedule of a directory, or delete it if `timing` is None. Return the time in microseconds at which
+        the directory is read next, or 0 if there is none. Raises Invalid if the service cannot read the directory.
+        Raises NotFound."""
 
         def work(tx: Tx) -> int:
             directory = repo.named(tx, domain_id, name)
@@ -87,7 +87,7 @@ class Schedules:
         return await self._store.read(work)
 
     async def run(self) -> None:
-        """Queue the readings that are due, again and again until cancelled."""
+        """Queue jobs that read directories, at the times of the schedules, until cancelled."""
         while True:
             self._set = trio.Event()
             wait_s = LOOK_S
@@ -99,7 +99,7 @@ class Schedules:
                 await self._set.wait()
 
     async def look(self) -> float:
-        """Queue the readings that are due now. Return the seconds until the next check."""
+        """Queue a job for each directory that must be read now. Return the seconds until the next check."""
         if await self._store.read(lambda tx: repo.due_schedules(tx, self._clock(), 1)):
             with acting_as(Actor("service", "directory schedule")):
                 await self._store.write(self._ask)

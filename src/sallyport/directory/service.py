@@ -86,7 +86,7 @@ class Directories:
         return await self._store.search(lambda tx: [entries.names_of_own_groups(tx, user) for user in users])
 
     async def names(self, domain_id: int) -> dict[int, str]:
-        """Return the names of a domain's directories, by id."""
+        """Return the names of a domain's directories. The keys are directory ids."""
         return {each.id: each.name for each in await self.of_domain(domain_id)}
 
     # --- configuration ----------------------------------------------------------------------------------------------
@@ -96,8 +96,8 @@ class Directories:
         return await self._store.read(lambda tx: repo.of_domain(tx, domain_id))
 
     async def save(self, configuration: Sequence[tuple[int, Configuration]]) -> None:
-        """Set the given fields of directories. A directory that does not exist is created. If an entry fails,
-        nothing is changed.
+        """Set the given fields of directories. A directory that does not exist is created. If one directory cannot be
+        saved, nothing is changed.
 
         Raises Invalid, for example if a stored secret would be sent to another server, or if a private key is not
         usable.
@@ -144,8 +144,8 @@ class Directories:
         return Source(domain_id, str(columns["kind"]), str(app_url), str(account), settings, secret)
 
     def make(self, tx: Tx, domain_id: int, name: str, kind: DirectoryKind) -> Directory:
-        """Return the domain's directory with a name. Create the directory if it does not exist. Raises Conflict if
-        the domain has too many directories, or if the directory is being removed."""
+        """Return the directory with this name in a domain. Create the directory if it does not exist. Raises Conflict
+        if the domain has too many directories, or if the directory is being removed."""
         known = repo.named_for_use(tx, domain_id, name)
         if known is not None:
             return known
@@ -168,7 +168,7 @@ class Directories:
         return await self._asked(work)
 
     async def import_users(self, wanted: Sequence[Reading]) -> list[int]:
-        """Queue readings of directories. Return the ids of the jobs. If a reading cannot be queued, nothing is
+        """Queue jobs that read directories. Return the ids of the jobs. If a job cannot be queued, nothing is
         changed."""
 
         def work(tx: Tx) -> list[int]:
@@ -183,9 +183,9 @@ class Directories:
         return await self._asked(work)
 
     async def sync(self, domain_id: int, name: str, *, full: bool = False) -> int:
-        """Queue a reading with the stored settings, unless a reading is already queued. Return the job's id. Raises
-        Invalid if the service cannot read the directory. Raises Conflict if too many jobs are waiting. Raises
-        NotFound."""
+        """Queue a job that reads a directory with the stored settings, unless such a job is already queued. Return the
+        job's id. Raises Invalid if the service cannot read the directory. Raises Conflict if too many jobs are waiting.
+        Raises NotFound."""
 
         def work(tx: Tx) -> int:
             directory = repo.named_for_use(tx, domain_id, name)
@@ -201,12 +201,12 @@ class Directories:
         return await self._asked(work)
 
     async def remove(self, wanted: Sequence[tuple[int, str]]) -> list[int]:
-        """Queue the removal of directories. Return the ids of the jobs. If an entry fails, nothing is changed.
-        wanted: pairs of a domain id and a directory name.
+        """Queue the removal of directories. Return the ids of the jobs. If one removal cannot be queued, nothing is
+        changed. wanted: pairs of a domain id and a directory name.
 
-        The secret is deleted at once. People and groups are deleted later in the background. Until then, no other
-        job of the directory may be queued. If a removal is already queued, the id of this job is returned. Raises
-        Conflict if too many jobs are waiting. Raises NotFound.
+        The secret is deleted at once. People and groups are deleted later in the background. Until then, no other job
+        of the directory may be queued. If a removal is already queued, the id of this job is returned. Raises Conflict
+        if too many jobs are waiting. Raises NotFound.
         """
         return await self._asked(lambda tx: [self._remove(tx, domain_id, name) for domain_id, name in wanted])
 
@@ -236,9 +236,9 @@ class Directories:
         return job_id
 
     def _read_from(self, tx: Tx, domain_id: int, name: str, app_url: str) -> Directory:
-        """Return the LDAP directory with a name. Without a name, return the directory whose appUrl has the same host
-        and port as `app_url`. Create the directory if it does not exist. Raises Conflict, for example if the
-        directory is not read by LDAP."""
+        """Return the LDAP directory with this name. If the name is empty, return the directory whose appUrl has the
+        same host and port as `app_url`. Create the directory if it does not exist. Raises Conflict, for example if the
+        name belongs to a directory of another kind."""
         ((host, port),) = hosts_of(app_url)
         if not name:
             for each in repo.of_domain(tx, domain_id):
@@ -252,7 +252,7 @@ class Directories:
         return directory
 
     async def jobs_named(self, domain_ids: Sequence[int], name: str) -> list[Job]:
-        """Return the last imports of the directory with a name. The directoryName of a domain selects all
+        """Return the last imports of the directory with this name. The directoryName of a domain selects all
         directories of the domain. Raises NotFound if no directory and no domain has the name."""
 
         def work(tx: Tx) -> list[Job]:
@@ -265,7 +265,7 @@ class Directories:
         return await self._store.read(work)
 
     async def named(self, domain_id: int, name: str) -> Directory:
-        """Return the domain's directory with a name. Raises NotFound."""
+        """Return the directory with this name in a domain. Raises NotFound."""
         directory = await self._store.read(lambda tx: repo.named(tx, domain_id, name))
         if directory is None:
             raise NotFound(NO_DIRECTORY)

@@ -40,16 +40,31 @@ _OPTIONS = (
     click.option(
         "--kind",
         type=click.Choice([kind.value for kind in DirectoryKind]),
-        help="Kind of the directory; default: derived from --url.",
+        help="Kind of the directory (default: the kind that --url suggests).",
     ),
     click.option(
-        "--url", "urls", multiple=True, metavar="URL", help="URL such as ldaps://dc1.example.com; LDAP: repeatable."
+        "--url",
+        "urls",
+        multiple=True,
+        metavar="URL",
+        help="URL such as ldaps://dc1.example.com. Repeat --url for several LDAP servers.",
     ),
     click.option("--base-dn", metavar="DN", help="LDAP: read the entries below this distinguished name."),
-    click.option("--filter", "accounts", metavar="FILTER", help="LDAP: filter for accounts; empty: all."),
-    click.option("--bind-dn", metavar="DN", help="LDAP: account that binds; empty: anonymous."),
+    click.option(
+        "--filter",
+        "accounts",
+        metavar="FILTER",
+        help="LDAP: filter that selects the accounts. An empty filter selects all.",
+    ),
+    click.option(
+        "--bind-dn", metavar="DN", help="LDAP: account that reads the directory. An empty name is an anonymous bind."
+    ),
     click.option("--start-tls/--no-start-tls", default=None, help="LDAP: encrypt ldap:// connections."),
-    click.option("--ca-certificate", metavar="FILE", help="File with trusted authorities (PEM); empty: the system's."),
+    click.option(
+        "--ca-certificate",
+        metavar="FILE",
+        help="PEM file with trusted authorities. An empty name selects those of the system.",
+    ),
     click.option("--entra-tenant", metavar="TENANT", help="Graph: id or name of the Entra ID tenant."),
     click.option("--client-id", metavar="ID", help="Graph and Okta: client id of the application."),
     click.option(
@@ -61,7 +76,7 @@ _OPTIONS = (
         "--api-token",
         "secret",
         metavar="-",
-        help="The secret; - reads it from standard input.",
+        help="The secret. Give - to read the secret from standard input.",
     ),
     click.option("--secret-file", metavar="FILE", help="Read the password, the token or the private key from a file."),
     click.option("--no-check", is_flag=True, help="Save the settings without a test."),
@@ -128,7 +143,7 @@ def set_(line: CommandLine, /, *, name: str, domain: str, no_check: bool, **opti
     _save(
         line, domain, {"directoryName": known["directoryName"], **given}, check=not no_check and kind in READ_BY_SERVICE
     )
-    line.note(f"directory {known['directoryName']} is changed; the next reading uses the change")
+    line.note(f"directory {known['directoryName']} is changed; the change takes effect when the directory is read next")
 
 
 @click.command()

@@ -27,10 +27,10 @@ class TrialResult:
 
 
 class Trials:
-    """Tests directories. checks: the function that tests, for each kind of directory.
+    """Tests directories. checks: for each kind of directory, the function that tests it.
 
-    advice: a function that takes a domain's id. Its result says how to allow the hosts to which `egress` has lately
-    denied connections of the domain's tenant. Only admins of the installation get this text.
+    advice: a function that takes a domain's id. Its result is a text for admins of the installation. The text says how
+    to allow hosts, if `egress` has recently denied connections of the domain's tenant to them.
     """
 
     def __init__(

@@ -7,7 +7,7 @@
     POST /api/v1/agent/directory/finish  {domainId, runId, sequence, complete, cursor}
         -> {jobId}                       in the request, sequence is the number of the last batch plus 1
 
-Nothing is applied before `finish`. Then an import applies all batches, as it applies a file.
+Nothing is applied before `finish`. Then an import job applies all batches.
 
 If an answer is lost, the agent sends the batch again. If the batch is already stored, the answer is a success with the
 number of the next batch. If the number of a batch is too high, the answer is 409 with the expected `sequence`. If the
@@ -42,7 +42,7 @@ Wire = Mapping[str, object]
 
 
 def batches(entries: Iterable[Entry]) -> Iterator[list[Wire]]:
-    """Split entries into the batches of a run."""
+    """Split entries into batches that a directory agent can send."""
     batch: list[Wire] = []
     octets = 0
     for entry in entries:

@@ -90,10 +90,10 @@ _ABOUT: Final = {
     "minLen": f"Minimum number of characters: {_COUNT}.",
     "maxLen": f"Maximum number of characters: 1 to {MAX_PASSWORD}, or empty.",
     "firstChar": "First character: uppercase, lowercase or digit, or empty.",
-    "allowUpperLower": "Whether one password may have both uppercase and lowercase letters: yes or no. If it is empty, "
-    "yes.",
-    "allowSpecial": "Whether special characters are allowed: yes or no. If it is empty, yes.",
-    "allowNumeric": "Whether digits are allowed: yes or no. If it is empty, yes.",
+    "allowUpperLower": "Whether one password may have both uppercase and lowercase letters: yes or no. "
+    "An empty value means yes.",
+    "allowSpecial": "Whether special characters are allowed: yes or no. An empty value means yes.",
+    "allowNumeric": "Whether digits are allowed: yes or no. An empty value means yes.",
     "minlen": f"libpwquality: minimum length, which credits reduce; {_COUNT}.",
     "dcredit": _credit("digits"),
     "ucredit": _credit("uppercase letters"),
@@ -182,7 +182,7 @@ class AssignPolicy(ScopedIfGiven):
 
     @property
     def assignment(self) -> Assignment:
-        """Return the assignment as the service takes it."""
+        """Return the assignment in the form that the service needs."""
         return Assignment(self.policyId, self.instanceId, self.action == "add")
 
 

@@ -42,7 +42,7 @@ _HELP = {
     "allow-special": "Whether special characters are allowed: yes or no.",
     "allow-numeric": "Whether digits are allowed: yes or no.",
     "pwq-minlen": "Minimum length, which credits reduce; at least 6.",
-    "pwq-dcredit": "Digits: -N requires N digits; N reduces pwq-minlen by one for each digit, at most by N.",
+    "pwq-dcredit": "Digits. -N requires N digits. N reduces pwq-minlen by one for each digit, at most by N.",
     "pwq-ucredit": "Same as pwq-dcredit, for uppercase letters.",
     "pwq-lcredit": "Same as pwq-dcredit, for lowercase letters.",
     "pwq-ocredit": "Same as pwq-dcredit, for other characters.",
@@ -63,7 +63,7 @@ def _of_tenant(work: CommandT) -> CommandT:
 
 
 def _described(work: CommandT) -> CommandT:
-    """Add the options for the fields of a policy, which `add` and `update` have in common, to a command."""
+    """Add to a command the options for the fields of a policy. The commands `add` and `update` have these options."""
     for name, field in reversed(FIELDS.items()):
         work = click.option(f"--{name}", field, help=_HELP[name])(work)
     return work
@@ -156,7 +156,9 @@ def unassign(line: CommandLine, *, policy_id: int, instance_ids: tuple[int, ...]
 @click.option(
     "--password",
     metavar="-",
-    help="- to read the password from the first line of standard input; default: prompt for the password.",
+    help=(
+        "Give - to read the password from the first line of standard input. Without it, a prompt asks for the password."
+    ),
 )
 @click.option("--json", "form", flag_value="json", help="Print JSON.")
 @click.pass_obj

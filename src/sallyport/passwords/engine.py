@@ -259,8 +259,8 @@ def _longest_run(items: Sequence[int]) -> int:
 
 
 def _longest_sequence(octets: bytes) -> int:
-    """Return the length of the longest sequence of octets in which each octet is one more than the one before, or each
-    is one less."""
+    """Return the length of the longest sequence of octets. In a sequence, each octet is the previous octet plus 1, or
+    each octet is the previous octet minus 1."""
     longest = length = 1
     direction = 0
     for before, octet in pairwise(octets):

@@ -61,8 +61,8 @@ def operations(service: PasswordPolicies, gate: Gate) -> Operations:
 
     @policies.post("/api/v1/instances/assignPolicyToMachine", roles=OPERATORS)
     async def assign_policy_to_machine(body: list[AssignPolicy], caller: Caller) -> PolicyDone:
-        """Assign policies to instances, or remove assignments. If one entry fails, nothing is changed. If an instance
-        has several policies, all of them apply."""
+        """Assign policies to instances, or remove assignments. If one assignment cannot be changed, nothing is changed.
+        If an instance has several policies, all of them apply."""
         await service.assign(caller.tenant_id, [each.assignment for each in body])
         return PolicyDone(message="policy assignments updated")
 

@@ -1,7 +1,7 @@
 """The SQL of password policies. The fields of a policy are stored as JSON.
 
-The condition of a query contains the tenant. Queries by machine or assignment do not need the tenant, because the
-caller has checked that the machine or policy belongs to the tenant.
+A query for policies has the tenant in its condition. A query by machine or by assignment does not need the tenant,
+because the caller has checked that the machine or policy belongs to the tenant.
 """
 
 import json

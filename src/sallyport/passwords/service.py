@@ -124,7 +124,7 @@ class PasswordPolicies:
         return await in_slices(self._store, find, slices, end)
 
     async def assign(self, tenant_id: int, assignments: Sequence[Assignment]) -> None:
-        """Assign policies to machines, or remove assignments. If one entry fails, nothing is changed.
+        """Assign policies to machines, or remove assignments. If one assignment cannot be changed, nothing is changed.
 
         It is not an error if an assignment exists already, or was removed already. Raises NotFound.
         """

@@ -37,12 +37,14 @@ class SchemaCreated(Done):
 class ListSchemas(OfDomain, PagedByNumber):
     """Body of the operation `credentialSchemaList`."""
 
-    issuerDid: PlainText = Field(default="", description="DID of the author. Empty: all schemas of the domain.")
+    issuerDid: PlainText = Field(
+        default="", description="DID of the author. Leave it empty to list all schemas of the domain."
+    )
     pageSize: LongSize = LONG
 
 
 class SchemaEntry(Model):
-    """A schema in the list."""
+    """A schema in the answer of the operation `credentialSchemaList`."""
 
     id: int = Field(description="Id of the schema: its schemaId.")
     name: str = Field(description="Name of the schema.")
@@ -62,10 +64,14 @@ class CreateCredential(OfDomain):
     schemaId: Id = Field(description="Id of the schema, as createSchema gives it.")
     credentialName: Name = Field(description="Name of the credential.")
     metadata: dict[str, JsonValue] = Field(
-        description="Claims, at most 32 KiB. The member epmPassword is no claim; only the holder gets it."
+        description=(
+            "Claims, at most 32 KiB. The member epmPassword does not become a "
+            "claim. Only the holder gets this password."
+        )
     )
     expiry: Annotated[Moment | None, BeforeValidator(_or_none)] = Field(
-        default=None, description="Time of the expiry, ISO 8601. Absent or empty: the credential does not expire."
+        default=None,
+        description="Time of the expiry, ISO 8601. If it is absent or empty, the credential does not expire.",
     )
 
 
@@ -83,7 +89,7 @@ class ListCredentials(OfDomain, PagedByNumber):
 
 
 class CredentialEntry(Model):
-    """A credential in a list."""
+    """A credential in the answer of the operation `credentialList`."""
 
     id: int = Field(description="Number of the credential.")
     issuerId: int = Field(description="Id of the issuer.")
@@ -108,14 +114,17 @@ class CredentialList(Done):
 
     domainId: DomainId
     count: TotalCount
-    credentials: list[CredentialEntry] = Field(description="Credentials of the page.")
+    credentials: list[CredentialEntry] = Field(description="Credentials on this page.")
 
 
 class OfWallet(ScopedIfGiven, PagedByNumber):
     """Body of GetAssignedCredential, GetAcceptedCredential and GetIgnoredCredential."""
 
     walletId: WalletId
-    filter: Text = Field(default="", description="Part of the credential's name, case-insensitive. Empty: all.")
+    filter: Text = Field(
+        default="",
+        description="Part of the credential's name, case-insensitive. Leave it empty to list all credentials.",
+    )
 
 
 class WalletCredentials(Done):
@@ -123,14 +132,17 @@ class WalletCredentials(Done):
 
     walletId: int = Field(description="Id of the wallet.")
     count: TotalCount
-    credentials: list[CredentialEntry] = Field(description="Credentials of the page.")
+    credentials: list[CredentialEntry] = Field(description="Credentials on this page.")
 
 
 class GetCredential(ScopedIfGiven):
     """Body of GetCredential."""
 
     credentialId: Name = Field(description="Identifier of the credential, urn:uuid:..., or its id in lists.")
-    domainId: Whole | None = Field(default=None, description="Id of the credential's domain. Absent: any domain.")
+    domainId: Whole | None = Field(
+        default=None,
+        description="Id of the credential's domain. If it is absent, all domains of the tenant are searched.",
+    )
 
     def claimed_domains(self) -> Sequence[int]:
         return () if self.domainId is None else (self.domainId,)
@@ -156,4 +168,4 @@ class CredentialRevoked(Model):
 
     Message: str = Field(description="Result in words.")
     Code: int = Field(default=200, description="HTTP status of the answer.")
-    Status: str = Field(default="Success", description="Success; an error has Failure.")
+    Status: str = Field(default="Success", description="Success. The answer to a failed request contains Failure.")

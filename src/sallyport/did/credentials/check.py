@@ -62,10 +62,11 @@ def check_schema(schema: JSON) -> dict[str, JSON]:
 
 
 def check_subject(schema: dict[str, JSON], subject: JSON) -> None:
-    """Check that a subject meets a schema. Raises Invalid if not, or if the check would take too long.
+    """Check that a subject meets a schema. Raises Invalid if the subject does not meet the schema, or if the check
+    would take too long.
 
-    The field of the error is `metadata`. The field is `schema` if a schema that was stored by an older version
-    breaks the current rules.
+    The field of the error is `metadata`. The field is `schema` if a schema that was stored by an older version breaks
+    the current rules.
     """
     limits = {"octets": MAX_SUBJECT_OCTETS, "depth": MAX_SUBJECT_DEPTH, "values": MAX_SUBJECT_VALUES, "name": MAX_NAME}
     bound("metadata", subject, **limits)
@@ -115,14 +116,15 @@ def _check_bounds(schema: dict[str, JSON]) -> None:
     """Raise Invalid if the validation of a subject could have a cost that is not charged to the budget.
 
     For the keywords `unevaluated...`, jsonschema itself follows references and dependentSchemas and matches
-    patternProperties. This cost is not counted, so a schema with such a combination is refused.
+    patternProperties. This cost is not counted. So a schema that combines these keywords is refused.
     """
     _check_part(schema, root=True)
     parts = list(_parts(schema))
     names = {name for part in parts for name in part}
     if names & _UNEVALUATED and (names & _UNCOUNTED or _references(schema)):
         raise _unfit(
-            "unevaluatedItems and unevaluatedProperties exclude references, dependentSchemas and patternProperties"
+            "a schema with unevaluatedItems or unevaluatedProperties must not have references, "
+            "dependentSchemas or patternProperties"
         )
     if sum(len(_patterns(part)) for part in parts) > MAX_PATTERNS:
         raise _unfit(f"the schema has more than {MAX_PATTERNS} patterns")

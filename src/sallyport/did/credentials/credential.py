@@ -42,7 +42,7 @@ class Schema:
 
 @dataclass(frozen=True, slots=True)
 class ListedSchema:
-    """A schema in a list. author: the DID of the author."""
+    """A stored schema without its content. author: the DID of the author."""
 
     id: int
     name: str

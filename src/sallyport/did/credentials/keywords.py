@@ -1,8 +1,8 @@
 """The keywords of JSON Schema. Each evaluation of a keyword is charged to a budget.
 
-A run is the validation of one subject, in a worker thread. `re` holds the interpreter lock during a match. So
-`MAX_COST` limits each match, and `BUDGET` limits all matches of a run. All other code is Python code, which releases
-the lock every 5 ms. `MAX_STEPS` limits the total of this code.
+A subject is validated in a worker thread. `re` holds the interpreter lock during a match. So `MAX_COST` limits each
+match, and `BUDGET` limits all matches of one validation. All other code is Python code, which releases the lock every 5
+ms. `MAX_STEPS` limits the total of this code.
 
 Some keywords of the library jsonschema are replaced here. The library's versions match names without counting the cost,
 and keep a copy of the value for each alternative that fails.
@@ -30,10 +30,10 @@ from sallyport.base.wire import JSON
 MAX_COST: Final = 200_000
 """Maximum cost of one match (`Pattern.cost`). A match of this cost takes at most 7 ms."""
 BUDGET: Final = 2_000_000
-"""Maximum cost of all matches in one run."""
+"""Maximum cost of all matches in the validation of one subject."""
 MAX_STEPS: Final = 20_000
-"""Maximum number of steps in one run: subschemas, references and compared values. References must be JSON pointers,
-because for an anchor the library would search the whole schema each time."""
+"""Maximum number of steps in the validation of one subject. Subschemas, references and compared values are steps.
+References must be JSON pointers, because for an anchor the library would search the whole schema each time."""
 LONGEST: Final = 512
 MAX_DEGREE: Final = 4
 MAX_FACTOR: Final = 4096
@@ -68,7 +68,7 @@ class _Descends(Protocol):
 
 
 class Budget:
-    """The remaining budget of one run. A keyword raises Spent if the budget is used up."""
+    """The remaining budget of one validation. A keyword raises Spent if the budget is used up."""
 
     def __init__(self) -> None:
         self._cost = BUDGET
@@ -148,8 +148,8 @@ def _descend(validator: Validator, value: JSON, schema: JSON, name: str | None =
 
 
 def _steps(name: str, wanted: JSON, value: JSON) -> int:
-    """Return the number of steps to charge for a keyword: one for each subschema or value that the keyword names,
-    and more for comparisons of pairs."""
+    """Return the number of steps to charge for a keyword: one for each subschema or value in the keyword, and more for
+    comparisons of pairs."""
     parts = len(wanted) if isinstance(wanted, list | dict) else 1
     if name == "patternProperties" and isinstance(value, dict):
         return 1 + parts * len(value)
@@ -174,7 +174,7 @@ class Pattern:
     size: int
 
     def cost(self, length: int) -> int:
-        """Return the maximum number of steps of a search in a text of this length. A step takes up to 70 ns."""
+        """Return the maximum number of steps that a search in a text of this length takes. A step takes up to 70 ns."""
         weight = 1 + (min(self.repeated, length) + self.size) // _LITERALS_PER_STEP
         return self.factor * comb(length + self.degree + 1, self.degree) * weight
 

@@ -47,8 +47,8 @@ def schema_operations(service: Schemas, gate: Gate) -> Operations:
 
     @schemas.post("/api/v1/credential/credentialSchemaList", roles=READERS)
     async def list_schemas(body: ListSchemas, caller: Caller) -> Plain[Counted[SchemaEntry]]:
-        """List the schemas of a domain, ordered by id: all schemas, or those of one author. The header
-        `X-Total-Count` has the total."""
+        """List the schemas of a domain, ordered by id: all schemas, or those of one author. The header `X-Total-Count`
+        contains the number of matching schemas."""
         page = body.page()
         found, total = await service.page(Stretch(body.domainId, page.offset, page.size), body.issuerDid)
         entries = [{"id": s.id, "name": s.name, "author": s.author, "signed": bool(s.signed)} for s in found]

@@ -67,8 +67,8 @@ def published_schema(tx: Tx, uuid: str) -> str | None:
 
 
 def schemas(tx: Tx, stretch: Stretch, author: str) -> tuple[list[ListedSchema], int]:
-    """Return one page of a domain's schemas, ordered by id, and the total. author: the DID of the author; empty for
-    any author."""
+    """Return one page of a domain's schemas, ordered by id, and the total number of schemas. author: the DID of the
+    author; empty for any author."""
     by = " and author_id in (select id from dids where domain_id = :d and did = :author)" if author else ""
     given: dict[str, Value] = {"d": stretch.domain_id, **({"author": author} if author else {})}
     ids = f"select id from credential_schemas where domain_id = :d{by}"
@@ -105,7 +105,7 @@ def get(tx: Tx, domain_id: int, credential_id: int) -> Credential | None:
 
 
 def by_uuid(tx: Tx, domain_id: int, uuid: str) -> Credential | None:
-    """Return the domain's credential with a `urn:uuid:`, or None."""
+    """Return the credential with this `urn:uuid:` in a domain, or None."""
     return tx.one(Credential, f"{_SELECT} where uuid = :uuid and domain_id = :d", uuid=uuid, d=domain_id)
 
 
@@ -117,7 +117,7 @@ def of_tenant(tx: Tx, tenant_id: int, name: str) -> Credential | None:
 
 
 def page(tx: Tx, stretch: Stretch) -> tuple[list[Credential], int]:
-    """Return one page of a domain's credentials, ordered by id, and the total."""
+    """Return one page of a domain's credentials, ordered by id, and the total number of credentials."""
     places = "where domain_id = :d and place > :offset and place <= :offset + :limit order by place"
     found = tx.all(Credential, f"{_SELECT} {places}", d=stretch.domain_id, offset=stretch.offset, limit=stretch.limit)
     return found, counters.total(tx, stretch.domain_id, COUNTER)
@@ -126,8 +126,8 @@ def page(tx: Tx, stretch: Stretch) -> tuple[list[Credential], int]:
 def of_wallet(
     tx: Tx, wallet_id: int, status: Status, stretch: Stretch, search: str = ""
 ) -> tuple[list[Credential], int]:
-    """Return one page of a wallet's credentials with a status, ordered by id, and the number of matches. search: a part
-    of the name."""
+    """Return one page of the credentials in a wallet that have this status, ordered by id, and the number of matches.
+    search: a part of the name."""
     given: dict[str, Value] = {"wallet": wallet_id, "status": status.value}
     ids = "select id from credentials where wallet_id = :wallet and status = :status"
     if search:

@@ -69,8 +69,8 @@ class Schemas:
         return await self._store.write(work)
 
     async def page(self, stretch: Stretch, author: str = "") -> tuple[list[ListedSchema], int]:
-        """Return one page of a domain's schemas, ordered by id, and the total. author: the DID of the author; empty
-        for any author."""
+        """Return one page of a domain's schemas, ordered by id, and the total number of schemas. author: the DID of the
+        author; empty for any author."""
         return await self._store.search(lambda tx: repo.schemas(tx, stretch, author))
 
     async def published(self, uuid: str) -> str:

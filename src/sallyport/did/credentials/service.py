@@ -115,13 +115,13 @@ class Credentials:
         return credential
 
     async def page(self, stretch: Stretch) -> tuple[list[Credential], int]:
-        """Return one page of a domain's credentials, ordered by id, and the total."""
+        """Return one page of a domain's credentials, ordered by id, and the total number of credentials."""
         return await self._store.search(lambda tx: repo.page(tx, stretch))
 
     async def of_wallet(
         self, caller: Caller, wallet_id: int, status: Status, offset: int, limit: int, search: str = ""
     ) -> tuple[list[Credential], int]:
-        """Return one page of the credentials in a wallet that have a status, ordered by id, and the number of
+        """Return one page of the credentials in a wallet that have this status, ordered by id, and the number of
         matches. search: a part of the name. Raises NotFound if the wallet does not exist. Raises Forbidden if the
         caller is another wallet."""
 

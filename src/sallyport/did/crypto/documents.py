@@ -60,8 +60,8 @@ class Document:
 
 
 def split(did: str) -> tuple[str, str]:
-    """Return the method and the method-specific id of a DID. Raises CredentialError if the text is not a DID, such
-    as a DID URL."""
+    """Return the method and the method-specific id of a DID. Raises CredentialError if the text is not a DID. A DID URL
+    is not a DID."""
     found = _DID.fullmatch(did) if len(did) <= LONGEST else None
     if found is None:
         raise CredentialError("not a DID")

@@ -66,7 +66,7 @@ class PublicKey:
     _key: Ed25519PublicKey | ec.EllipticCurvePublicKey = field(repr=False, compare=False)
 
     def verify(self, signature: bytes, signed: bytes) -> bool:
-        """Return whether a signature of these octets is valid. signed: the octets that were signed."""
+        """Return whether a signature is valid. signed: the octets that were signed."""
 
         try:
             if isinstance(self._key, Ed25519PublicKey):

@@ -50,8 +50,8 @@ def _issuer(value: object) -> object:
 
 
 Did = Annotated[PlainText, Field(min_length=1, max_length=2048)]
-IssuerDid = Annotated[Did, Field(description="DID of the issuer, as createIssuerDid gives it.")]
-HolderDid = Annotated[Did, Field(description="DID of the holder, as createHolderDid gives it.")]
+IssuerDid = Annotated[Did, Field(description="DID of the issuer, as createIssuerDid returns it.")]
+HolderDid = Annotated[Did, Field(description="DID of the holder, as createHolderDid returns it.")]
 MethodName = Annotated[str, BeforeValidator(_method), WithJsonSchema({"type": "string", "enum": list(METHODS)})]
 CurveName = Annotated[str, BeforeValidator(_curve), WithJsonSchema({"type": "string", "enum": list(CURVES)})]
 AnyKind = Annotated[Kind | None, BeforeValidator(_kind)]
@@ -72,15 +72,19 @@ class CreateIssuerDid(OfDomain):
 class CreateHolderDid(CreateIssuerDid):
     """Body of the operation `createHolderDid`."""
 
-    walletUserId: Id = Field(default=0, description="Id of the wallet user; needed without publicKeyJwk.")
+    walletUserId: Id = Field(default=0, description="Id of the wallet user. Required if publicKeyJwk is absent.")
     issuerId: Annotated[str, BeforeValidator(_issuer), _EITHER] = Field(
-        default="", description="Id of the issuer that the holder belongs to, or its DID. 0 or empty: none."
+        default="",
+        description=(
+            "Id or DID of the issuer that the holder belongs to. Leave it 0 or"
+            " empty if the holder belongs to no issuer."
+        ),
     )
     issuerDid: Annotated[str, BeforeValidator(_issuer), _EITHER] = Field(
         default="", description="Other name of issuerId. If both are given, issuerId is used."
     )
     publicKeyJwk: dict[str, JsonValue] | None = Field(
-        default=None, description="Public key of the wallet, as a JWK. Absent: the service generates a key."
+        default=None, description="Public key of the wallet, as a JWK. If it is absent, the service generates a key."
     )
 
     @property
@@ -93,9 +97,15 @@ class ListDids(OfDomain, PagedByNumber):
     """Body of DIDList."""
 
     issuerId: Id = Field(
-        default=0, description="Id of an issuer: list only its DID and the DIDs of its holders. 0: list all."
+        default=0,
+        description=(
+            "Id of an issuer. Only the DIDs of the issuer and its holders are listed. Leave it 0 to list all DIDs."
+        ),
     )
-    userId: Id = Field(default=0, description="Id of a wallet user: list only its DIDs. 0: list all.")
+    userId: Id = Field(
+        default=0,
+        description="Id of a wallet user. Only the DIDs of this user are listed. Leave it 0 to list all DIDs.",
+    )
     pageSize: LongSize = LONG
 
 
@@ -103,9 +113,11 @@ class SearchDids(ScopedIfGiven, PagedByNumber):
     """Body of SearchDID."""
 
     name: Annotated[PlainText, Field(max_length=2048)] = Field(
-        default="", description="A part of a name, or a whole DID. Empty: all DIDs of the tenant."
+        default="", description="A part of a name, or a whole DID. Leave it empty to list all DIDs of the tenant."
     )
-    didType: AnyKind = Field(default=None, description="Issuer or User (or Holder), case-insensitive. Empty: both.")
+    didType: AnyKind = Field(
+        default=None, description="Issuer or User (or Holder), case-insensitive. Leave it empty to list both."
+    )
 
 
 class DeletedDid(ScopedIfGiven):
@@ -157,16 +169,20 @@ class _Described(Model):
     domainId: int = Field(description="Id of the domain.")
     did: str = Field(description="The DID.")
     name: str = Field(description="Name of the DID.")
-    issuerName: str = Field(description="Name of the issuer, or of the holder's issuer; may be empty.")
+    issuerName: str = Field(
+        description="Name of the issuer. For a holder, it is the issuer that the holder belongs to. It may be empty."
+    )
     credentialIssued: int = Field(description="Number of credentials that the issuer has issued.")
     desc: str = Field(description="Text that describes the DID.")
     method: str = Field(description="DID method: key, jwk or web.")
-    issuerId: int = Field(description="Id of the issuer, or of the holder's issuer; 0: none.")
-    walletUserId: int = Field(description="Id of the wallet user that has the DID; 0: none.")
+    issuerId: int = Field(
+        description="Id of the issuer. For a holder, it is the issuer that the holder belongs to, or 0."
+    )
+    walletUserId: int = Field(description="Id of the wallet user that has the DID, or 0.")
 
 
 class DidEntry(_Described):
-    """A DID in the list."""
+    """A DID in the answer of DIDList."""
 
     lastYpdatedAt: str = Field(description="Time of the last change, DD-MM-YYYY HH:MM:SS in UTC.")
 
@@ -182,4 +198,4 @@ class DidsFound(Model):
 
     count: TotalCount
     totalIsMinimum: IsMinimum = False
-    didList: list[FoundDid] = Field(description="DIDs of the page.")
+    didList: list[FoundDid] = Field(description="DIDs on this page.")

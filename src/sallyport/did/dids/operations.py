@@ -34,8 +34,8 @@ def operations(service: Dids, gate: Gate) -> Operations:
 def _declare_changing(dids: Operations, service: Dids) -> None:
     @dids.post("/api/v1/did/createIssuerDid", roles=OPERATORS)
     async def create_issuer(body: CreateIssuerDid, caller: Caller) -> IssuerCreated:
-        """Create an issuer: a DID by the method key, jwk or web. The service generates its key. The private key
-        never leaves the service."""
+        """Create an issuer with a DID of the method key, jwk or web. The service generates the key of the DID. The
+        private key never leaves the service."""
         made = await service.create_issuer(caller.tenant_id, _new(body))
         return IssuerCreated(id=made.did, message="issuer DID created", didId=made.id, issuerId=made.id)
 
@@ -66,10 +66,10 @@ def _declare_changing(dids: Operations, service: Dids) -> None:
 def _declare_reading(dids: Operations, service: Dids) -> None:
     @dids.post("/api/v1/did/DIDList", roles=READERS)
     async def list_dids(body: ListDids, caller: Caller) -> Plain[Counted[DidEntry]]:
-        """List the DIDs of a domain, ordered by id: all DIDs, those of an issuer and its holders, or those of a
-        wallet user.
+        """List the DIDs of a domain, ordered by id: all DIDs, those of an issuer and its holders, or those of a wallet
+        user.
 
-        The header `X-Total-Count` has the total.
+        The header `X-Total-Count` contains the number of matching DIDs.
         """
         page = body.page()
         stretch = Stretch(body.domainId, page.offset, page.size)

@@ -77,7 +77,7 @@ class Resolver:
         finally:
             await client.aclose()
         if answer.status_code != 200:
-            raise CredentialError("the host of the DID has no document for it", "unresolved")
+            raise CredentialError("the host of the DID has not returned a document for this DID", "unresolved")
         found = parse(did, answer.content)
         self._kept.put(did, found, now=self._now())
         return found

@@ -44,7 +44,7 @@ for each in (register, assign, list_, reset):
 @click.option("--email", required=True, help="The mail address that the wallet was registered with.")
 @click.option("--wallet-id", type=int, required=True, help="The walletId of the registration.")
 @click.option("--json", "as_json", is_flag=True, help="Print the DID and its publicKeyJwk as JSON.")
-@click.option("--did", default="", help="DID whose key the service keeps; default: the wallet generates a key.")
+@click.option("--did", default="", help="DID whose key the service keeps. Without --did, the wallet generates a key.")
 @click.option(
     "--curve", type=click.Choice(list(CURVES)), default="Ed25519", help="Curve of the key that the wallet generates."
 )

@@ -180,8 +180,8 @@ class Remote:
         return self._submit(request, decline=True, walletKey=self._wallet.wallet_key)
 
     def _matching_token(self, request: OpenRequest) -> str:
-        """Return the token of a credential that meets a request. Raises NotFound if no credential does. The
-        definition is checked, because it comes from the service."""
+        """Return the token of a credential that meets a request. Raises NotFound if the wallet has no such credential.
+        The definition is checked, because it comes from the service."""
         from sallyport.did.presentations.exchange import satisfies  # slow import, only needed here
 
         wanted = definition.read(request.definition)
@@ -219,7 +219,7 @@ class Remote:
             got = None
         if not isinstance(got, dict):
             raise StartError(
-                f"{self._wallet.service}: answers {answer.status_code}, not in the form of Sallyport: check --service"
+                f"{self._wallet.service}: the answer ({answer.status_code}) is not from Sallyport: check --service"
             )
         if answer.status_code == 404:
             raise NotFound(str(got.get("message", "not found")))

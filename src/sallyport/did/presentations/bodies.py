@@ -13,7 +13,9 @@ from sallyport.web.operation import Done
 from sallyport.web.scope import Flag, Id, LongText, Name, PlainText, ScopedIfGiven, Text
 
 NO_GROUP = frozenset({"", "false", "no", "0", "none"})
-RequestId = Annotated[Id, Field(description="Id of the presentation request, as issuePR or a poll gives it.")]
+RequestId = Annotated[
+    Id, Field(description="Id of the presentation request, as issuePR or pollPresentationRequest returns it.")
+]
 
 
 def _operation(value: object) -> object:
@@ -25,10 +27,12 @@ def _operation(value: object) -> object:
 class IssuePR(ScopedIfGiven):
     """Body of the operation `issuePR`."""
 
-    username: Text = Field(default="", description="epmUsername that the credential must have. Empty: any user name.")
+    username: Text = Field(
+        default="", description="epmUsername that the credential must have. Leave it empty to accept any user name."
+    )
     issuerDid: IssuerDid
     holderDid: Annotated[PlainText, Field(max_length=2048)] = Field(
-        default="", description="DID of the holder; required without groupop."
+        default="", description="DID of the holder. Required if groupop is empty."
     )
     walletUrl: LongText = Field(
         default="", description="URL of the wallet, as information. The service does not connect to it."
@@ -37,7 +41,10 @@ class IssuePR(ScopedIfGiven):
     groupop: Annotated[Text, BeforeValidator(_operation)] = Field(
         default="",
         validation_alias=AliasChoices("groupop", "grouop"),
-        description="Ask all holders of the group in endpoint. Empty, false, no, none or 0: ask only holderDid.",
+        description=(
+            "Any text, such as yes, asks all holders of the group in endpoint. If the text is empty, false, "
+            "no, none or 0, only holderDid is asked."
+        ),
     )
 
     @property
@@ -72,7 +79,7 @@ class PollPR(ScopedIfGiven):
     walletId: WalletId
     walletKey: WalletKey
     holderDid: HolderDid
-    presentationRequestId: Id = Field(default=0, description="Id of a request. 0: the oldest open request.")
+    presentationRequestId: Id = Field(default=0, description="Id of a request, or 0 for the oldest open request.")
 
 
 class PolledPR(Model):
@@ -87,9 +94,9 @@ class PolledPR(Model):
     verifierDid: str = Field(description="Value for aud in a VP-JWT, or for domain in a proof.")
     purpose: str = Field(description="Reason of the request, shown to the wallet's user.")
     endpoint: str = Field(
-        description="Name of the instance or group to which the user wants access; empty for a login."
+        description="Name of the instance or group to which the user wants access. It is empty for a login."
     )
-    expiresAt: str = Field(description="End of the request, ISO 8601.")
+    expiresAt: str = Field(description="Time at which the request expires, ISO 8601.")
     pending: int = Field(description="Number of open requests of the wallet, including this request.")
 
 
@@ -101,7 +108,9 @@ class SubmitPresentation(ScopedIfGiven):
     presentationRequestId: RequestId
     presentation: str | dict[str, JsonValue] | None = Field(
         default=None,
-        description="VP-JWT, or a credential or presentation document with the holder's proof; at most 64 KiB.",
+        description=(
+            "VP-JWT, or a document (credential or presentation) with the holder's proof. It has at most 64 KiB."
+        ),
     )
     decline: Flag = Field(default=False, description="true: decline the request, without a presentation.")
     walletKey: WalletKey | None = Field(

@@ -34,10 +34,11 @@ def operations(verifier: Verifier, service: Presentations, gate: Gate) -> Operat
 def _declare_asking(presentations: Operations, verifier: Verifier, service: Presentations) -> None:
     @presentations.post("/api/v1/verifierService/issuePR", roles=OPERATORS)
     async def issue_pr(body: IssuePR, caller: Caller) -> PRsIssued:
-        """Ask a holder for a credential of the issuer with an epmUsername. With groupop, ask all holders of a group.
+        """Ask a holder for a credential that the issuer has issued and that contains epmUsername. If groupop is set,
+        ask all holders of a group.
 
-        `endpoint` is an instance or a group. If it restricts the authentication methods, it must accept DIDs. A
-        group must be active. The endpoint's credential policy may limit the time for which the request is open.
+        `endpoint` is an instance or a group. If it restricts the authentication methods, it must accept DIDs. A group
+        must be active. The endpoint's credential policy may limit the time for which the request is open.
         """
         wanted = AccessRequest(body.issuerDid, body.holderDid, body.username, body.endpoint, body.of_group)
         issued = await verifier.issue(caller.tenant_id, wanted)
@@ -51,8 +52,8 @@ def _declare_asking(presentations: Operations, verifier: Verifier, service: Pres
 
     @presentations.post("/api/v1/verifierService/presentationStatus", roles=READERS)
     async def status(body: PresentationStatus, caller: Caller) -> PresentationStanding:
-        """Return the state of a presentation request (pending, accepted, declined, expired or withdrawn), the time
-        since it has this state, and its holder. A request is kept for 30 days after its expiry."""
+        """Return the state of a presentation request (pending, accepted, declined, expired or withdrawn), the time when
+        the state began, and the holder of the request. A request is kept for 30 days after its expiry."""
         standing = await service.status(caller.tenant_id, body.presentationRequestId)
         return PresentationStanding(
             message=f"presentation request {standing.state.lower()}",
@@ -66,8 +67,8 @@ def _declare_asking(presentations: Operations, verifier: Verifier, service: Pres
 def _declare_answering(presentations: Operations, service: Presentations) -> None:
     @presentations.post("/api/v1/walletService/pollPresentationRequest", roles=WALLETS | OPERATORS)
     async def poll(body: PollPR, caller: Caller) -> PolledPR:
-        """Return the holder's oldest open request, or the request with presentationRequestId. The answer has the
-        definition of the wanted credential, and the values to sign. 404: no request is open."""
+        """Return the holder's oldest open request, or the request with presentationRequestId. The answer contains the
+        definition of the wanted credential, and the values to sign. The status is 404 if no request is open."""
         request, pending = await service.poll(
             caller, body.walletId, body.walletKey.get_secret_value(), body.holderDid, body.presentationRequestId
         )
@@ -87,14 +88,14 @@ def _declare_answering(presentations: Operations, service: Presentations) -> Non
         """Answer a request with a presentation. A request can be answered once. `decline` declines the request.
 
         A presentation has one of these forms: a VP-JWT with the request's nonce, and the verifierDid as `aud`; a
-        document with such a VP-JWT as `proof.jws` or `proof.jwt`; a document with a data integrity proof of the
-        holder (eddsa-jcs-2022 or ecdsa-jcs-2019), with the nonce as challenge and the verifierDid as domain. The
-        proof's purpose is authentication. Proofs over RDF are refused, because they do not cover claims that no
-        context defines.
+        document with such a VP-JWT as `proof.jws` or `proof.jwt`; a document with a data integrity proof of the holder
+        (eddsa-jcs-2022 or ecdsa-jcs-2019), with the nonce as challenge and the verifierDid as domain. The proof's
+        purpose is authentication. Proofs over RDF are refused, because they do not cover claims that no context
+        defines.
 
-        The service must have issued the credential to the holder, and the issuer must be the issuer of the request.
-        The credential must not be expired, revoked or ignored, and must match the definition. After ten wrong
-        presentations or walletKeys with a token, requests for the wallet with this token are refused for a minute.
+        The service must have issued the credential to the holder, and the issuer must be the issuer of the request. The
+        credential must not be expired, revoked or ignored, and must match the definition. After ten wrong presentations
+        or walletKeys for a wallet, the service refuses requests for this wallet with the same token for a minute.
         """
         if body.decline or body.presentation is None:
             wallet_key = None if body.walletKey is None else body.walletKey.get_secret_value()

@@ -43,8 +43,8 @@ class OpenRequests:
                 event.set()
 
     def withdraw(self, tx: Tx, domain_id: int, *, holder_did: str = "", issuer_did: str = "") -> list[int]:
-        """Withdraw up to SLICE open requests for a holder's credentials of an issuer. Return their ids. Pass them to
-        `wake` after the commit. An empty DID matches any holder or issuer."""
+        """Withdraw up to SLICE open requests that ask this holder for a credential of this issuer. Return their ids.
+        Pass them to `wake` after the commit. An empty DID matches any holder or issuer."""
         return repo.close_all(tx, domain_id, holder_did, issuer_did, self._clock())
 
     def void(self, tx: Tx) -> None:
@@ -54,7 +54,7 @@ class OpenRequests:
 
 
 class LoginPrompts:
-    """Sends requests of logins to the wallets of users (implements `mfa.host.WalletPrompts`)."""
+    """Sends presentation requests to the wallets of users who log in (implements `mfa.host.WalletPrompts`)."""
 
     def __init__(self, store: Store, requests: OpenRequests, clock: Clock = now_us) -> None:
         self._store = store

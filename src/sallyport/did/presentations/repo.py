@@ -83,8 +83,8 @@ def close(tx: Tx, request_id: int, status: Status, at: int, *, credential_id: in
 
 
 def close_all(tx: Tx, domain_id: int, holder_did: str, issuer_did: str, at: int) -> list[int]:
-    """Withdraw up to SLICE open requests for a holder's credentials of an issuer. Return the ids of the requests.
-    One of the two DIDs may be empty, and then matches any holder or issuer.
+    """Withdraw up to SLICE open requests that ask this holder for a credential of this issuer. Return the ids of the
+    requests. One of the two DIDs may be empty, and then matches any holder or issuer.
 
     The query does not read expired requests, because a tenant may have a million of them.
     """

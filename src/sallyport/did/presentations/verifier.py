@@ -97,7 +97,9 @@ class Verifier:
             return [Holder(wallet_id, wanted.holder_did, wanted.username)]
         members = self._targets.members(tx, target.id)
         if len(members) > MOST_HOLDERS:
-            raise Invalid.about(f"a group may have at most {MOST_HOLDERS} users for a request", "endpoint")
+            raise Invalid.about(
+                f"a request can be sent to at most {MOST_HOLDERS} users, but the group has more", "endpoint"
+            )
         holders = (holder_of_user(tx, each.domain_id, each.name, wanted.issuer_did, 0, at) for each in members)
         found = list(dict.fromkeys(holder for holder in holders if holder is not None))
         if not found:

@@ -38,7 +38,7 @@ def _key(value: object) -> object:
 
 Email = Annotated[PlainText, Field(min_length=3, max_length=255), AfterValidator(_email)]
 WalletUrl = Annotated[LongText, AfterValidator(_url)]
-WalletId = Annotated[Id, Field(description="Id of the wallet, as registerWalletUser gives it.")]
+WalletId = Annotated[Id, Field(description="Id of the wallet, as registerWalletUser returns it.")]
 WalletKey = Annotated[
     SecretStr,
     Field(max_length=LONGEST, description="Key of the wallet, from registerWalletUser."),
@@ -51,7 +51,7 @@ class RegisterWallet(OfDomain):
 
     username: Name = Field(description="Name of the wallet's user.")
     emailAddress: Email = Field(
-        description="E-mail address, which identifies the wallet in polls; unique in the domain."
+        description="E-mail address of the user. It identifies the wallet in polls, and is unique in the domain."
     )
     walletUrl: WalletUrl = Field(
         default="", description="http or https URL of the wallet, as information. The service does not connect to it."
@@ -76,11 +76,14 @@ class WalletRegistered(Done):
 class ListWallets(OfDomain, PagedByNumber):
     """Body of the operation `walletUserList`."""
 
-    filter: Text = Field(default="", description="Part of a user name or e-mail address, case-insensitive. Empty: all.")
+    filter: Text = Field(
+        default="",
+        description="Part of a user name or e-mail address, case-insensitive. Leave it empty to list all wallet users.",
+    )
 
 
 class WalletEntry(Model):
-    """A wallet user in the list."""
+    """A wallet user in the answer of the operation `walletUserList`."""
 
     walletId: int = Field(description="Id of the wallet.")
     userId: int = Field(description="Id of the wallet user: the same as walletId.")
@@ -98,7 +101,7 @@ class WalletList(Done):
 
     count: TotalCount
     totalIsMinimum: IsMinimum = False
-    users: list[WalletEntry] = Field(description="Wallet users of the page.")
+    users: list[WalletEntry] = Field(description="Wallet users on this page.")
 
 
 class AssignWallet(ScopedIfGiven):
@@ -107,7 +110,9 @@ class AssignWallet(ScopedIfGiven):
     walletId: Many[Id] = Field(
         min_length=1,
         max_length=MAX_ASSIGNED,
-        description="Ids of the wallets: one for each credential, or one for all credentials.",
+        description=(
+            "Ids of the wallets: either one wallet for each credential, or one wallet that gets all credentials."
+        ),
     )
     userId: Many[Id] = Field(
         min_length=1, max_length=MAX_ASSIGNED, description="Ids of the wallet users: the same as walletId."
@@ -140,7 +145,7 @@ class PolledCredential(Model):
     status: str = Field(description="Assigned or Accepted.")
     epmPassword: str = Field(
         default="",
-        description="Password for the holder, which is not part of jwt. Empty: the credential has none.",
+        description="Password for the holder, which is not part of jwt. It is empty if the credential has no password.",
     )
 
 
@@ -150,7 +155,7 @@ class Polled(Done):
     email: str = Field(description="E-mail address of the wallet's user.")
     walletKey: str = Field(description="Key of the wallet, as in the request.")
     totalCount: TotalCount
-    credentials: list[PolledCredential] = Field(description="Credentials of the page, which has at most 2 MiB.")
+    credentials: list[PolledCredential] = Field(description="Credentials on this page. The page has at most 2 MiB.")
 
 
 class Acknowledge(ScopedIfGiven):

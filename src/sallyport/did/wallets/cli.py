@@ -106,7 +106,12 @@ def reset(line: CommandLine, *, name: str, domain: str, as_json: bool) -> None:
 @click.argument("name")
 @_domain
 @click.option("--credential", "credentials", type=_ID, multiple=True, metavar="ID", help="A credential; repeatable.")
-@click.option("--user", "users", multiple=True, help="An endpoint user whose logins the wallet answers; repeatable.")
+@click.option(
+    "--user",
+    "users",
+    multiple=True,
+    help="An endpoint user whose logins the wallet answers. Repeat --user for several users.",
+)
 @click.option("--replace", is_flag=True, help="Replace the wallets and credentials that the users have.")
 @click.pass_obj
 def assign(
@@ -149,7 +154,7 @@ def list_(
     without its secrets."""
     if path is not None:
         if domain is not None or search:
-            raise click.UsageError("--file excludes --domain and --search")
+            raise click.UsageError("--file cannot be combined with --domain or --search")
         held = read(path)
         key = held.curve if held.key else "kept by the service"
         shown: Row = {"service": held.service, "email": held.email, "walletId": held.wallet_id, "did": held.did}
@@ -158,7 +163,7 @@ def list_(
     found = (each for one in domains(line, domain) for each in _wallets(line, one, search))
     line.print_rows(islice(found, limit), COLUMNS, form)
     if next(found, None) is not None:
-        line.note(f"there are more than {limit} wallets: use --search, or a larger --limit")
+        line.note(f"more than {limit} wallets match: use --search, or a larger --limit")
 
 
 def _wallets(line: CommandLine, domain: Row, search: str) -> Iterator[Row]:
@@ -212,7 +217,7 @@ def _key(path: str) -> Row:
 
 
 def _print_wallet(line: CommandLine, made: Row, *, as_json: bool) -> None:
-    """Print the walletKey, the token and the DID, as far as the answer contains them."""
+    """Print the walletKey, the token and the DID, if the answer contains them."""
     if as_json:
         line.print_json({name: value for name, value in made.items() if name not in {"code", "status", "message"}})
         return

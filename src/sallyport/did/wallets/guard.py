@@ -2,7 +2,8 @@
 
 A token with the role wallet acts only for its own wallet. A token of an admin or operator acts for every wallet of the
 tenant. An operation that needs the walletKey requires it from every caller. After too many wrong walletKeys or
-presentations, one wallet is locked for one token for a while. Other wallets and other tokens are not affected.
+presentations for a wallet, the caller's token is locked out of this wallet for a minute. Other wallets and other tokens
+are not affected.
 """
 
 from sallyport.base.clock import Clock, now_us

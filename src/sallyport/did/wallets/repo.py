@@ -63,7 +63,7 @@ def get(tx: Tx, tenant_id: int, wallet_id: int) -> Wallet | None:
 
 
 def by_email(tx: Tx, tenant_id: int, email: str) -> list[Wallet]:
-    """Return the wallets with an e-mail address: at most one in each of the tenant's domains."""
+    """Return the wallets of a tenant that have this e-mail address. A domain has at most one of them."""
     sql = f"{_SELECT} where email_key = :key and {OF_TENANT} order by id"
     return tx.all(Wallet, sql, key=fold(email.strip()), t=tenant_id)
 

@@ -1,4 +1,5 @@
-"""The service of wallets: register them, assign credentials to them, deliver credentials, and note acknowledgements."""
+"""The service of wallets. It registers wallets, assigns credentials to them, delivers the credentials, and stores
+whether they are accepted."""
 
 from collections.abc import Sequence
 from typing import Final

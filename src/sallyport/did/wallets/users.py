@@ -101,8 +101,8 @@ class UserCredentials:
         return tx.value(str, sql, user=user_id) or ""
 
     def holder(self, tx: Tx, domain_id: int, credential_id: str) -> int | None:
-        """Return the id of the first endpoint user to whom a credential was assigned, or None. credential_id: its
-        `urn:uuid:`."""
+        """Return the id of the first endpoint user to whom a credential was assigned, or None. credential_id: the
+        `urn:uuid:` of the credential."""
         sql = (
             "select l.user_id from endpoint_user_credentials l join credentials c on c.id = l.credential_id "
             "where c.domain_id = :d and c.uuid = :uuid order by l.user_id limit 1"

@@ -32,7 +32,7 @@ class Wallet:
 
 @dataclass(frozen=True, slots=True)
 class ListedWallet:
-    """A wallet in a list. credentials: the number of its assigned and accepted credentials."""
+    """A wallet and the number of its credentials. credentials: the number of assigned and accepted credentials."""
 
     id: int
     username: str

@@ -1,7 +1,7 @@
 """Apply the changes of an LDIF file to stored entries (RFC 4511 sections 4.6 and 4.9).
 
-The store keeps the text attributes of an entry. After a change they are interpreted again (`entry.understand`), so that
-a change has the same result as a reading of the whole entry.
+The store keeps the text attributes of an entry. After a change, all stored attributes of the entry are interpreted
+again (`entry.understand`). So the result is the same as if the changed entry had been read from the directory.
 """
 
 from collections.abc import Mapping, Sequence
@@ -48,10 +48,11 @@ class GroupAfter:
 
 
 def change(tx: Tx, run: Run, wanted: Change, revocations: Revocations, at: int) -> Counts | None:
-    """Change an entry. Raises Invalid if the change is not possible, such as a new name that another entry has.
+    """Change an entry. Raises Invalid if the change is not possible, for example if another entry already has the new
+    name.
 
-    Return None if the change needs several transactions. These changes rename a unit with everything below it
-    (`rename_unit`), or change a group with many members (`group_after`).
+    Return None if the change needs more than one transaction. The caller then makes the change with `rename_unit` (to
+    rename a unit and all entries below it) or `group_after` (to change a group with many members).
     """
     if wanted.dn_key != wanted.new_dn_key and _is_there(tx, run, wanted.new_dn_key):
         raise Invalid("another entry has the new name")
@@ -100,8 +101,8 @@ def names_below(tx: Tx, run: Run, table: str, above: str, after: int) -> tuple[i
 
 
 def follow(dn: str, wanted: Change) -> Change:
-    """Return the change that renames one entry after the unit above it was renamed. Raises Invalid if the new name of
-    the entry is too long."""
+    """Return the change that moves the entry `dn` to the new name of the unit above it. wanted: the renaming of the
+    unit. Raises Invalid if the new name of the entry is too long."""
     new_dn = moved(dn, wanted.dn, wanted.new_dn)
     return Change(dn, key_of(dn), new_dn, key_of(new_dn), ())
 
@@ -153,8 +154,8 @@ def _change_group(tx: Tx, run: Run, known: Stored, wanted: Change, at: int) -> C
 
 
 def group_after(tx: Tx, run: Run, known: Stored, wanted: Change) -> GroupAfter:
-    """Return the state of a group after a change. `joined` and `left` do not contain members for which the change
-    was already written."""
+    """Return the state of a group after a change. `joined` and `left` contain only members that an earlier transaction
+    has not written yet."""
     before = memberships.stated_members(tx, run.directory_id, known.dn_key)
     by_login = memberships.members_by_login(tx, run.directory_id, known.dn_key)
     by_name, name = before - by_login, known.name

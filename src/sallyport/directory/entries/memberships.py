@@ -1,11 +1,11 @@
 """The SQL of memberships. Entries are identified by the keys of their names (`imports.lines`).
 
-A row belongs to the entry that states the membership: a group that lists a member (told = 0), or a member that lists
-its group (told = 1). Only this entry can withdraw the membership.
+A row belongs to the entry that lists the membership: a group that lists a member (told = 0), or a member that lists its
+group (told = 1). Only this entry can withdraw the membership.
 
 When an entry is renamed, its name is also changed in the rows of other entries, because most directories change such
-links themselves. Some directories do not. So the digests of the groups that list the entry are cleared, and the next
-reading compares the members of these groups again.
+links themselves. Some directories do not. So the digests of the groups that list the entry are cleared. The members of
+these groups are then compared when the directory is read next.
 """
 
 from collections.abc import Iterable, Sequence
@@ -91,8 +91,8 @@ def forget_group(tx: Tx, directory_id: int, group_key: bytes, most: int) -> bool
 
 
 def is_taken(tx: Tx, table: str, directory_id: int, row_id: int, *keys: bytes) -> bool:
-    """Return whether another person or group has one of the names. This happens if an entry was created again, or if a
-    renamed entry takes the name. table: the table of people or of groups."""
+    """Return whether another person or group has one of the keys. This happens if an entry was created again, or if a
+    renamed entry takes over a name. table: the table of people or of groups."""
     sql = f"select 1 from {table} where directory_id = :dir and dn_key = :key and id <> :id limit 1"  # noqa: S608
     return any(tx.rows(sql, dir=directory_id, key=key, id=row_id) for key in keys)
 
@@ -118,8 +118,8 @@ def vacate_key(tx: Tx, table: str, directory_id: int, taker: int, key: bytes, si
 
 
 def restore_key(tx: Tx, table: str, directory_id: int, own: bytes, key: bytes) -> None:
-    """Move memberships from the temporary key `own` of a removed entry back to `key`, the key of the entry's name.
-    The memberships then belong to the entry that has taken this name."""
+    """Replace the temporary key `own` of a removed entry by `key`, the key of the entry's name, in all memberships. The
+    memberships then belong to the entry that has taken over this name."""
     rename_member(tx, directory_id, own, key)
     if table == GROUPS_TABLE:
         _move(tx, directory_id, "group_key, member_key", own, key, "told = 1", 0)
@@ -166,8 +166,11 @@ def rename_group(tx: Tx, directory_id: int, old: bytes, new: bytes, since: int |
 
 
 def _move(tx: Tx, directory_id: int, ends: str, old: bytes, new: bytes, older: str, since: int | None) -> None:
-    """Replace a key in the first of the two columns that `ends` names. older: an SQL condition for the rows, used if
-    `since` is set."""
+    """Replace the key `old` by `new` in a column of the memberships.
+
+    ends: the names of the two key columns. The first column is changed. older: an SQL condition that limits the rows if
+    `since` is set.
+    """
     mine, other = ends.split(", ")
     where = f"directory_id = :dir and {mine} = :old"
     parameters: dict[str, Value] = {"dir": directory_id, "old": old}

@@ -19,7 +19,7 @@ from sallyport.store.search import Entry, SearchIndex
 
 _SEARCH: Final = SearchIndex("directory_users_search")
 GONE: Final = frozenset({Status.DISABLED, Status.EXPIRED})
-"""The statuses that end a person's access. LOCKED is not one of them, because a lock ends soon."""
+"""The statuses that end a person's access. LOCKED is not one of these statuses, because a lock is temporary."""
 Unindexed = list[Entry]
 """Added people that are not in the search index yet."""
 
@@ -258,7 +258,7 @@ def _replace_names(tx: Tx, domain_id: int, user_id: int, name: str, aliases: Seq
 def _revoke_inactive(
     tx: Tx, run: Run, known: Known, status: str, names: Sequence[str], revocations: Revocations
 ) -> None:
-    """Revoke the access of a person if the new status ends it."""
+    """Revoke the access of a person if the new status is one of the inactive statuses."""
     if status in GONE and known.status not in GONE:
         _revoke(tx, run, names, revocations, f"the directory has the user as {status}")
 

@@ -83,7 +83,7 @@ def group(tx: Tx, group_id: int) -> Group | None:
 
 
 def groups_named(tx: Tx, directory_id: int, name: str) -> list[Group]:
-    """Return the groups with a name in a directory; the comparison is case-insensitive."""
+    """Return the groups of a directory that have this name. The comparison is case-insensitive."""
     column, text = without_case("name", name)
     return tx.all(Group, f"{_GROUP_SELECT} where directory_id = :dir and {column} = :text", dir=directory_id, text=text)
 
@@ -276,8 +276,8 @@ def attributes_wanted(tx: Tx, directory_id: int, mapping: str) -> frozenset[str]
 
 
 def must_fit(tx: Tx, directory_id: int, fields: Mapping[str, str]) -> None:
-    """Check that new mapped fields keep a directory and its groups within MOST_MAPPED attributes. Raises Conflict if
-    there would be more attributes."""
+    """Check that a directory and its groups use at most MOST_MAPPED attributes after new fields are mapped. Raises
+    Conflict if they would use more."""
     mapping = tx.value(str, "select mapping from directories where id = :id", id=directory_id) or "{}"
     wanted = attributes_wanted(tx, directory_id, mapping)
     added = {name for taken in fields.values() for name in attributes_in(taken)} - wanted

@@ -8,7 +8,8 @@ from sallyport.directory.imports.job import Counts, Run
 from sallyport.store.model import Tx
 
 NO_DIGEST: Final = b""
-"""A digest that no real entry has. A row with this digest is written again at the next reading."""
+"""A digest that differs from the digest of every real entry. A row with this digest is written again when the directory
+is read next."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,8 +44,8 @@ class Table(Generic[RowT]):
     def find(self, tx: Tx, run: Run, external_id: str = "", dn_key: bytes = b"") -> RowT | None:
         """Return the row with an identifier, or None.
 
-        If no row has the identifier, search for the name. A row with the name is returned only if the entry or the row
-        has no identifier except its name.
+        If no row has the identifier, search for the name. A row that was found by name is returned only if the entry,
+        the row, or both have no permanent identifier.
         """
         select = f"{self._select} where directory_id = :dir and "
         found = None

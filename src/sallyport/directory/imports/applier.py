@@ -47,7 +47,7 @@ LINES: Final = 400
 
 T = TypeVar("T")
 Problem = tuple[str, str]
-"""The place of an entry that cannot be used, and the reason."""
+"""(place, reason) for an entry that cannot be used. The place is the entry's line in the file, or its name."""
 _TABLES: Final = ("directory_users", "directory_groups", "directory_units")
 
 
@@ -223,7 +223,7 @@ class Applier:
             await self._long_group(run, item, wanted, group)
 
     async def _long_group(self, run: Run, item: Item, wanted: Change, group: Stored) -> None:
-        """Change the members of a group in several transactions. A restart repeats the change."""
+        """Change the members of a group in several transactions. After a restart, the whole change is made again."""
         after = await self._store.search(partial(group_after, run=run, known=group, wanted=wanted))
         await self._store.write(lambda tx: groups.put_group(tx, run, after.group, group, self._clock()))
         await self._members(run, after.group.dn_key, joined=after.joined, left=after.left)

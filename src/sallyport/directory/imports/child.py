@@ -49,8 +49,8 @@ class Prepared:
 async def prepare(kind: str, source: Path, target: Path, mapped: Collection[str], limits: Limits) -> Prepared:
     """Convert a file of entries to a prepared file, in a child process.
 
-    kind: `ldif` for an LDIF file, `spool` for the file of a reading. mapped: the attributes that mappings use. Raises
-    Invalid if the file has an error or exceeds a limit.
+    kind: `ldif` for an LDIF file, `spool` for a file of entries that were read from a directory. mapped: the attributes
+    that mappings use. Raises Invalid if the file has an error or exceeds a limit.
     """
     arguments = [kind, str(source), str(target), ",".join(sorted(mapped)), str(limits.cpu_s), str(limits.octets)]
     try:

@@ -37,8 +37,8 @@ class Collector:
     async def collect(self, store: Store, job: Job, directory: Directory, mapped: Collection[str]) -> None:
         """Read a directory into a file, and store the name of the file in the job.
 
-        store: the store that this job writes to. Raises Refused or OSError if the reading failed. In this case nothing
-        has changed.
+        store: the store that this job writes to. Raises Refused or OSError if the directory could not be read
+        completely. In this case nothing has changed.
         """
         read = self._readers.get(directory.kind)
         if read is None:
@@ -72,8 +72,8 @@ class Collector:
         return len(octets)
 
     async def _source(self, job: Job, directory: Directory, mapped: Collection[str]) -> Source:
-        """Return the source of a job with its secret. The secret of the directory is used only if the job uses the
-        settings of the directory. Raises SecretError."""
+        """Return the directory that a job reads, with its settings and its secret. The stored secret is used only if
+        the job uses the stored settings of the directory. Raises SecretError."""
         settings: dict[str, str] = json.loads(directory.settings)
         own: dict[str, str] = json.loads(job.source) if job.source else {}
         sealed = await self._store.read(lambda tx: repo.secret(tx, job.id))

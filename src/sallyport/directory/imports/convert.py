@@ -52,7 +52,7 @@ class Converter:
         self._finish()
 
     def spool(self, source: BinaryIO) -> None:
-        """Write the lines of all entries in the file of a reading."""
+        """Write the lines of all entries in a file that was written while a directory was read."""
         group: Group | None = None
         members: list[str] = []
         for line in source:

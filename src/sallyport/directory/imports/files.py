@@ -97,9 +97,9 @@ class ImportFiles:
             self._new.discard(name)
 
     def keep_only(self, names: Collection[str], spare_s: float = 0) -> None:
-        """Delete all files except the named files, and except files that were created after the service started.
+        """Delete all files except those in `names` and those that were created after the service started.
 
-        spare_s: files younger than this number of seconds are kept, because another worker may be writing them.
+        spare_s: an age in seconds. Younger files are kept, because another worker may be writing them.
         """
         kept = {each for name in (*names, *self._new) for each in (name, name + PREPARED, name + BEFORE)}
         if self._folder.is_dir():

@@ -41,8 +41,8 @@ class Finisher:
         self._changed = changed
 
     async def finish(self, run: Run, *, counts: bool) -> None:
-        """Update the mapped fields and member counts that are outdated. counts: whether to count people with changed
-        fields as updated. Raises StoreError."""
+        """Update the mapped fields and member counts that are outdated. counts: whether people with changed fields are
+        counted as updated entries of the import. Raises StoreError."""
         own = await self._mappings_of_people(run)
         base, after = run.mapping.digest, 0
         while found := await self._store.read(
@@ -63,7 +63,8 @@ class Finisher:
         await self._count(run)
 
     async def _mappings_of_people(self, run: Run) -> dict[int, FieldMapping]:
-        """Return the mapping of each person who is in a group with a mapping of its own, by person id."""
+        """For each person in a group that has its own mapping, return the mapping of the person. The keys are person
+        ids."""
         found = dict[int, FieldMapping]()
         for group in await self._store.read(partial(repo.groups_with_mapping, directory_id=run.directory_id)):
             mapping = FieldMapping(json.loads(group.mapping)).over(run.mapping)

@@ -1,9 +1,10 @@
-"""Take over the jobs of nodes that are gone.
+"""Take over the jobs of nodes that have stopped.
 
 If the job reads a directory, another node starts the reading again. If the job needs an uploaded file or the entries of
-an agent, the file is lost with its node. The job fails if the node does not come back soon.
+an agent, the file is lost with its node. The job fails if the node does not start again soon.
 
-The handover also runs on a single node, because its database may be a copy of a database that several nodes used."""
+The handover also runs on a single node, because its database may be a copy of a database that several nodes used.
+"""
 
 from functools import partial
 from typing import Final
@@ -19,12 +20,12 @@ from sallyport.store.model import Store, Tx
 
 LOOK_S: Final = 5.0
 RESTART_US: Final = 300 * SECOND
-"""Time within which a silent node must come back, in microseconds. After this time, the imports of its files fail."""
+"""Time in microseconds. If a node sends no heartbeat for this time, the imports of its files fail."""
 
 
 class Handover:
-    """The handover of jobs. One node, the leader, runs it for all nodes. store: a store that refuses writes if this
-    node is not the leader."""
+    """Moves jobs from nodes that have stopped to other nodes. Only the leader of the nodes does so. store: a store that
+    refuses writes if this node is not the leader."""
 
     def __init__(self, store: Store, cluster: Cluster, jobs: Jobs) -> None:
         self._store = store
@@ -32,11 +33,11 @@ class Handover:
         self._jobs = jobs
 
     async def run(self) -> None:
-        """Hand over the jobs of nodes that are gone, again and again until cancelled."""
+        """Hand over the jobs of nodes that have stopped, repeatedly until cancelled."""
         await every(LOOK_S, self.look, failure="imports_not_handed_over")
 
     async def look(self) -> None:
-        """Hand over the jobs of nodes that are gone, once. Raises StoreError."""
+        """Hand over the jobs of nodes that have stopped, once. Raises StoreError."""
         nodes = {each.id: each for each in await self._cluster.everyone()}
         alive = [each.id for each in nodes.values() if each.is_alive]
         if await self._store.read(partial(repo.of_other_nodes, alive=alive)):

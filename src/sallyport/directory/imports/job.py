@@ -123,9 +123,9 @@ class Source:
 
 
 Read: TypeAlias = Callable[[Source, str, bool], AbstractAsyncContextManager[AsyncIterator[Batch]]]
-"""A function that reads a directory. The arguments are the source, the cursor of the last reading, and whether to read
-everything. The result is a context manager of batches. Raises SallyportError if the reading failed; the caller then
-discards the batches."""
+"""A function that reads a directory. The arguments are the source, the cursor that the last call returned, and whether
+to read all entries. The result is a context manager of batches. Raises SallyportError if the directory could not be
+read completely; the caller then discards the batches."""
 
 
 Check: TypeAlias = Callable[[Source], Awaitable[int]]
@@ -158,7 +158,7 @@ class Run:
 @dataclass(frozen=True, slots=True)
 class Moved:
     """The name and status that an unchanged entry has now. An unknown value is empty. The name differs from the stored
-    name if a unit above the entry was renamed. The status can change with time, such as when an account expires."""
+    name if a unit above the entry was renamed. The status can change with time, for example when an account expires."""
 
     dn: str
     dn_key: bytes
@@ -190,11 +190,11 @@ class Counts:
 
 
 class Revocations(Protocol):
-    """The revocation of access. In domains that disconnect on revocation, the sessions of the users end after the
-    transaction."""
+    """A service that revokes the access of users. If the domain disconnects users on revocation, their sessions end
+    after the transaction."""
 
     def revoke(self, tx: Tx, domain_id: int, names: Sequence[str], reason: str) -> None:
         """Revoke the access of users of a domain. reason: a text for the admin."""
 
     def group_matters(self, domain_id: int, group: str) -> bool:
-        """Return whether a login rule of the domain names the group."""
+        """Return whether a login rule of the domain refers to the group."""

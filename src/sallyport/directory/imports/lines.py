@@ -48,7 +48,7 @@ def encoded(line: Line | Wire) -> bytes:
 
 
 def gathered(entries: Iterable[Entry]) -> bytes:
-    """Return entries as JSON lines, in the form of `wire`, for the file of a reading."""
+    """Return entries as JSON lines in the form of `wire`. Such lines are stored while a directory is read."""
     return b"".join(encoded(line) for entry in entries for line in to_wire(entry))
 
 

@@ -86,13 +86,13 @@ def open_jobs(tx: Tx, domain_id: int) -> int:
 
 
 def open_reading(tx: Tx, directory_id: int) -> int | None:
-    """Return the id of the queued reading of a directory, or None."""
+    """Return the id of the queued job that reads a directory, or None."""
     sql = "select id from directory_jobs where directory_id = :id and kind = 'reading' and state = 'QUEUED'"
     return tx.value(int, sql, id=directory_id)
 
 
 def is_read(tx: Tx, directory_id: int) -> bool:
-    """Return whether a reading of the directory is queued or running."""
+    """Return whether a job that reads the directory is queued or running."""
     sql = f"select 1 from directory_jobs j where j.directory_id = :id and j.kind = 'reading' and {_OPEN} limit 1"
     return tx.value(int, sql, id=directory_id) is not None
 
@@ -110,7 +110,8 @@ def last_done(tx: Tx) -> list[tuple[int, int]]:
 
 
 def files(tx: Tx) -> set[str]:
-    """Return the names of all files that queued jobs, running jobs and runs of agents use."""
+    """Return the names of all files that are in use by queued jobs, by running jobs, or by agents that are sending
+    entries."""
     sql = f"select j.file from directory_jobs j where {_OPEN} union select file from directory_runs"
     return {str(row[0]) for row in tx.rows(sql)}
 
@@ -143,7 +144,7 @@ def must_own(tx: Tx, job_id: int, node_id: int) -> None:
 
 
 def of_other_nodes(tx: Tx, alive: Collection[int]) -> list[Job]:
-    """Return the open jobs of nodes that are not alive."""
+    """Return the queued and running jobs of nodes that are not alive."""
     return tx.all(
         Job,
         f"{_SELECT} where {_OPEN} and j.node_id <> 0 and j.node_id not in {LISTED} order by j.id",
@@ -152,7 +153,7 @@ def of_other_nodes(tx: Tx, alive: Collection[int]) -> list[Job]:
 
 
 def release(tx: Tx, job_id: int) -> None:
-    """Queue a job again, so that any node can run it from its first step."""
+    """Queue a job again. Any node can then run it from its first step."""
     tx.execute(
         "update directory_jobs set state = 'QUEUED', node_id = 0, file = '', position = 0, total = 0, skipped = 0, "
         "failed = 0, errors = '[]' where id = :id",
@@ -161,7 +162,8 @@ def release(tx: Tx, job_id: int) -> None:
 
 
 def collected(tx: Tx, job_id: int, file: str, cursor: str, *, complete: bool) -> None:
-    """Store the name of the file that holds all entries of the source, and the cursor for the next reading."""
+    """Store the name of the file that holds all entries of the source. Store also the cursor from which the next
+    changes are read."""
     sql = "update directory_jobs set file = :file, cursor = :cursor, complete = :complete where id = :id"
     tx.execute(sql, id=job_id, file=file, cursor=cursor, complete=int(complete))
 

@@ -1,9 +1,9 @@
-"""Choose the jobs to run: at most one at a time for a domain, and at most two for a tenant. Of all jobs, at most two
+"""Choose the jobs to run: at most one at a time for each domain, and at most two for each tenant. At most two jobs
 write to the store at the same time.
 
-Reading and writing have separate limits. A slow directory can delay its reading without end, so a reading counts only
-against the limit of its own tenant. Writing always ends, so all tenants share the two places for writers, in the order
-of their requests.
+The two steps of a job, to read the source and to write to the store, have separate limits. A slow directory can delay
+the first step for an unlimited time, so this step counts only against the limit of its own tenant. The second step
+always ends, so at most two jobs of all tenants write at once, in the order of their requests.
 """
 
 from collections import Counter
@@ -44,7 +44,7 @@ class Scheduler:
         return partial(repo.waiting, node_id=self._node_id(), busy=frozenset(self._domains), held=held, most=AT_ONCE)
 
     def begin(self, job: Job) -> None:
-        """Register a job that starts. The job must then enter `domain_taken`."""
+        """Register a job before it starts. The caller must then run the job within the block of `domain_taken`."""
         self._domains.add(job.domain_id)
         self._running[job.id] = _Running(job.tenant_id, trio.CancelScope())
 

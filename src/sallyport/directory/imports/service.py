@@ -2,7 +2,7 @@
 
 A job has three steps, and a restart continues with the step that was not completed:
 
-1. The entries are stored in a file. They come from an upload, an agent's run, or a directory that the service reads
+1. The entries are stored in a file. They were uploaded or sent by an agent, or the service reads them from a directory
    (`collect`).
 2. A child process converts the file to a prepared file.
 3. The lines of the prepared file are written to the store. The position in the file is stored in the job's row.
@@ -76,14 +76,14 @@ LOOK_S: Final = 5.0
 SUCCEEDED_S: Final = 60.0
 AGAIN_S: Final = 5.0
 UNFINISHED_S: Final = 3600.0
-"""Age in seconds from which a file that belongs to no job is deleted. A younger file may be an upload that still
-runs."""
+"""Age in seconds. Older files that belong to no job are deleted. A younger file may belong to an upload that has not
+ended."""
 
 log = structlog.get_logger()
 
 
 class Jobs:
-    """The import jobs of all domains. `run` runs them.
+    """The import jobs of all domains. Call `run` to execute the jobs.
 
     readers: the reader of each kind of directory. changed: a function that is called with the id of each domain that an
     import has changed. cluster: the nodes of the installation. limits: limits of the child process that converts a
@@ -197,7 +197,7 @@ class Jobs:
                     await self._wake.wait()
 
     async def _show_succeeded(self) -> None:
-        """Set the metric of the last successful import of each domain from the store. The import may have run on
+        """Update the metric of the last successful import of each domain, from the store. The import may have run on
         another node, or before a restart."""
         for domain_id, at in await self._store.read(repo.last_done):
             self._metrics.succeeded(domain_id, at / SECOND)
@@ -314,7 +314,7 @@ class Jobs:
         await store.write(partial(self.end, job=job, state=State.DONE, message=message))
 
     async def _remove_directory(self, store: Store, applier: Applier, run: Run, job: Job) -> None:
-        """Remove the people one by one with their access, then the groups and the units. Finally remove the directory
+        """Remove all people and revoke their access, then remove the groups and the units. Finally remove the directory
         with its secret, its mapping, its schedule and its jobs, including this job."""
         await applier.remove_unseen(run)
 

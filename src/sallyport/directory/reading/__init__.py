@@ -1,14 +1,15 @@
-"""Read directories: LDAP, Entra ID and Okta. The package needs no store and no web: the directory agent reads LDAP too.
+"""Read directories: LDAP, Entra ID and Okta. The package uses neither the store nor the HTTP server, because the
+directory agent reads LDAP with it too.
 
-fields      checks an admin's settings: URLs, names, filters, certificates
-search      search filters (RFC 4515), the attributes to request, and the kind of a directory
-answers     checks and limits a server's answers
-server      opens a checked, encrypted stream to the server of a URL
-connection  the LDAP conversation over that stream (bind, search, pages), with libldap and its binding bonsai
-reader      one reading of an LDAP directory
-api         the pages of a cloud directory's HTTP API, within its rate limit
-graph       Microsoft Graph: the users and groups of Entra ID, by delta queries
-okta        Okta: users and groups, by its Users and Groups APIs
+    fields      checks an admin's settings: URLs, names, filters, certificates
+    search      search filters (RFC 4515), the attributes to request, and the kind of a directory
+    answers     checks and limits a server's answers
+    server      opens a checked, encrypted stream to the server of a URL
+    connection  the LDAP conversation over that stream (bind, search, pages), with libldap and its binding bonsai
+    reader      reads an LDAP directory once
+    api         the pages of a cloud directory's HTTP API, within its rate limit
+    graph       Microsoft Graph: the users and groups of Entra ID, by delta queries
+    okta        Okta: users and groups, by its Users and Groups APIs
 
 libldap holds the interpreter lock while it connects and negotiates TLS. So a directory that hangs would stop the whole
 service. Therefore `server` makes the network connection, with time limits, a check of the addresses and Python's TLS.
@@ -23,8 +24,8 @@ from sallyport.base.errors import SallyportError
 
 
 class ReadError(SallyportError):
-    """The error for a reading that failed. The import then removes no entries. The message is for an admin and has
-    no secrets.
+    """The error for a directory that could not be read completely. The import then removes no entries. The message is
+    for an admin and has no secrets.
 
     retry_after_s: the Retry-After of the directory in seconds, or 0 if the directory has sent none.
     """

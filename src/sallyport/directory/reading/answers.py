@@ -32,11 +32,12 @@ _AFTER_RESULT: Final = frozenset({_REFERRAL, 0x87})  # referral, serverSaslCreds
 _NUMBERS: Final = frozenset({_INTEGER, _ENUMERATED})
 _PAGE: Final = b"1.2.840.113556.1.4.319"  # RFC 2696
 _KEPT_CONTROLS: Final = {_BIND_RESPONSE: b"1.3.6.1.4.1.42.2.27.8.5.1", _SEARCH_DONE: _PAGE}
-"""The type of the control that libldap gets with each kind of message. For a bind response, it is the control of
-draft-behera-ldap-password-policy."""
+"""For each kind of message, the type of the control that is passed on to libldap. For a bind response, it is the
+control of draft-behera-ldap-password-policy."""
 _POLICY_TAGS: Final = frozenset({0xA0, 0x81})  # warning, error
 _MOST_WITHOUT_ENTRY: Final = 64 << 10
-"""Maximum size of a message without its entry, in octets. libldap takes 15 ms to parse referrals of this size."""
+"""Maximum size of all parts of a message except an entry, in octets. libldap takes 15 ms to parse referrals of this
+size."""
 
 
 class TooLarge(Exception):
@@ -45,8 +46,9 @@ class TooLarge(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """Limits of answers. octets, messages, values: their maximum numbers in the answer to one request. message: the
-    maximum size of one message in octets. entry_values, attributes: their maximum numbers in one entry."""
+    """Limits for the answers of a server. octets, messages, values: the maximum number of each in the answer to one
+    request. message: the maximum size of one message in octets. entry_values, attributes: the maximum number of each in
+    one entry."""
 
     octets: int
     messages: int
@@ -88,8 +90,8 @@ class _Answer:
 
 
 class Answers:
-    """The messages that the server sends on one connection, of which the first must answer a bind. exceeded: the
-    error for the first limit that an answer has exceeded, or None."""
+    """The messages that the server sends on one connection. The first message must answer a bind. exceeded: the error
+    for the first limit that an answer has exceeded, or None."""
 
     def __init__(self, limits: Limits) -> None:
         self._limits = limits
@@ -248,7 +250,7 @@ def _check_value(value: memoryview, *, is_page: bool) -> None:
 
 
 def _elements(octets: memoryview, at: int, end: int) -> Iterator[tuple[int, int, int]]:
-    """Yield the elements between two positions, in the form of `_element`. Raises ValueError."""
+    """Yield the elements between two positions, each as `_element` returns it. Raises ValueError."""
     while at < end:
         element = _element(octets, at)
         yield element
@@ -257,7 +259,7 @@ def _elements(octets: memoryview, at: int, end: int) -> Iterator[tuple[int, int,
 
 
 def _expected(octets: memoryview, at: int, tag: int) -> tuple[int, int, int]:
-    """Return an element with the given tag, in the form of `_element`. Raises ValueError."""
+    """Return the element with the given tag, as `_element` returns it. Raises ValueError."""
     element = _element(octets, at)
     _require(element[0] == tag and (tag not in _NUMBERS or 1 <= element[2] - element[1] <= 4))
     return element

@@ -18,7 +18,7 @@ BY_ID: Final = "id:"
 
 TRIES: Final = 6
 LONGEST_WAIT_S: Final = 300.0
-"""Maximum accepted Retry-After of an API, in seconds. A longer Retry-After ends the reading."""
+"""Maximum accepted Retry-After of an API, in seconds. A longer Retry-After is an error."""
 ANSWER_S: Final = 60.0
 MOST: Final = 2**20
 MOST_PAGES: Final = 200_000
@@ -46,8 +46,8 @@ class AccessToken:
         self._until = 0.0
 
     async def __call__(self, renew: bool) -> str:
-        """Return the Authorization header. renew: whether to request a new token in any case. Raises ReadError,
-        ProviderError."""
+        """Return the Authorization header. renew: whether to request a new token even if the last token is still valid.
+        Raises ReadError, ProviderError."""
         if renew or trio.current_time() >= self._until:
             answer = await exchange(self._client, "POST", self._path, data=self._form())
             if answer.status_code != 200:
@@ -61,8 +61,8 @@ class AccessToken:
 
 
 class Pages:
-    """The requests of one reading. Links to other origins than the client's are not followed. client: the HTTP
-    client for the API's origin."""
+    """The requests that read a directory once. Links to other origins than the client's are not followed. client: the
+    HTTP client for the API's origin."""
 
     def __init__(self, client: Client, authorize: Authorize) -> None:
         self._client = client

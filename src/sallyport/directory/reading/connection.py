@@ -4,7 +4,8 @@ libldap connects to a Unix socket in a file system directory of mode 0700. The d
 has connected, before any octet is sent to the server. So a process that is killed during a slow answer leaves no file.
 
 Two tasks relay the octets between that socket and the server. So no call of libldap blocks: it connects at once and
-never waits for input. Closing the connection ends all waits. Referrals are neither followed nor returned.
+never waits for input. When the connection is closed, all tasks that wait for an answer get an error. Referrals are
+neither followed nor returned.
 """
 
 from __future__ import annotations
@@ -92,7 +93,7 @@ class Entry:
 
 @dataclass(frozen=True, slots=True)
 class Account:
-    """The account that binds."""
+    """The name and the password for a bind."""
 
     dn: str
     password: str
@@ -120,8 +121,8 @@ class Connection:
         return not self._relay.cancel_called
 
     async def search(self, base: str, pattern: str, attributes: Sequence[str]) -> list[Entry]:
-        """Return at most two entries that match a filter, from the base and everything below it. Raises Refusal with
-        the code SIZE_LIMIT if more than two entries match. Raises Unreachable, TooLarge."""
+        """Return at most two entries at or below the base that match a filter. Raises Refusal with the code SIZE_LIMIT
+        if more than two entries match. Raises Unreachable, TooLarge."""
         return await self._search(base, pattern, attributes, 2, whole_tree=True)
 
     async def read(self, dn: str, attributes: Sequence[str]) -> list[Entry]:
@@ -132,8 +133,8 @@ class Connection:
     async def pages(
         self, base: str, pattern: str, attributes: Sequence[str], size: int, *, timeout_s: float
     ) -> AsyncGenerator[list[RawEntry], None]:
-        """Yield pages of the entries that match a filter, from the base and everything below it (RFC 2696). Raises
-        Refusal, Unreachable, TooLarge.
+        """Yield pages of the entries at or below the base that match a filter (RFC 2696). Raises Refusal, Unreachable,
+        TooLarge.
 
         size: the number of entries in a page. The pages are smaller if the server accepts only smaller pages.
         timeout_s: the maximum time for one page. `values` may be called between two pages.
@@ -350,7 +351,7 @@ def _decoded(raw: RawEntry) -> Entry:
 
 
 def _error_of(error: Exception, answers: Answers) -> Refusal | Unreachable | TooLarge:
-    """Return the exception to raise instead of an error of bonsai or of a stream."""
+    """Return the exception that replaces an error of bonsai or of a stream."""
     import bonsai
 
     if answers.exceeded is not None:

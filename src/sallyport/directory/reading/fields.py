@@ -52,6 +52,7 @@ LdapUrl = Annotated[str, Field(max_length=512), AfterValidator(_url)]
 Name = Annotated[str, Field(max_length=1024), AfterValidator(_dn)]
 """A distinguished name. The empty name of the root is not valid."""
 Line = Annotated[str, Field(min_length=1, max_length=1024), AfterValidator(_line)]
-"""The account that binds: text without control characters, because Active Directory also accepts a UPN."""
+"""The name of the account that binds. It may be any text without control characters, because Active Directory also
+accepts a UPN."""
 Filter = Annotated[str, Field(max_length=4096), AfterValidator(_filter)]
 """A search filter (RFC 4515)."""

@@ -61,16 +61,16 @@ class GraphSource:
 
 
 class GraphReader:
-    """A reader of Entra ID tenants. Several readings may run at the same time."""
+    """A reader of Entra ID tenants. It can read several tenants at the same time."""
 
     def __init__(self, http: HttpFactory) -> None:
         self._http = http
 
     @asynccontextmanager
     async def read(self, source: GraphSource, cursor: str = "", *, full: bool = True) -> AsyncIterator[Batches]:
-        """Yield the batches of one reading. Raises ReadError, also during the iteration.
+        """Read a tenant, and yield the entries in batches. Raises ReadError, also during the iteration.
 
-        cursor: the cursor of the last reading. Only changes after the last reading are read, unless `full` is set or
+        cursor: the cursor that the last call of `read` returned. Only later changes are read, unless `full` is set or
         the cursor has expired.
         """
         async with self._http(source.graph) as graph, self._http(source.login) as login:
@@ -112,7 +112,7 @@ class _Reading:
                         yield batch
             except _Expired:
                 if links is None:
-                    raise ReadError("a new delta query expired during the reading") from None
+                    raise ReadError("a new delta query expired while the directory was read") from None
                 links, self._links = None, []
                 async with aclosing(self._rounds(None)) as batches:
                     async for batch in batches:

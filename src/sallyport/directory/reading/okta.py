@@ -5,8 +5,9 @@
 The reader authenticates with an API token (SSWS), or as a service application with its own key (client credentials with
 private_key_jwt, RFC 7523). Okta requires a key for scopes of its management API.
 
-A reading of changes requests all updates from shortly before the last known change. The updates include deactivated
-users. A deleted group is found only by the next full reading.
+A reading of changes requests all users and groups that were updated since the last known change. It starts a short time
+earlier, so that no update is missed. The updates include deactivated users. A deleted group is found only by the next
+full reading.
 """
 
 from __future__ import annotations
@@ -60,11 +61,11 @@ _Objects = AsyncGenerator[Sequence[object], None]
 
 @dataclass(frozen=True, slots=True)
 class OktaSource:
-    """An organization of Okta. url: the origin of the organization, without a trailing slash. attributes: the
-    profile attributes that take precedence.
+    """An organization of Okta. url: the origin of the organization, without a trailing slash. attributes: the profile
+    attributes that mappings use. They are kept first if a user has too many attributes.
 
-    client_id: the id of the application. The secret is then the private key of the application (RSA or P-256, in PEM
-    or as a JWK). If client_id is empty, the secret is an API token.
+    client_id: the id of the application. The secret is then the private key of the application (RSA or P-256, in PEM or
+    as a JWK). If client_id is empty, the secret is an API token.
     """
 
     url: str
@@ -74,7 +75,7 @@ class OktaSource:
 
 
 class OktaReader:
-    """A reader of Okta organizations. Several readings may run at the same time."""
+    """A reader of Okta organizations. It can read several organizations at the same time."""
 
     def __init__(self, http: HttpFactory, clock: Clock) -> None:
         self._http = http
@@ -82,9 +83,9 @@ class OktaReader:
 
     @asynccontextmanager
     async def read(self, source: OktaSource, cursor: str = "", *, full: bool = True) -> AsyncIterator[Batches]:
-        """Yield the batches of one reading. Raises ReadError, also during the iteration.
+        """Read an organization, and yield the entries in batches. Raises ReadError, also during the iteration.
 
-        cursor: the cursor of the last reading. Only changes after the last reading are read, unless `full` is set.
+        cursor: the cursor that the last call of `read` returned. Only later changes are read, unless `full` is set.
         """
         async with self._http(source.url) as client:
             authorize: Authorize = (
@@ -128,7 +129,12 @@ async def _application(client: Client, source: OktaSource, clock: Clock) -> Acce
             "client_assertion": jwt.encode(header, claims, key),
         }
 
-    return AccessToken(client, path, form, "Okta refuses the application: check its clientId, its key and its scopes")
+    return AccessToken(
+        client,
+        path,
+        form,
+        "Okta refuses the application: check the clientId, the key and the scopes of the application",
+    )
 
 
 def application_key(octets: bytes) -> RSAKey | ECKey:

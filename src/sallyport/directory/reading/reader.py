@@ -3,12 +3,12 @@
     full      reads the names and keys of all groups; then every account, group and unit
     changes   reads the identity of every entry, to find removed, renamed and expired entries; then the changed entries
 
-Directories have no common way to report deletions, and most show them only to administrators. Reading the identity of
-every entry works with all of them, and costs a tenth of a full reading.
+Directories have no common way to report deletions, and most show deletions only to administrators. All directories
+allow to read the identity of every entry. This costs a tenth of a full reading.
 
-If the reading includes a group, the group's entry gives the memberships. In most directories, an account's memberOf
-changes without a change of the account, so an ended membership would be kept. The account's own entry gives the primary
-group, and groups outside of the base.
+The members of a group are taken from the group's entry, if the reading includes the group. The memberOf attributes of
+accounts are not enough: in most directories, memberOf changes without a change of the account, so an ended membership
+would be kept. The primary group, and groups outside of the base, are taken from the account's entry.
 
 The reading ends with ReadError if the directory closes the connection, refuses a request, or returns no account at all.
 """
@@ -79,7 +79,9 @@ MANY_VALUES: Final = 200
 MANY_OCTETS: Final = 64 << 10
 """An entry is interpreted in a thread if it has more values than MANY_VALUES, or more octets than this in its
 values."""
-NO_ACCOUNT: Final = "the directory shows no account: check the filter, and the rights of the account that reads"
+NO_ACCOUNT: Final = (
+    "the directory shows no account: check the filter, and the rights of the account that reads the directory"
+)
 _SLICE: Final = 20
 _MOST_KNOWN: Final = 100_000
 _RANGE: Final = "member;range="
@@ -92,10 +94,11 @@ Understood = Person | Group | Unit | Problem | None
 @dataclass(frozen=True, slots=True)
 class LdapSource:
     """A directory to read. servers: the servers to try, in order. account: the account that binds, or None for an
-    anonymous bind. accounts: the filter of the accounts (RFC 4515); the filter does not apply to groups and units.
+    anonymous bind. accounts: the filter that selects the accounts (RFC 4515). The filter does not apply to groups and
+    units.
 
-    attributes: the attributes to read in addition to the usual attributes. They take precedence. authorities:
-    certificates in PEM, trusted instead of the system's trust store.
+    attributes: the attributes to read in addition to the usual attributes. They are kept first if an entry has too many
+    attributes. authorities: certificates in PEM, trusted instead of the system's trust store.
     """
 
     servers: Sequence[Server]
@@ -107,8 +110,8 @@ class LdapSource:
 
 
 class LdapReader:
-    """A reader of LDAP directories. Several readings may run at the same time. trust: the TLS context; None uses the
-    system's trust store."""
+    """A reader of LDAP directories. It can read several directories at the same time. trust: the TLS context; None uses
+    the system's trust store."""
 
     def __init__(self, egress: Egress, clock: Clock, trust: ssl.SSLContext | None = None) -> None:
         self._egress = egress
@@ -117,9 +120,9 @@ class LdapReader:
 
     @asynccontextmanager
     async def read(self, source: LdapSource, cursor: str = "", *, full: bool = True) -> AsyncIterator[Batches]:
-        """Yield the batches of one reading. Raises ReadError, also during the iteration.
+        """Read a directory, and yield the entries in batches. Raises ReadError, also during the iteration.
 
-        cursor: the cursor of the last reading. Only changes after the last reading are read, unless `full` is set or
+        cursor: the cursor that the last call of `read` returned. Only later changes are read, unless `full` is set or
         the cursor belongs to another server.
         """
         async with self._opened(source) as reading, aclosing(reading.batches(cursor, full=full)) as batches:
@@ -132,7 +135,7 @@ class LdapReader:
 
     @asynccontextmanager
     async def _opened(self, source: LdapSource) -> AsyncIterator[_Reading]:
-        """Yield a reading over a bound connection. Raises ReadError."""
+        """Connect to a directory, bind, and yield an object that reads the directory. Raises ReadError."""
         if not has_ldap():
             raise ReadError(WITHOUT_LDAP)
         failure = None
@@ -183,11 +186,11 @@ def _as_read_error() -> Iterator[None]:
 
 def _why(error: Refusal) -> str:
     if error.code in (INVALID_CREDENTIALS, INAPPROPRIATE_AUTHENTICATION):
-        return f"the directory refuses the account that reads: {error}"
+        return f"the directory refuses the account that reads it: {error}"
     if error.code == SIZE_LIMIT:
-        return "the directory gives no more entries, even in pages: raise the account's limit (size.prtotal)"
+        return "the directory refuses to return more entries: raise the account's limit (size.prtotal)"
     if error.code == NO_SUCH_OBJECT:
-        return "the directory has no entry of the base's name, or this account may not read it"
+        return "the directory has no entry with the name of the base DN, or this account may not read the entry"
     return f"the directory refuses the request: {error}"
 
 
@@ -196,7 +199,7 @@ def _same(person: Person) -> Person:
 
 
 class _Reading:
-    """One reading over one connection."""
+    """Reads one directory once, over one connection."""
 
     def __init__(self, source: LdapSource, connection: Connection, now: int) -> None:
         self._source = source
@@ -233,8 +236,8 @@ class _Reading:
         yield Batch((), complete=True, cursor=json.dumps([kind.origin, at_first or self._place]))
 
     async def first_accounts(self) -> int:
-        """Return the number of accounts at the start of the first page. Raises ReadError if the reading failed or no
-        account matches the filter."""
+        """Return the number of accounts at the start of the first page. Raises ReadError if the directory could not be
+        read or no account matches the filter."""
         with _as_read_error():
             async with aclosing(self._slices(self._source.accounts, IDENTITY)) as slices:
                 async for part in slices:
@@ -256,8 +259,8 @@ class _Reading:
                     await self._interpreted_fairly(_plain(found))
 
     async def _unchanged(self, pattern: str, kind: Kind, first: int) -> Batches:
-        """Yield the unchanged entries. Changed entries are left out, because their contents are read later. Also
-        remember the groups."""
+        """Yield the unchanged entries. Changed entries are left out, because their contents are read later. Also store
+        the names of the groups in this object."""
         async with aclosing(self._slices(pattern, IDENTITY)) as slices:
             async for part in slices:
                 entries = [await self._if_unchanged(_plain(found), kind, first) for found in part]
@@ -287,8 +290,8 @@ class _Reading:
                 yield Batch(entries)
 
     async def _slices(self, pattern: str, attributes: Sequence[str]) -> AsyncGenerator[Sequence[RawEntry], None]:
-        """Yield the raw entries that match a filter. Only a few entries are yielded at a time, so that logins can
-        run in between."""
+        """Yield the raw entries that match a filter. Only a few entries are yielded at a time, so that logins are not
+        delayed."""
         pages = self._connection.pages(self._source.base, pattern, attributes, PAGE, timeout_s=PAGE_S)
         entries = 0
         async with aclosing(pages):
@@ -324,8 +327,8 @@ class _Reading:
         return then(entry) if isinstance(entry, Person) else entry
 
     def _with_own_groups(self, person: Person) -> Person:
-        """Return a person with the primary group. Memberships in groups of this reading are left out, because the
-        entries of these groups give them."""
+        """Return a person with the primary group. A group whose own entry was read is removed from `member_of`,
+        because this entry lists the members."""
         own = tuple(dn for dn in person.member_of if not self._has_been_read(dn))
         return with_primary_group(replace(person, member_of=own), self._groups)
 
@@ -342,8 +345,8 @@ class _Reading:
         return known
 
     def _noted_place(self, raw: Raw, kind: Kind) -> int:
-        """Return the place (`search.Kind`) of an entry's last change. Also remember the highest place of all entries
-        as the next cursor."""
+        """Return the time or counter value of an entry's last change (`search.Kind`). Also store the highest value of
+        all entries, for the next cursor."""
         place = kind.place_of(next(iter(raw.attributes.get(kind.stamp.lower(), ())), b""))
         self._place = max(self._place, place)
         return place
@@ -382,7 +385,8 @@ def _identity_of(raw: Raw) -> str:
 
 
 def _place_in(cursor: str, kind: Kind) -> int | None:
-    """Return the place in a cursor. Return None if the cursor is not valid or belongs to another directory."""
+    """Return the position in the directory's changes that a cursor contains. Return None if the cursor is not valid or
+    belongs to another directory."""
     try:
         origin, place = json.loads(cursor)
     except (ValueError, TypeError):

@@ -106,8 +106,8 @@ CONTENT: Final = (
 _ACTIVE_DIRECTORY: Final = b"1.2.840.113556.1.4.800"  # MS-ADTS section 3.1.1.3.4.3.1
 ROOT: Final = ("supportedCapabilities", "highestCommittedUSN", "dsServiceName", "vendorName")
 OVERLAP_S: Final = 300
-"""A reading starts this number of seconds before the last change, because replication may bring changes with earlier
-times."""
+"""Changes are read from this number of seconds before the last known change, because replication may bring changes with
+earlier times."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,15 +124,16 @@ class Kind:
     counts: bool
 
     def first(self, since: int) -> int:
-        """Return the place at which a reading starts if the last reading ended at the place `since`."""
+        """Return the counter value or time from which changes must be read. since: the counter value or time at which
+        the last reader stopped."""
         return since + 1 if self.counts else max(since - OVERLAP_S, 1)
 
     def written(self, place: int) -> str:
-        """Return a place as a value of the stamp: a number, or a generalized time (RFC 4517 section 3.3.13)."""
+        """Return the value of the stamp for a place: a number, or a generalized time (RFC 4517 section 3.3.13)."""
         return str(place) if self.counts else datetime.fromtimestamp(place, UTC).strftime("%Y%m%d%H%M%SZ")
 
     def place_of(self, stamp: bytes) -> int:
-        """Return the place that a value of the stamp means, or 0 if the value is not valid."""
+        """Return the counter value or time in a value of the stamp. Return 0 if the value is not valid."""
         text = stamp.decode(errors="replace")
         try:
             if self.counts:

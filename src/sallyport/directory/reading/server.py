@@ -127,7 +127,7 @@ async def _connected(host: str, port: int, egress: Egress, report: Report) -> tr
                 continue
             report(f"connected to {address} port {port}")
             return stream
-        why = "the connection timed out; check the address, and firewalls on the way"
+        why = "the connection timed out: check the address, and the firewalls between this host and the server"
         report(f"{address} port {port}: {why}")
     raise Unreachable(f"{host} port {port}: {why}")
 
@@ -152,12 +152,12 @@ class _NoTls(trio.BrokenResourceError):
 
 def _why(error: BaseException) -> str:
     if isinstance(error, _NoTls):
-        return "the server refuses StartTLS; use ldaps://, or enable TLS on the server"
+        return "the server refuses StartTLS: use ldaps://, or enable TLS on the server"
     cause: BaseException | None = error
     while cause is not None and not isinstance(cause, ssl.SSLError):
         cause = cause.__cause__
     return (
-        "no TLS connection; check that the port is a TLS port"
+        "no TLS connection: check that the port is a TLS port"
         if cause is not None
         else "the server closed the connection"
     )
