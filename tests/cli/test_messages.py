@@ -125,7 +125,7 @@ def test_a_message_names_the_option_and_the_wrong_value(
         (("check", "radius", "h:x", "--secret", "s", "--status"), 'HOST[:PORT]: "h:x" is not understood; give a host'),
         (
             ("policy", "add", "x", *TENANT, "--min-length", "8", "--max-length", "3"),
-            '--max-length: "3" is not understood; give a whole number that is not below --min-length',
+            '--max-length: "3" is not understood; give a whole number not below --min-length',
         ),
         (
             ("instance", "add", "x", *DOMAIN, "--os", "9"),
