@@ -255,6 +255,7 @@ class App:
             CredentialMetrics(self.registry),
             PresentationMetrics(self.registry),
             lambda: self.settings.did_base(self.http_address),
+            self.notices,
             self.clock,
             http=self.http,
             hosts=self.settings.did_web_hosts,

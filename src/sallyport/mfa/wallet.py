@@ -1,10 +1,10 @@
 """The provider for the user's wallet. A login opens a presentation request, and a presentation of a matching credential
 approves the login.
 
-The provider makes no connections. The wallet polls for the request and submits its presentation over the API, which
-wakes the waiting login in memory. A user is enrolled if the user holds a valid credential of the configured issuer and,
-if set, of the configured schema. A valid credential is not revoked, ignored or expired. A request belongs to one login
-(`challenge_id`), so that each approval admits one login. The request is withdrawn at the end of the login.
+The provider makes no connections. The wallet polls for the request and submits its presentation over the API of any
+node, which wakes the waiting login. A user is enrolled if the user holds a valid credential of the configured issuer
+and, if set, of the configured schema. A valid credential is not revoked, ignored or expired. A request belongs to one
+login (`challenge_id`), so that each approval admits one login. The request is withdrawn at the end of the login.
 """
 
 from __future__ import annotations
