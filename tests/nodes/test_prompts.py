@@ -172,6 +172,58 @@ async def test_another_node_takes_over(pair: Pair) -> None:
     assert (len(pair.script.started), await pair.accepts()) == (1, 1)
 
 
+@pytest.mark.parametrize("fallback", Fallback)
+async def test_a_node_stops(pair: Pair, fallback: Fallback) -> None:
+    """A node that stops gives its prompt up at once. The fallback decides nothing: the request gets no answer. When the
+    NAS asks the other node, that node polls the same handle, and sends the one Accept."""
+    await fall_back_to(pair.one.areas, fallback)
+    await pair.two.areas.configuration.reload()
+    pair.one.put(a_login())
+    await until(lambda: len(pair.script.polled) == 1)
+    await pair.one.areas.second.stop_waiting()
+    await until(lambda: pair.one.dropped("other_node") == 1)
+    login = a_login()
+    pair.two.put(login)
+    await until(lambda: len(pair.script.polled) == 2)
+    pair.script.answer(0, Outcome.APPROVED)
+    assert (await answer(pair.two, login))[0] == ACCESS_ACCEPT
+    pair.one.put(a_login())  # a login whose first factor has just ended
+    await until(lambda: pair.one.dropped("other_node") == 2)
+    await pair.one.silence()
+    assert (len(pair.script.started), len(set(pair.script.polled)), pair.script.cancelled) == (1, 1, [])
+    assert [each.applied_decision for each in await events(pair.one.areas)] == ["accept"]
+
+
+async def test_a_node_stops_while_the_login_waits_at_the_other(pair: Pair) -> None:
+    """If the owner of a prompt stops, the node where the login waits takes over within about a second."""
+    pair.one.put(a_login())
+    await until(lambda: len(pair.script.polled) == 1)
+    login = a_login()
+    pair.two.put(login)
+    await joined(pair.two, 1)
+    await pair.one.areas.second.stop_waiting()
+    await until(lambda: len(pair.script.polled) == 2)
+    pair.script.answer(0, Outcome.APPROVED)
+    assert (await answer(pair.two, login))[0] == ACCESS_ACCEPT
+    assert (len(pair.script.started), await pair.accepts()) == (1, 1)
+
+
+async def test_a_node_stops_during_a_challenge(pair: Pair) -> None:
+    """A device that answers challenges gets one when its node stops, and the other node continues the same prompt."""
+    pair.one.areas.patience = 0.05
+    state = await challenged(pair.one)
+    pair.one.areas.patience = 60
+    pressed = typed("", state)
+    pair.one.put(pressed)
+    await joined(pair.one, 1)
+    await pair.one.areas.second.stop_waiting()
+    code, first = await answer(pair.one, pressed)
+    assert code == ACCESS_CHALLENGE
+    pair.script.answer(0, Outcome.APPROVED)
+    assert (await exchange(pair.two, typed("", first[STATE])))[0] == ACCESS_ACCEPT
+    assert (len(pair.script.started), await pair.accepts()) == (1, 1)
+
+
 async def test_a_handle_that_was_not_stored(pair: Pair) -> None:
     """If the owner dies before it has a handle, another node asks again with the same challenge id."""
     pair.script.slow = trio.Event()

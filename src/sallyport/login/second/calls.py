@@ -66,6 +66,9 @@ class Calls:
         the user for whom a prompt is counted; None if no prompt is counted. Raises StoreError."""
         return None
 
+    async def hand_over(self) -> None:
+        """Give the prompts of this node to the other nodes, because this node stops."""
+
     async def return_here(self, conversation: Conversation) -> bool:
         """Let the newest request of a login wait at this node again, after a request at another node. Return False if
         the login has got its answer. Raises StoreError."""

@@ -17,7 +17,8 @@ OTHER_NODE: Final = "other_node"
 
 
 class AnsweredElsewhere(PacketError):
-    """This node must not answer the login, because a newer request of the login waits at another node."""
+    """This node must not answer the login. A newer request of the login waits at another node, or this node stops and
+    leaves the login to the other nodes."""
 
     def __init__(self) -> None:
         super().__init__("another node answers the login", OTHER_NODE)

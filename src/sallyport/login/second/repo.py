@@ -162,6 +162,14 @@ def take_over(tx: Tx, prompt: Prompt, node: str) -> Prompt | None:
     )
 
 
+def give_up(tx: Tx, node: str) -> None:
+    """Leave all pending prompts of a node without an owner, so that another node can take them over."""
+    tx.execute(
+        f"update prompts set owner = '' where owner = :node and consumed_by is null and {_PENDING}",
+        node=node,
+    )
+
+
 def move(tx: Tx, prompt: Prompt, node: str) -> Prompt | None:
     """Let the newest request wait at a node, and return the prompt. Return None if the result was consumed."""
     return tx.one(

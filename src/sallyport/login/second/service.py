@@ -101,12 +101,14 @@ class SecondFactor:
             self._nursery.start_soon(self._purge)
             task_status.started()
 
-    def stop_waiting(self) -> None:
-        """Answer all waiting logins now, because the service stops. A device that has answered challenges before gets a
-        challenge, which continues the same prompt after the next start. For other devices the fallback decides."""
+    async def stop_waiting(self) -> None:
+        """End all waiting logins now, because the service stops. A device that has answered challenges before gets a
+        challenge, which continues the same prompt after the next start. Other devices get no answer if the store is
+        shared, because a retransmission at another node continues the prompt. Otherwise the fallback decides."""
         self._stopping = True
         for conversation in tuple(self._by_challenge.values()):
             conversation.wake()
+        await self._calls.hand_over()
 
     # --- without waiting --------------------------------------------------------------------------------------
 
@@ -164,7 +166,7 @@ class SecondFactor:
         if isinstance(attached, Unavailable):
             return SecondFactorResult(UNAVAILABLE[attached])
         if self._stopping:
-            return STOPPED
+            return self._stopped()
         login.factor = f"{domain.factor}+{attached.name}"
         key = sessions.same_login(login, asked)
         while key is not None and (same := self._same.get(key)) is not None and same.attached is attached:
@@ -222,7 +224,7 @@ class SecondFactor:
         if conversation.error is not None:
             raise conversation.error
         if conversation.result is None and self._stopping and not (may_challenge and conversation.outlives(login)):
-            conversation.finish(STOPPED)
+            conversation.finish(self._stopped())
         if conversation.result is None:
             conversation.leave(waiter)
             text = conversation.text or APPROVE
@@ -239,6 +241,13 @@ class SecondFactor:
         over = session.id if session.step else ""
         return replace(result, over=over, asked=session.asked, found=session.found, prompt=conversation.prompt)
 
+    def _stopped(self) -> SecondFactorResult:
+        """Return the result of a login that a stop of the service ends. Raises AnsweredElsewhere if other nodes
+        continue the prompt."""
+        if self._calls.knows_prompts:
+            raise AnsweredElsewhere
+        return STOPPED
+
     def keep(self, result: SecondFactorResult) -> Callable[[Tx], bool | None] | None:
         """Return the write that must be on disk before the answer is sent. This write returns False if another node
         sends the answer."""
@@ -254,6 +263,8 @@ class SecondFactor:
     async def resume(self, login: Login, challenge_id: str, step: int, code: Code) -> SecondFactorResult | None:
         """Continue a challenge. code: the text that was typed. Return None if a newer request of the same login has
         replaced this one."""
+        if self._stopping and self._calls.knows_prompts:
+            raise AnsweredElsewhere
         known = await self.challenges.find(challenge_id)
         attached = None if login.domain is None else self._providers.of(login.domain.id)
         if known is None or not isinstance(attached, Attached) or known.provider != attached.stamp:
