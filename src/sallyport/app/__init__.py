@@ -238,6 +238,7 @@ class App:
             replaced=self.restored,
             backed_up=lambda at: self.process_metrics.backed_up.set(at / SECOND),
             clock=clock,
+            worker=settings.worker,
         )
         self.follower = node_parts.follower_of(self)
         self.configuration.on_foreign_change(self._forget)

@@ -83,12 +83,12 @@ def spool_of(app: App) -> Spool | None:
     disk."""
     if not app.store.is_shared:
         return None
-    _, _, worker = app.settings.node.partition("/")
-    own, left = paths_of(app.settings.data_dir, worker, app.settings.workers)
+    settings = app.settings
+    own, left = paths_of(settings.data_dir, settings.worker, settings.workers)
     return Spool(
         app.store,
         own,
-        app.settings.accounting_spool_mib << 20,
+        settings.accounting_spool_mib << 20,
         SpoolMetrics(app.registry),
         app.devices.count_written,
         app.sessions.count_records,

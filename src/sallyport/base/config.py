@@ -314,6 +314,11 @@ class Settings(BaseModel):
         return self.node_name or socket.gethostname()
 
     @property
+    def worker(self) -> str:
+        """The number of this worker; empty if the service has only one process."""
+        return self.node.partition("/")[2]
+
+    @property
     def nodes(self) -> tuple[str, ...]:
         """The names of all processes of this service. The name of a worker ends with its number."""
         whole = self.node.partition("/")[0]
