@@ -1,6 +1,7 @@
 """Second factors over two nodes: a NAS that fails over joins the prompt, and a challenge is valid at any node once."""
 
-from collections.abc import AsyncIterator
+import threading
+from collections.abc import AsyncIterator, Callable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -9,10 +10,13 @@ import trio
 
 from sallyport.domains.domain import Fallback
 from sallyport.login.second import repo
+from sallyport.login.second.prompts import OPEN
+from sallyport.login.second.repo import Prompt
 from sallyport.mfa.provider import Outcome, ProviderError
 from sallyport.nodes.node import DEAD_US
 from sallyport.radius.attributes import STATE
 from sallyport.radius.packet import ACCESS_ACCEPT, ACCESS_CHALLENGE, ACCESS_REJECT
+from sallyport.store.model import Engine, Tx
 from sallyport.store.postgres.engine import PostgresStore
 from tests.areas import Areas, SetClock, keep_files_in
 from tests.listen.conftest import Wire
@@ -290,6 +294,59 @@ async def test_prompts_of_a_user_count_over_all_nodes(pair: Pair) -> None:
     pair.script.answer(0, Outcome.APPROVED)
     assert (await answer(pair.two, logins[0], OTHER))[0] == ACCESS_ACCEPT
     assert len(pair.script.started) == 5
+
+
+async def test_two_prompts_of_a_user_begin_at_once(pair: Pair) -> None:
+    """A node that begins a prompt waits while another node begins one for the same user, and then counts it. A prompt
+    of another user does not wait."""
+    stores = pair.one.areas.store, pair.two.areas.store
+    counted, release = threading.Event(), threading.Event()
+    for number in range(OPEN - 1):
+        new = a_prompt(str(number))
+        assert await stores[0].write_aside(lambda tx, new=new: repo.claim(tx, new, "ann")) is new  # type: ignore[misc]
+    claimed: list[str | None] = []
+
+    def first(tx: Tx) -> Prompt | None:
+        found = repo.claim(tx, a_prompt("first"), "ann")
+        counted.set()
+        assert release.wait(10)
+        return found
+
+    async def claim(store: Engine, work: Callable[[Tx], Prompt | None]) -> None:
+        found = await store.write_aside(work)
+        claimed.append(found and found.id)
+
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(claim, stores[0], first)
+        await trio.to_thread.run_sync(counted.wait)
+        await claim(stores[1], lambda tx: repo.claim(tx, a_prompt("of ben"), "ben"))
+        nursery.start_soon(claim, stores[1], lambda tx: repo.claim(tx, a_prompt("second"), "ann"))
+        waiting = "select count(*) from pg_locks where locktype = 'advisory' and not granted"
+        await until(lambda: _equals(stores[1], waiting, 1))
+        release.set()
+    assert claimed == ["of ben", "first", None]
+
+
+async def _equals(store: Engine, sql: str, expected: int) -> bool:
+    return await store.read(lambda tx: tx.value(int, sql)) == expected
+
+
+def a_prompt(name: str) -> Prompt:
+    """Return a new prompt with this id and this key."""
+    return Prompt(
+        id=name,
+        step=0,
+        is_signed=True,
+        key=name,
+        owner="a node",
+        waiter="a node",
+        outcome="",
+        handle="",
+        text="",
+        is_consumed=False,
+        left_us=60_000_000,
+        has_owner=True,
+    )
 
 
 # --- challenges ---------------------------------------------------------------------------------------------------

@@ -26,6 +26,8 @@ LIMITED: Final = "limited"
 KEPT_US: Final = 300 * SECOND
 """How long a row is kept after its end. This is longer than any State that belongs to the row is valid."""
 _TRIES: Final = 3
+_COUNTING: Final = 1
+"""The first number of the advisory locks under which the prompts of a user are counted."""
 
 _PENDING: Final = f"outcome in ('', '{Outcome.WAITING}')"
 _ROW: Final = "id = :id and step = :step"
@@ -63,10 +65,12 @@ class Prompt:
 
 def claim(tx: Tx, new: Prompt, user_key: str) -> Prompt | None:
     """Insert a prompt, or return the one of the same login. If the request may join it, its newest request now waits at
-    the node of the new one. Return None if the user has reached the limit. Nodes that begin at the same instant do not
-    see each other's prompts. user_key: the key by which the user's prompts are counted; empty if the prompt is not
-    counted. Raises StoreError if other transactions change the row again and again.
+    the node of the new one. Return None if the user has reached the limit. Prompts of one user begin one after the
+    other, so that nodes see each other's prompts when they count. user_key: the key by which the user's prompts are
+    counted; empty if the prompt is not counted. Raises StoreError if other transactions change the row again and again.
     """
+    if user_key:
+        tx.rows(f"select pg_advisory_xact_lock({_COUNTING}, hashtext(:user_key))", user_key=user_key)
     for _ in range(_TRIES):
         if _insert(tx, new, user_key):
             if user_key and _is_over_limit(tx, new, user_key):
