@@ -67,6 +67,7 @@ NODES: Final = Board(
             "Nodes by version. During an upgrade there are two.",
             (Query("count by (version) (sallyport_build_info{$here})", "{{version}}"),),
             stacked=True,
+            width=8,
         ),
         Graph(
             "Logins by node",
@@ -78,6 +79,18 @@ NODES: Final = Board(
                 ),
             ),
             stacked=True,
+            width=8,
+        ),
+        Graph(
+            "Accounting spool",
+            "Accounting records that wait on the disk of each node until the database accepts them.",
+            (
+                Query(
+                    "sum by (instance) (sallyport_accounting_spool_waiting_records{$here}) or on () vector(0)",
+                    "{{instance}}",
+                ),
+            ),
+            width=8,
         ),
     ),
 )

@@ -145,7 +145,7 @@ PROCESS: Final = Board(
         ),
         Graph(
             "Size",
-            "Size of the spool; `accounting_spool_mib` limits it.",
+            "Size of the spool. `accounting_spool_mib` limits the spool of each node and worker.",
             (Query("sum(sallyport_accounting_spool_bytes{$here}) or on () vector(0)", "spool"),),
             unit="bytes",
             width=8,

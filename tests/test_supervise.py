@@ -4,10 +4,11 @@ import json
 import os
 import signal
 import socket
+import ssl
 import threading
 import time
 from collections.abc import Iterator
-from contextlib import closing, contextmanager
+from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 
 import pytest
@@ -16,11 +17,12 @@ import trio
 import trio.testing
 
 from sallyport.base import log as logs
-from sallyport.base.errors import ConfigError
+from sallyport.base.errors import ConfigError, StoreError
 from sallyport.base.notify import Notifier
 from sallyport.supervise import LOOK_S, feed_watchdog, reload, watch_room
 from sallyport.web.server import Tls
 from tests.areas import Areas, areas, clock, running_store
+from tests.mfa.certificates import self_signed
 from tests.service import RunningService, running_service
 
 __all__ = ["areas", "clock"]
@@ -154,6 +156,37 @@ async def test_a_failed_reload_applies_no_setting(areas: Areas) -> None:
     with pytest.raises(ConfigError, match="tls_certificate"):
         await reload(areas, lambda: areas.settings.model_copy(update={"log_level": "debug"}))
     assert logs.level() == before != "debug"
+
+
+async def test_a_failed_reload_keeps_the_certificate(areas: Areas, tmp_path: Path) -> None:
+    """If the store cannot be read, new connections still get the former certificate. The next reload uses the new
+    one."""
+    context, chain = self_signed(tmp_path, "first")
+    areas.tls = Tls(chain, chain.with_suffix(".key"))
+    areas.tls.load(context)
+    first = presented(context)
+    _, other = self_signed(tmp_path, "second")
+    for suffix in (".pem", ".key"):
+        other.with_suffix(suffix).replace(chain.with_suffix(suffix))
+    await areas.store.write(lambda tx: tx.execute("alter table config_version rename to away"))
+    with pytest.raises(StoreError):
+        await reload(areas, lambda: areas.settings)
+    assert presented(context) == first
+    await areas.store.write(lambda tx: tx.execute("alter table away rename to config_version"))
+    await reload(areas, lambda: areas.settings)
+    assert presented(context) != first
+
+
+def presented(server: ssl.SSLContext) -> bytes:
+    """Return the certificate that a client gets from a server's context."""
+    client = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+    client.check_hostname, client.verify_mode = False, ssl.CERT_NONE
+    to_server, to_client = ssl.MemoryBIO(), ssl.MemoryBIO()
+    here, there = client.wrap_bio(to_client, to_server), server.wrap_bio(to_server, to_client, server_side=True)
+    for side in (here, there, here):
+        with suppress(ssl.SSLWantReadError):
+            side.do_handshake()
+    return here.getpeercert(binary_form=True) or b""
 
 
 def test_a_command_sets_the_log_level_until_a_restart(tmp_path: Path) -> None:

@@ -212,8 +212,8 @@ async def _answer_requests(
 
 
 async def _drain(app: App, waiting: trio.Nursery, exchanges: Sequence[Exchange]) -> None:
-    """Wait for logins in progress, up to a time limit. Then decide the logins that wait for a second factor, and write
-    all events.
+    """Wait for logins in progress, up to a time limit. Then end the logins that wait for a second factor, and write all
+    events.
 
     If a first factor has no result by then, no reply is sent, and the device sends the request again.
     """
@@ -225,7 +225,7 @@ async def _drain(app: App, waiting: trio.Nursery, exchanges: Sequence[Exchange])
 
     with trio.move_on_after(app.settings.drain_s):
         await ended()
-    app.logins.second.stop_waiting()
+    await app.logins.second.stop_waiting()
     with trio.move_on_after(LAST_WORDS_S):
         await ended()
     waiting.cancel_scope.cancel()

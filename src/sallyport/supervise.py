@@ -74,13 +74,13 @@ async def watch_room(directory: Path, least: int, free: Callable[[Path], int | N
 async def reload(app: App, read: Callable[[], Settings]) -> list[str]:
     """Reload settings, certificates and the store's configuration. Return the changed settings that need a restart.
 
-    Raises ConfigError if a setting or a certificate cannot be used. Raises StoreError. After an error, the previous
-    settings stay in force.
+    ConfigError: a setting or a certificate cannot be used. Raises StoreError. After an error, the previous settings and
+    certificates stay in force.
     """
     settings = read()
+    await app.configuration.reload()
     if app.tls is not None:
         app.tls.reload()
-    await app.configuration.reload()
     app.apply(settings)
     app.reloaded()
     changed = [

@@ -4,10 +4,11 @@ from pathlib import Path
 
 import pytest
 
-from sallyport.base.config import Settings, load, unknown_environment
+from sallyport.base.config import Settings, load, of_service, unknown_environment
 from sallyport.base.errors import ConfigError
 from sallyport.base.limits import DEFAULTS
 from sallyport.base.setting_values import Address, parse_address
+from sallyport.base.systemd import DATA_DIR
 
 
 def settings_of(tmp_path: Path, text: str, **environ: str) -> Settings:
@@ -116,6 +117,20 @@ def test_a_missing_or_malformed_file_is_named(tmp_path: Path) -> None:
         (tmp_path / "sallyport.toml").write_bytes(b"# \xff")
         load(tmp_path / "sallyport.toml", {})
     assert load(None, {"SALLYPORT_DRAIN_S": "7"}).drain_s == 7
+
+
+@pytest.mark.parametrize(
+    ("database", "absolute"),
+    [
+        ("own.db", f"{DATA_DIR}/own.db"),
+        ("/srv/own.db", "/srv/own.db"),
+        ("", ""),
+        ("postgresql://sallyport@db/sallyport", "postgresql://sallyport@db/sallyport"),
+    ],
+)
+def test_the_database_in_the_file_of_the_service(database: str, absolute: str) -> None:
+    """In the file of the system service, a relative path is relative to the data directory. A URL stays as it is."""
+    assert of_service({"database": database}) == {"data_dir": str(DATA_DIR), "database": absolute}
 
 
 def test_unknown_variables_are_reported() -> None:

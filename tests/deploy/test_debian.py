@@ -5,6 +5,7 @@ import re
 import subprocess
 import sys
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pyotp
@@ -59,17 +60,32 @@ def pip(*arguments: str | Path) -> None:
 @pytest.fixture(scope="module")
 def machine(tmp_path_factory: pytest.TempPathFactory) -> Iterator[BootedHost]:
     """Boot a machine that has only the program and its locked dependencies."""
+    with prepared(tmp_path_factory) as host:
+        yield host
+
+
+@contextmanager
+def prepared(
+    tmp_path_factory: pytest.TempPathFactory, packages: str = PACKAGES, extra: str = ""
+) -> Iterator[BootedHost]:
+    """Boot a machine with these packages of Debian, the program, and its locked dependencies.
+
+    extra: an extra of the program; empty for none.
+    """
     wheels = tmp_path_factory.mktemp("wheels")
     pip("wheel", "--no-deps", "--no-build-isolation", "--wheel-dir", wheels, ROOT)
     (wheel,) = wheels.glob("*.whl")
-    locked = re.findall(r"(?m)^\S+==\S+", (ROOT / "requirements.lock").read_text(encoding="utf-8"))
+    locks = ["requirements.lock", *([f"requirements-{extra}.lock"] if extra else [])]
+    texts = [(ROOT / lock).read_text(encoding="utf-8") for lock in locks]
+    locked = dict.fromkeys(found for text in texts for found in re.findall(r"(?m)^\S+==\S+", text))
     versions = wheels / "versions.txt"
     versions.write_text("\n".join(locked))
     fitting = ("--python-version", "3.11", "--only-binary", ":all:")
-    pip("download", *fitting, "--constraint", versions, "--dest", wheels, wheel)
-    with BootedHost(base(PACKAGES), tmp_path_factory.mktemp("host"), {"/wheels": wheels}) as host:
+    pip("download", *fitting, "--constraint", versions, "--dest", wheels, f"{wheel}{extra and f'[{extra}]'}")
+    with BootedHost(base(packages), tmp_path_factory.mktemp("host"), {"/wheels": wheels}) as host:
+        target = f"/wheels/{wheel.name}{extra and f'[{extra}]'}"
         host.run("python3", "-m", "venv", VENV)
-        host.run(f"{VENV}/bin/pip", "install", "--quiet", "--no-index", f"/wheels/{wheel.name}", "--find-links=/wheels")
+        host.run(f"{VENV}/bin/pip", "install", "--quiet", "--no-index", "--find-links=/wheels", target)
         yield host
 
 

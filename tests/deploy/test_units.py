@@ -158,6 +158,19 @@ def test_a_drop_in_waits_for_postgresql() -> None:
     assert "[Unit]\nAfter=postgresql.service\nStartLimitIntervalSec=0\n[Service]\nCapabilityBoundingSet=" in text
 
 
+def test_the_files_of_a_database_url() -> None:
+    """`server install` finds each file that the URL of a database names. A relative path is below the working directory
+    of the service."""
+    url = "postgresql://sallyport@a,b/s?sslmode=verify-full&passfile=%2Fetc%2Fsallyport%2Fpgpass&sslkey=c.key&sslrootcert="
+    settings = Settings(data_dir=systemd.DATA_DIR, database=url + "/etc/db.pem")
+    passfile, root = Path("/etc/sallyport/pgpass"), Path("/etc/db.pem")
+    found = [("passfile", passfile), ("sslkey", systemd.DATA_DIR / "c.key"), ("sslrootcert", root)]
+    assert list(units.database_files(settings)) == found
+    assert ("database, passfile", passfile) in units.read_paths(settings)
+    assert list(units.database_files(Settings(data_dir=systemd.DATA_DIR, database=url + "system"))) == found[:2]
+    assert list(units.database_files(Settings(data_dir=systemd.DATA_DIR))) == []
+
+
 @verifies
 @pytest.mark.peer
 def test_systemd_accepts_the_drop_ins(tmp_path: Path) -> None:

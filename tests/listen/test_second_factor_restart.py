@@ -157,6 +157,7 @@ async def test_a_prompt_that_had_not_begun(wire: Wire, areas: Areas, script: Scr
 # --- a requested stop -------------------------------------------------------------------------------------------------
 
 
+@only_sqlite
 @pytest.mark.parametrize(("fallback", "code"), [(Fallback.DENY, ACCESS_REJECT), (Fallback.ALLOW, ACCESS_ACCEPT)])
 async def test_pending_logins_are_answered_before_the_end(
     wire: Wire, areas: Areas, script: Script, fallback: Fallback, code: int
@@ -168,7 +169,7 @@ async def test_pending_logins_are_answered_before_the_end(
     datagram = a_login()
     wire.put(datagram)
     await prompted(script)
-    areas.second.stop_waiting()
+    await areas.second.stop_waiting()
     assert (await answer(wire, datagram))[0] == code
     assert (await exchange(wire, a_login(OTHERS)))[0] == code
     script.answer(0, Outcome.APPROVED)
@@ -188,7 +189,7 @@ async def test_a_device_that_answers_challenges(wire: Wire, areas: Areas, script
     pressed = typed("", state)
     wire.put(pressed)
     await until(lambda: len(script.polled) >= 1)
-    areas.second.stop_waiting()
+    await areas.second.stop_waiting()
     code, values = await answer(wire, pressed)
     assert code == ACCESS_CHALLENGE
     waiting = a_login(OTHERS)  # the device is now known to answer challenges
@@ -199,5 +200,5 @@ async def test_a_device_that_answers_challenges(wire: Wire, areas: Areas, script
         later.put(waiting)
         await prompted(script, 2)
         await until(lambda: script.started[1].challenge_id in script.polled)
-        later.areas.second.stop_waiting()
+        await later.areas.second.stop_waiting()
         assert (await answer(later, waiting))[0] == ACCESS_CHALLENGE

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from sallyport.login.spool_file import SpoolFile
+from sallyport.login.spool_file import SpoolFile, paths_of
 
 
 def opened(path: Path) -> SpoolFile:
@@ -76,3 +76,22 @@ def test_a_write_that_failed_leaves_the_former_records(tmp_path: Path) -> None:
     (tmp_path / "kept").rename(path)
     file.append([b"two"])
     assert [(each.sequence, each.payload) for each in opened(path).read(9)] == [(1, b"one"), (2, b"two")]
+
+
+@pytest.mark.parametrize(
+    ("worker", "workers", "own", "left"),
+    [
+        ("", 1, "accounting.spool", ["accounting-1.spool", "accounting-3.spool"]),
+        ("1", 2, "accounting-1.spool", ["accounting-3.spool", "accounting.spool"]),
+        ("1", 3, "accounting-1.spool", ["accounting.spool"]),
+        ("2", 2, "accounting-2.spool", []),
+    ],
+    ids=["one process", "two workers", "three workers", "the second worker"],
+)
+def test_the_first_worker_gets_the_files_that_are_left(
+    tmp_path: Path, worker: str, workers: int, own: str, left: list[str]
+) -> None:
+    """The first worker, or the only process, gets the files of workers that do not run any more."""
+    for name in ("accounting.spool", "accounting-1.spool", "accounting-3.spool"):
+        (tmp_path / name).touch()
+    assert paths_of(tmp_path, worker, workers) == (tmp_path / own, [tmp_path / each for each in left])

@@ -4,7 +4,8 @@ from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
 from prometheus_client.parser import text_string_to_metric_families
 
 from sallyport.metrics import render
-from sallyport.metrics.workers import merged
+from sallyport.metrics.workers import ADDED, LOWEST, merged
+from tests.metrics.everything import collected
 
 
 def worker(count: float) -> str:
@@ -42,3 +43,8 @@ def test_metrics_of_two_workers() -> None:
         ("sallyport_config_last_reload_success_timestamp_seconds",): 1,
     }
     assert {each.name: each.type for each in families.values()}["sallyport_x"] == "counter"
+
+
+def test_gauges_of_workers_exist() -> None:
+    """Each gauge with a rule of its own is a gauge of the service."""
+    assert {each.name for each in collected() if each.type == "gauge"} >= ADDED | LOWEST

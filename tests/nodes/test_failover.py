@@ -29,8 +29,8 @@ def hook() -> Iterator[Hook]:
 @pytest.fixture(scope="module")
 def cluster(hook: Hook) -> Iterator[Cluster]:
     """Yield two nodes that ask by push."""
-    with running_cluster(settings={"SALLYPORT_REJECT_DELAY_S": "0"}) as cluster:
-        populate(cluster.nodes[0], "ann", "ben")
+    with running_cluster(settings={"SALLYPORT_REJECT_DELAY_S": "0", "SALLYPORT_DRAIN_S": "0.2"}) as cluster:
+        populate(cluster.nodes[0], "ann", "ben", "carl")
         provide(cluster.nodes[0], "webhook", **hook.fields)
         for node in cluster.nodes:  # both know the domain's provider
             with node.radius(SECRET) as nas:
@@ -53,6 +53,30 @@ def _dropped(node: RunningService) -> int:
     return int(found[1]) if found else 0
 
 
+def test_the_owner_of_a_prompt_stops(cluster: Cluster, hook: Hook) -> None:
+    """A node that gets SIGTERM in the middle of a push answers nothing by the fallback and does not withdraw the push.
+    The NAS asks the second node, which takes the push over and sends the one Accept. Then the first node comes back."""
+    one, two = cluster.nodes
+    changed = one.cli("domain", "mode", "default", "enforce", "--fallback", "allow")
+    assert changed.returncode == 0, changed.stderr
+    with one.radius(SECRET) as first, two.radius(SECRET) as second:
+        second.sock.settimeout(20)
+        first.send(first.packet("carl", PASSWORD, CALLING_STATION_ID=STATION))
+        hook.wait_for_prompt("carl")
+        assert one.stop() == 0
+        first.sock.settimeout(0.1)
+        with pytest.raises((TimeoutError, ConnectionRefusedError)):
+            first.sock.recv(4096)
+        request = second.packet("carl", PASSWORD, CALLING_STATION_ID=STATION)
+        second.send(request)
+        eventually(lambda: "prompt_taken_over" in two.log())
+        hook.will("carl", "approved")
+        assert second.receive(request)[0] == ACCESS_ACCEPT
+    one.start()
+    assert [each["user"] for each in hook.prompts].count("carl") == 1
+    assert accepts(cluster, "carl") == 1
+
+
 def test_the_owner_of_a_prompt_is_killed(cluster: Cluster, hook: Hook) -> None:
     """A NAS fails over in the middle of a push, and its first node is killed: the second node polls the same prompt,
     and sends the one Accept."""
@@ -65,7 +89,7 @@ def test_the_owner_of_a_prompt_is_killed(cluster: Cluster, hook: Hook) -> None:
         second.send(request)
         eventually(lambda: _dropped(one) == 1)
         one.kill()
-        eventually(lambda: "prompt_taken_over" in two.log())
+        eventually(lambda: two.log().count("prompt_taken_over") == 2)
         hook.will("ann", "approved")
         assert second.receive(request)[0] == ACCESS_ACCEPT
         first.sock.settimeout(0.1)

@@ -1,6 +1,7 @@
 """Second factors over two nodes: a NAS that fails over joins the prompt, and a challenge is valid at any node once."""
 
-from collections.abc import AsyncIterator
+import threading
+from collections.abc import AsyncIterator, Callable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -9,10 +10,13 @@ import trio
 
 from sallyport.domains.domain import Fallback
 from sallyport.login.second import repo
+from sallyport.login.second.prompts import OPEN
+from sallyport.login.second.repo import Prompt
 from sallyport.mfa.provider import Outcome, ProviderError
 from sallyport.nodes.node import DEAD_US
 from sallyport.radius.attributes import STATE
 from sallyport.radius.packet import ACCESS_ACCEPT, ACCESS_CHALLENGE, ACCESS_REJECT
+from sallyport.store.model import Engine, Tx
 from sallyport.store.postgres.engine import PostgresStore
 from tests.areas import Areas, SetClock, keep_files_in
 from tests.listen.conftest import Wire
@@ -172,6 +176,58 @@ async def test_another_node_takes_over(pair: Pair) -> None:
     assert (len(pair.script.started), await pair.accepts()) == (1, 1)
 
 
+@pytest.mark.parametrize("fallback", Fallback)
+async def test_a_node_stops(pair: Pair, fallback: Fallback) -> None:
+    """A node that stops gives its prompt up at once. The fallback decides nothing: the request gets no answer. When the
+    NAS asks the other node, that node polls the same handle, and sends the one Accept."""
+    await fall_back_to(pair.one.areas, fallback)
+    await pair.two.areas.configuration.reload()
+    pair.one.put(a_login())
+    await until(lambda: len(pair.script.polled) == 1)
+    await pair.one.areas.second.stop_waiting()
+    await until(lambda: pair.one.dropped("other_node") == 1)
+    login = a_login()
+    pair.two.put(login)
+    await until(lambda: len(pair.script.polled) == 2)
+    pair.script.answer(0, Outcome.APPROVED)
+    assert (await answer(pair.two, login))[0] == ACCESS_ACCEPT
+    pair.one.put(a_login())  # a login whose first factor has just ended
+    await until(lambda: pair.one.dropped("other_node") == 2)
+    await pair.one.silence()
+    assert (len(pair.script.started), len(set(pair.script.polled)), pair.script.cancelled) == (1, 1, [])
+    assert [each.applied_decision for each in await events(pair.one.areas)] == ["accept"]
+
+
+async def test_a_node_stops_while_the_login_waits_at_the_other(pair: Pair) -> None:
+    """If the owner of a prompt stops, the node where the login waits takes over within about a second."""
+    pair.one.put(a_login())
+    await until(lambda: len(pair.script.polled) == 1)
+    login = a_login()
+    pair.two.put(login)
+    await joined(pair.two, 1)
+    await pair.one.areas.second.stop_waiting()
+    await until(lambda: len(pair.script.polled) == 2)
+    pair.script.answer(0, Outcome.APPROVED)
+    assert (await answer(pair.two, login))[0] == ACCESS_ACCEPT
+    assert (len(pair.script.started), await pair.accepts()) == (1, 1)
+
+
+async def test_a_node_stops_during_a_challenge(pair: Pair) -> None:
+    """A device that answers challenges gets one when its node stops, and the other node continues the same prompt."""
+    pair.one.areas.patience = 0.05
+    state = await challenged(pair.one)
+    pair.one.areas.patience = 60
+    pressed = typed("", state)
+    pair.one.put(pressed)
+    await joined(pair.one, 1)
+    await pair.one.areas.second.stop_waiting()
+    code, first = await answer(pair.one, pressed)
+    assert code == ACCESS_CHALLENGE
+    pair.script.answer(0, Outcome.APPROVED)
+    assert (await exchange(pair.two, typed("", first[STATE])))[0] == ACCESS_ACCEPT
+    assert (len(pair.script.started), await pair.accepts()) == (1, 1)
+
+
 async def test_a_handle_that_was_not_stored(pair: Pair) -> None:
     """If the owner dies before it has a handle, another node asks again with the same challenge id."""
     pair.script.slow = trio.Event()
@@ -238,6 +294,59 @@ async def test_prompts_of_a_user_count_over_all_nodes(pair: Pair) -> None:
     pair.script.answer(0, Outcome.APPROVED)
     assert (await answer(pair.two, logins[0], OTHER))[0] == ACCESS_ACCEPT
     assert len(pair.script.started) == 5
+
+
+async def test_two_prompts_of_a_user_begin_at_once(pair: Pair) -> None:
+    """A node that begins a prompt waits while another node begins one for the same user, and then counts it. A prompt
+    of another user does not wait."""
+    stores = pair.one.areas.store, pair.two.areas.store
+    counted, release = threading.Event(), threading.Event()
+    for number in range(OPEN - 1):
+        new = a_prompt(str(number))
+        assert await stores[0].write_aside(lambda tx, new=new: repo.claim(tx, new, "ann")) is new  # type: ignore[misc]
+    claimed: list[str | None] = []
+
+    def first(tx: Tx) -> Prompt | None:
+        found = repo.claim(tx, a_prompt("first"), "ann")
+        counted.set()
+        assert release.wait(10)
+        return found
+
+    async def claim(store: Engine, work: Callable[[Tx], Prompt | None]) -> None:
+        found = await store.write_aside(work)
+        claimed.append(found and found.id)
+
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(claim, stores[0], first)
+        await trio.to_thread.run_sync(counted.wait)
+        await claim(stores[1], lambda tx: repo.claim(tx, a_prompt("of ben"), "ben"))
+        nursery.start_soon(claim, stores[1], lambda tx: repo.claim(tx, a_prompt("second"), "ann"))
+        waiting = "select count(*) from pg_locks where locktype = 'advisory' and not granted"
+        await until(lambda: _equals(stores[1], waiting, 1))
+        release.set()
+    assert claimed == ["of ben", "first", None]
+
+
+async def _equals(store: Engine, sql: str, expected: int) -> bool:
+    return await store.read(lambda tx: tx.value(int, sql)) == expected
+
+
+def a_prompt(name: str) -> Prompt:
+    """Return a new prompt with this id and this key."""
+    return Prompt(
+        id=name,
+        step=0,
+        is_signed=True,
+        key=name,
+        owner="a node",
+        waiter="a node",
+        outcome="",
+        handle="",
+        text="",
+        is_consumed=False,
+        left_us=60_000_000,
+        has_owner=True,
+    )
 
 
 # --- challenges ---------------------------------------------------------------------------------------------------

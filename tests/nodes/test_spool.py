@@ -1,6 +1,6 @@
 """Accounting records while the database is away."""
 
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -98,10 +98,13 @@ class Nas:
         return await self.away.store.read(lambda tx: tx.value(int, "select count(*) from spool_places") or 0)
 
 
-def spool_of(areas: Areas, away: Away, limit: int = 1 << 20) -> Spool:
+def spool_of(
+    areas: Areas, away: Away, limit: int = 1 << 20, path: Path | None = None, left: Sequence[Path] = ()
+) -> Spool:
     """Return the spool of a new process."""
     ignored = SpoolMetrics(CollectorRegistry())
-    return Spool(away, areas.settings.data_dir / "accounting.spool", limit, ignored, lambda _: None, lambda _: None)  # type: ignore[arg-type]
+    file = path or areas.settings.data_dir / "accounting.spool"
+    return Spool(away, file, limit, ignored, lambda _: None, lambda _: None, left)  # type: ignore[arg-type]
 
 
 def nas_of(areas: Areas, client: Client, away: Away, spool: Spool) -> Nas:
@@ -176,6 +179,24 @@ async def test_a_crash_after_the_transaction_stores_nothing_twice(nas: Nas, tmp_
         await nas.everything_stored()
         nursery.cancel_scope.cancel()
     assert await nas.stations() == ["02-2"]
+
+
+async def test_the_spool_of_a_worker_that_was_taken_away(nas: Nas, tmp_path: Path) -> None:
+    """The first worker stores the records of a worker that does not run any more, before its own, and removes both
+    files."""
+    gone, own = tmp_path / "accounting-3.spool", tmp_path / "accounting-1.spool"
+    for path, left, number in ((gone, [], 1), (own, [gone], 2)):
+        spool = spool_of(nas.areas, nas.away, path=path, left=left)
+        worker = nas_of(nas.areas, nas.client, nas.away, spool)
+        async with trio.open_nursery() as nursery:
+            await nursery.start(spool.run)
+            worker.send(number)
+            await until(lambda worker=worker: len(worker.answers.sent) == 1)  # type: ignore[misc]
+            if left:
+                nas.away.is_away = False
+                await until(lambda: not gone.exists() and not own.exists())
+            nursery.cancel_scope.cancel()
+    assert await nas.stations() == ["02-1", "02-2"]
 
 
 async def test_a_full_spool_takes_no_record(nas: Nas) -> None:

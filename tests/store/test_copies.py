@@ -2,7 +2,7 @@
 
 import sqlite3
 import stat
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import closing
 from functools import partial
 from itertools import count
@@ -171,6 +171,32 @@ async def test_files_of_an_interrupted_restore_are_removed(keeper: Keeper, tmp_p
     keeper.copies.clear()
     assert [each.name for each in path.parent.glob(f"{path.name}.restore*")] == []
     assert (await keeper.store.read(names)) == keeper.listed.value
+
+
+async def test_a_worker_that_starts_during_a_restore(keeper: Keeper, tmp_path: Path) -> None:
+    """A worker that starts does not delete the temporary copy of a restore that another worker makes."""
+
+    def worker(number: str, check: Callable[[Tx], None]) -> Copies:
+        replaced, backed_up = keeper.configuration.restored, keeper._backed_up
+        return Copies(keeper.store, keeper.place, check=check, replaced=replaced, backed_up=backed_up, worker=number)
+
+    two = worker("2", lambda _tx: None)
+    one = worker("1", lambda _tx: two.clear())
+    await one.backup(tmp_path / "b.db")
+    await keeper.configuration.change(partial(put, name="d", value=9))
+    await one.restore(tmp_path / "b.db")
+    assert keeper.listed.value == ["a", "b", "c"]
+    assert [each.name for each in keeper.place.parent.glob("*.restore*")] == []
+
+
+async def test_two_restores_at_once(keeper: Keeper, tmp_path: Path) -> None:
+    """Two restores at the same time are made one after the other."""
+    await keeper.copies.backup(tmp_path / "b.db")
+    await keeper.configuration.change(partial(put, name="d", value=9))
+    async with trio.open_nursery() as nursery:
+        for _ in range(2):
+            nursery.start_soon(keeper.copies.restore, tmp_path / "b.db")
+    assert keeper.listed.value == ["a", "b", "c"]
 
 
 async def test_a_restored_store_still_waits_for_the_disk(sqlite: SqliteStore, tmp_path: Path) -> None:

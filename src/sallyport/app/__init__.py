@@ -248,6 +248,7 @@ class App:
             replaced=self.restored,
             backed_up=lambda at: self.process_metrics.backed_up.set(at / SECOND),
             clock=clock,
+            worker=settings.worker,
         )
         self.follower = node_parts.follower_of(self)
         self.configuration.on_foreign_change(self._forget)
@@ -287,6 +288,7 @@ class App:
             CredentialMetrics(self.registry),
             PresentationMetrics(self.registry),
             lambda: self.settings.did_base(self.http_address),
+            self.notices,
             self.clock,
             http=self.http,
             hosts=self.settings.did_web_hosts,

@@ -7,6 +7,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from sallyport.login.spool import Spool
+from sallyport.login.spool_file import paths_of
 from sallyport.metrics import SpoolMetrics
 from sallyport.nodes.follower import Follower
 from sallyport.nodes.notices import NoNotices, Notices, SharedNotices
@@ -87,14 +88,16 @@ def spool_of(app: App) -> Spool | None:
     """
     if not app.store.is_shared:
         return None
-    _, _, worker = app.settings.node.partition("/")
+    settings = app.settings
+    own, left = paths_of(settings.data_dir, settings.worker, settings.workers)
     return Spool(
         app.store,
-        app.settings.data_dir / f"accounting{worker and '-'}{worker}.spool",
-        app.settings.accounting_spool_mib << 20,
+        own,
+        settings.accounting_spool_mib << 20,
         SpoolMetrics(app.registry),
         app.devices.count_written,
         app.sessions.count_records,
+        left,
     )
 
 

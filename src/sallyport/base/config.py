@@ -320,6 +320,11 @@ class Settings(BaseModel):
         return self.node_name or socket.gethostname()
 
     @property
+    def worker(self) -> str:
+        """The number of this worker; empty if the service has only one process."""
+        return self.node.partition("/")[2]
+
+    @property
     def nodes(self) -> tuple[str, ...]:
         """The names of all processes of this service. The name of a worker ends with its number."""
         whole = self.node.partition("/")[0]
@@ -352,14 +357,23 @@ def load(file: Path | None, environ: Mapping[str, str]) -> Settings:
     """
     values = {} if file is None else _read(file)
     if file == systemd.CONFIG_FILE:
-        paths = {name: value for name, value in values.items() if name in PATHS and isinstance(value, str) and value}
-        values |= {name: str(systemd.DATA_DIR / value) for name, value in {"data_dir": ".", **paths}.items()}
+        values = of_service(values)
     known = {environment_name(name): name for name in Settings.model_fields}
     values |= {name: environ[key] for key, name in known.items() if key in environ}
     try:
         return Settings.model_validate(values)
     except ValidationError as error:
         raise ConfigError("; ".join(_described(each, file, environ) for each in error.errors())) from None
+
+
+def of_service(values: Mapping[str, object]) -> dict[str, object]:
+    """Return the values of the system service's file with absolute paths. The URL of a database stays as it is."""
+    paths = {
+        name: value
+        for name, value in values.items()
+        if name in PATHS and isinstance(value, str) and value and "://" not in value
+    }
+    return {**values, **{name: str(systemd.DATA_DIR / value) for name, value in {"data_dir": ".", **paths}.items()}}
 
 
 def unknown_environment(environ: Mapping[str, str]) -> list[str]:

@@ -20,10 +20,12 @@ from sallyport.base.systemd import CONFIG_DIR, CONFIG_FILE, DATA_DIR, UNITS, USE
 from sallyport.deploy import account, units
 from sallyport.deploy.account import Account
 from sallyport.deploy.settings_file import settings_file
+from sallyport.store.directory import TOKEN_FILE
 
 THERE: Final = "is there already"
 _CONFIG_MODE: Final = 0o640
 _DATA_MODE: Final = 0o700
+_PRIVATE_MODE: Final = 0o600
 
 
 class Installation:
@@ -59,6 +61,7 @@ class Installation:
             self._make_settings(user)
             settings = self._read_settings()
             self._make_data(settings, user)
+            self._give_database_files(settings, user)
             self._make_store(settings, user, environ)
             changed = self._make_units(settings)
             self._doubt(settings, user)
@@ -106,10 +109,29 @@ class Installation:
                 directory.chmod(_DATA_MODE)
             self._report(f"{directory} {'was created' if is_new else THERE}")
 
+    def _give_database_files(self, settings: Settings, user: Account) -> None:
+        """Make the service's user the owner of the password file and of the key that the URL of the database names. An
+        admin cannot do this earlier, because the user does not exist before the first installation. ConfigError: a file
+        is missing, or the user cannot read it."""
+        for name, path in units.database_files(settings):
+            if not path.is_file():
+                raise ConfigError(f"setting database: {name} {path} does not exist")
+            if not user.can_read(path) and name in units.PRIVATE and path.lstat().st_uid == 0:
+                os.chown(path, user.uid, user.gid, follow_symlinks=False)
+                path.chmod(_PRIVATE_MODE)
+                self._report(f"{path} belongs to the user {USER} now")
+            if not user.can_read(path):
+                raise ConfigError(
+                    f"setting database: the user {USER} cannot read {name} {path}; give the file to this user, and "
+                    "put it in a directory that this user can enter"
+                )
+
     def _make_store(self, settings: Settings, user: Account, environ: Mapping[str, str]) -> None:
-        if settings.database_path.exists():
+        if not settings.database_url and settings.database_path.exists():
             self._report(f"{settings.database_path} {THERE}")
             return
+        token = settings.data_dir / TOKEN_FILE
+        had_token = token.exists()
         key = {MASTER_KEY: environ[MASTER_KEY]} if MASTER_KEY in environ else {}
         done = user.run(
             str(self._program), "--config", str(CONFIG_FILE), "db", "migrate", environ=key, directory=DATA_DIR
@@ -117,9 +139,12 @@ class Installation:
         if done.returncode:
             said = done.stderr.strip().rpartition("\n")[2].removeprefix("sallyport: ")
             raise ConfigError(f"the store was not created: {said}")
-        self._report(
-            f"{settings.database_path} was created; the first access token is in {settings.data_dir / 'admin.token'}"
+        made = (
+            "the tables of the database are up to date"
+            if settings.database_url
+            else f"{settings.database_path} was created"
         )
+        self._report(made + (f"; the first access token is in {token}" if token.exists() and not had_token else ""))
 
     def _make_units(self, settings: Settings) -> bool:
         """Write the units and drop-ins that have changed, and remove drop-ins that are not needed. Return whether a

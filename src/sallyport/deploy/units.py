@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Final
-from urllib.parse import urlsplit
+from urllib.parse import parse_qs, urlsplit
 
 from sallyport.base.config import Settings
 from sallyport.base.systemd import ADMIN_UNITS, BACKUP_UNIT, CONFIG_DIR, DATA_DIR, UNIT, UNITS
@@ -12,6 +12,9 @@ DROP_IN: Final = "50-settings.conf"
 HIDDEN: Final = (Path("/home"), Path("/root"), Path("/run/user"), Path("/tmp"), Path("/var/tmp"))  # noqa: S108
 """The directories that the options ProtectHome= and PrivateTmp= of the unit hide from the service."""
 _TEMPLATES: Final = Path(__file__).with_name("systemd")
+PRIVATE: Final = frozenset({"passfile", "sslkey"})
+"""The files of a database URL that no other user may read. Otherwise libpq does not use them."""
+_DATABASE_FILES: Final = (*sorted(PRIVATE), "sslcert", "sslrootcert")
 _PROGRAM: Final = "/opt/sallyport/bin/sallyport"
 _CAPABILITY: Final = "CAP_NET_BIND_SERVICE"
 _PRIVILEGED: Final = 1024
@@ -54,6 +57,17 @@ def read_paths(settings: Settings) -> Iterator[tuple[str, Path]]:
         path = getattr(settings, name)
         if path is not None:
             yield name, path
+    for name, path in database_files(settings):
+        yield f"database, {name}", path
+
+
+def database_files(settings: Settings) -> Iterator[tuple[str, Path]]:
+    """Yield the parameter and the path of each file that the URL of a PostgreSQL database names."""
+    given = parse_qs(urlsplit(settings.database_url).query)
+    for name in _DATABASE_FILES:
+        for value in given.get(name, ()):
+            if value != "system":  # sslrootcert=system stands for the authorities of the system
+                yield name, DATA_DIR / value
 
 
 def written_paths(settings: Settings) -> Iterator[tuple[str, Path]]:

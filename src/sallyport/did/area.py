@@ -16,6 +16,7 @@ from sallyport.did.wallets.guard import Tries
 from sallyport.did.wallets.service import Wallets
 from sallyport.did.wallets.users import UserCredentials
 from sallyport.metrics import CredentialMetrics, PresentationMetrics
+from sallyport.nodes.notices import Notices
 from sallyport.outgoing.http import HttpFactory
 from sallyport.store.model import Store
 from sallyport.store.vault import Vault
@@ -40,12 +41,13 @@ class DidArea:
         credential_metrics: CredentialMetrics,
         presentation_metrics: PresentationMetrics,
         base: Callable[[], str],
+        notices: Notices,
         clock: Clock = now_us,
         *,
         http: HttpFactory | None = None,
         hosts: Collection[str] = (),
     ) -> None:
-        requests, tries = OpenRequests(clock), Tries(guesses, clock)
+        requests, tries = OpenRequests(clock, notices), Tries(guesses, clock)
         self.dids = Dids(store, vault, sessions, requests, base, clock)
         self.resolver = Resolver(store, http, hosts)
         self.schemas = Schemas(store, vault, base, clock)

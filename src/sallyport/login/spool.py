@@ -48,8 +48,8 @@ class _Record:
 class Spool:
     """The spooled accounting records of this node. `run` must be running while records are added.
 
-    limit: the maximum size of the file, in octets; with 0 no record is added. on_sightings, on_accounted: the functions
-    of `Journal`.
+    limit: the maximum size of the file in octets; if 0, no record is added. on_sightings, on_accounted: see `Journal`.
+    left: the files of workers that do not run any more. Their records are stored first.
     """
 
     def __init__(
@@ -60,19 +60,21 @@ class Spool:
         metrics: SpoolMetrics,
         on_sightings: Callable[[list[Registered | Refused]], None],
         on_accounted: Callable[[Mapping[int, int]], None],
+        left: Sequence[Path] = (),
     ) -> None:
         self._store = store
         self._file = SpoolFile(path)
+        self._files = [*map(SpoolFile, left), self._file]
         self._limit = limit
         self._metrics = metrics
         self._on_sightings = on_sightings
         self._on_accounted = on_accounted
         self._added: list[tuple[bytes, Callable[[bool], None]]] = []
         self._added_octets = 0
-        self._using = trio.Lock()  # hold this lock to use the file
+        self._using = trio.Lock()  # hold this lock to use a file
         self._wake = trio.Event()
         self.is_writing = False
-        metrics.watch(lambda: self._file.records, lambda: self._file.size)
+        metrics.watch(self._waiting, lambda: sum(each.size for each in self._files))
 
     def add(self, record: AccountingRecord, done: Callable[[bool], None]) -> bool:
         """Add a record. Return False if the spool is full.
@@ -93,11 +95,15 @@ class Spool:
     async def run(self, *, task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED) -> None:
         """Write the added records to the file, and store them when the database accepts writes, until cancelled. Raises
         OSError."""
-        await trio.to_thread.run_sync(self._file.open)
+        for each in self._files:
+            await trio.to_thread.run_sync(each.open)
         async with trio.open_nursery() as nursery:
             nursery.start_soon(self._write_added)
             nursery.start_soon(self._deliver_all)
             task_status.started()
+
+    def _waiting(self) -> int:
+        return sum(each.records for each in self._files)
 
     async def _write_added(self) -> None:
         while True:
@@ -119,32 +125,33 @@ class Spool:
 
     async def _deliver_all(self) -> None:
         while True:
-            if self._file.records and self._store.ready:
+            file = next((each for each in self._files if each.records), None)
+            if file is not None and self._store.ready:
                 try:
-                    await self._deliver()
+                    await self._deliver(file)
                     continue
                 except (SallyportError, OSError) as error:
-                    log.warning("accounting_spool_waits", records=self._file.records, error=str(error))
+                    log.warning("accounting_spool_waits", records=self._waiting(), error=str(error))
             await trio.sleep(LOOK_S)
 
-    async def _deliver(self) -> None:
-        """Store the next records. When all records are stored, remove the file."""
+    async def _deliver(self, file: SpoolFile) -> None:
+        """Store the next records of a file. After the last record, remove the file."""
         async with self._using:
-            frames = await trio.to_thread.run_sync(self._file.read, MOST)
-        await self._store_frames(frames)
+            frames = await trio.to_thread.run_sync(file.read, MOST)
+        name = file.name
+        await self._store_frames(name, frames)
         self._metrics.records.cell("delivered").count += len(frames)
-        name = self._file.name
         async with self._using:
-            is_removed = await trio.to_thread.run_sync(self._file.remove, frames)
+            is_removed = await trio.to_thread.run_sync(file.remove, frames)
         if is_removed:
             log.info("accounting_spool_delivered")
             await self._submitted(lambda tx: tx.execute("delete from spool_places where name = :name", name=name))
 
-    async def _store_frames(self, frames: Sequence[Frame]) -> None:
-        """Store records in one transaction. If one of them makes the transaction fail, store all of them one by one.
-        Raises StoreError."""
+    async def _store_frames(self, name: str, frames: Sequence[Frame]) -> None:
+        """Store records of the file with this name in one transaction. If one of them makes the transaction fail, store
+        them one by one. Raises StoreError."""
         try:
-            sightings, accounted = await self._submitted(partial(_store, name=self._file.name, frames=frames))
+            sightings, accounted = await self._submitted(partial(_store, name=name, frames=frames))
         except Exception as error:
             if isinstance(error, StoreError) and not isinstance(error, Contradiction):
                 raise
@@ -153,7 +160,7 @@ class Spool:
                 self._metrics.records.cell("dropped").count += 1
                 return
             for frame in frames:
-                await self._store_frames([frame])
+                await self._store_frames(name, [frame])
         else:
             self._on_sightings(sightings)
             self._on_accounted(accounted)

@@ -32,6 +32,15 @@ class Frame:
     end: int
 
 
+def paths_of(directory: Path, worker: str, workers: int) -> tuple[Path, list[Path]]:
+    """Return the path of a worker's file, and the paths of the files whose workers do not run any more. The first
+    worker gets the latter. worker: the number of the worker; empty if there is only one process. workers: the number of
+    workers that run."""
+    own = directory / f"accounting{worker and '-'}{worker}.spool"
+    running = {own, *(directory / f"accounting-{each}.spool" for each in range(1, workers + 1) if worker)}
+    return own, sorted({*directory.glob("accounting*.spool")} - running) if worker in {"", "1"} else []
+
+
 class SpoolFile:
     """The file of spooled records. It does not exist while there are no records. Only one thread may use it at a time.
 

@@ -11,6 +11,8 @@ from typing import Final
 
 ADDED: Final = frozenset(
     {
+        "sallyport_accounting_spool_bytes",
+        "sallyport_accounting_spool_waiting_records",
         "sallyport_agents_waiting",
         "sallyport_process_resident_memory_bytes",
         "sallyport_process_virtual_memory_bytes",

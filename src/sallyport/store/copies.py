@@ -42,7 +42,8 @@ class Copies:
 
     check: opens the sealed values of a copy before it becomes the store; raises SecretError. void: invalidates the
     values in a copy that must not become valid again by a restore, and optionally all tokens. replaced: called after a
-    restore to drop all caches. backed_up: called with the time of the last backup, in microseconds.
+    restore to drop all caches. backed_up: called with the time of the last backup, in microseconds. worker: the number
+    of this worker, if several use the same place; otherwise empty.
 
     Backups and restores are recorded in the audit trail. A restore replaces the rows of every tenant, so it is recorded
     in each tenant's trail. This entry is written into the copy before the copy becomes the store, so that a crash
@@ -59,6 +60,7 @@ class Copies:
         replaced: Callable[[], Awaitable[None]],
         backed_up: Callable[[int], None],
         clock: Clock = now_us,
+        worker: str = "",
     ) -> None:
         self._store = store
         self._place = place
@@ -67,6 +69,7 @@ class Copies:
         self._replaced = replaced
         self._backed_up = backed_up
         self._clock = clock
+        self._worker = worker
         self._one_at_a_time = trio.Lock()
 
     async def backup(self, target: Path) -> int:
@@ -114,14 +117,14 @@ class Copies:
             return await trio.to_thread.run_sync(load, url, path)
 
     def clear(self) -> None:
-        """Delete the temporary copy of an interrupted restore."""
+        """Delete the temporary copy of an interrupted restore of this process. Another worker may use its copy now."""
         for end in ("", "-wal", "-shm", "-journal"):
             self._checked.with_name(self._checked.name + end).unlink(missing_ok=True)
 
     @property
     def _checked(self) -> Path:
         """Return the path at which a backup is checked before it becomes the store."""
-        return self._place.with_name(self._place.name + ".restore")
+        return self._place.with_name(f"{self._place.name}.restore{self._worker and '-'}{self._worker}")
 
     async def remember(self) -> None:
         """Report the time of the last backup in the audit trail, for the metrics. Raises StoreError."""
@@ -154,18 +157,19 @@ class Copies:
                 complete(SqliteTx(copy))
                 copy.execute("commit")
 
-        try:
-            if await trio.to_thread.run_sync(_is_dump, source):
-                await self._store.replace_by_dump(source, complete)
-            else:
-                await trio.to_thread.run_sync(check)
-                await self._store.replace(self._checked)
-        except SecretError as error:
-            raise StoreError(f"{source} was made with another master key: {error}") from error
-        except (OSError, sqlite3.Error) as error:
-            raise StoreError(f"{source}: {error}") from error
-        finally:
-            self.clear()
+        async with self._one_at_a_time:  # the copy of another restore has the same path
+            try:
+                if await trio.to_thread.run_sync(_is_dump, source):
+                    await self._store.replace_by_dump(source, complete)
+                else:
+                    await trio.to_thread.run_sync(check)
+                    await self._store.replace(self._checked)
+            except SecretError as error:
+                raise StoreError(f"{source} was made with another master key: {error}") from error
+            except (OSError, sqlite3.Error) as error:
+                raise StoreError(f"{source}: {error}") from error
+            finally:
+                self.clear()
         try:
             await self._replaced()
         finally:

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
+from typing import Final
 
 import trio
 
@@ -11,16 +12,22 @@ from sallyport.did.credentials.repo import holder_of_user
 from sallyport.did.presentations import repo
 from sallyport.did.presentations.request import Status
 from sallyport.did.presentations.verifier import new_request
+from sallyport.nodes.notices import Notices
 from sallyport.store.model import Store, Tx
+
+_NOTICE: Final = "closed_requests"
 
 
 class OpenRequests:
-    """The open requests for which logins wait. A login is woken when its request is answered, and so does not poll
-    the store."""
+    """The open requests that logins wait for. A login is woken when its request is answered, so that it does not poll
+    the store. notices: the notices between the nodes, by which a request that is closed at one node wakes the login
+    that waits at another."""
 
-    def __init__(self, clock: Clock) -> None:
+    def __init__(self, clock: Clock, notices: Notices) -> None:
         self._clock = clock
         self._waiting: dict[int, set[trio.Event]] = {}
+        self._notices = notices
+        notices.receive(_NOTICE, lambda values, _age_us: self._wake(int(str(each)) for each in values))
 
     @contextmanager
     def waiting(self, request_id: int) -> Iterator[trio.Event]:
@@ -37,7 +44,14 @@ class OpenRequests:
                 del self._waiting[request_id]
 
     def wake(self, request_ids: Iterable[int]) -> None:
-        """Wake the logins that wait for these requests. Call this method after the commit that closes the requests."""
+        """Wake the logins that wait for these requests, at any node. Call it after the commit that closes the
+        requests."""
+        closed = list(request_ids)
+        self._wake(closed)
+        if closed:
+            self._notices.send(_NOTICE, *closed)
+
+    def _wake(self, request_ids: Iterable[int]) -> None:
         for request_id in request_ids:
             for event in self._waiting.get(request_id, ()):
                 event.set()

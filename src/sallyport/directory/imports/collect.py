@@ -53,7 +53,7 @@ class Collector:
                     size += await trio.to_thread.run_sync(self._append, name, batch.entries, size)
                     complete, cursor = complete or batch.complete, batch.cursor or cursor
             if not size:
-                self._append(name, (), 0)
+                await trio.to_thread.run_sync(self._append, name, (), 0)
             complete &= not job.source or bool(job.complete)  # a request may read only a part of the directory
             collected = partial(repo.collected, job_id=job.id, file=name, cursor=cursor, complete=complete)
             await store.write(collected)

@@ -68,6 +68,9 @@ class Calls:
         """
         return None
 
+    async def hand_over(self) -> None:
+        """Give the prompts of this node to the other nodes, because this node stops."""
+
     async def return_here(self, conversation: Conversation) -> bool:
         """Make this node the one that answers a login, after a request of the login went to another node and then to
         this one again. Return False if the login is already answered. Raises StoreError."""

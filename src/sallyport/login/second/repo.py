@@ -31,6 +31,8 @@ KEPT_US: Final = 300 * SECOND
 """Time in microseconds for which a row is kept after its expiry. It exceeds the lifetime of every State that refers to
 the row."""
 _TRIES: Final = 3
+_COUNTING: Final = 1
+"""The first number of the advisory locks under which the prompts of a user are counted."""
 
 _PENDING: Final = f"outcome in ('', '{Outcome.WAITING}')"
 _ROW: Final = "id = :id and step = :step"
@@ -69,11 +71,13 @@ def claim(tx: Tx, new: Prompt, user_key: str) -> Prompt | None:
     """Insert a prompt, or return the existing prompt of the same login.
 
     If the request may join an existing prompt, the node of `new` becomes the waiter. Return None if the user has
-    reached the limit of prompts. Nodes that insert at the same instant do not see each other's prompts, so the limit
-    can be exceeded. Raises StoreError if other transactions keep changing the row.
+    reached the limit of prompts. An advisory lock for each user lets the nodes count the prompts one after the other.
+    Raises StoreError if other transactions keep changing the row.
 
     user_key: the key by which the user's prompts are counted, or empty if this prompt is not counted.
     """
+    if user_key:
+        tx.rows(f"select pg_advisory_xact_lock({_COUNTING}, hashtext(:user_key))", user_key=user_key)
     for _ in range(_TRIES):
         if _insert(tx, new, user_key):
             if user_key and _is_over_limit(tx, new, user_key):
@@ -168,6 +172,14 @@ def take_over(tx: Tx, prompt: Prompt, node: str) -> Prompt | None:
         id=prompt.id,
         step=prompt.step,
         owner=prompt.owner,
+        node=node,
+    )
+
+
+def give_up(tx: Tx, node: str) -> None:
+    """Leave all pending prompts of a node without an owner, so that another node can take them over."""
+    tx.execute(
+        f"update prompts set owner = '' where owner = :node and consumed_by is null and {_PENDING}",
         node=node,
     )
 

@@ -101,15 +101,17 @@ class SecondFactor:
             self._nursery.start_soon(self._purge)
             task_status.started()
 
-    def stop_waiting(self) -> None:
-        """Answer all waiting logins now, because the service stops.
+    async def stop_waiting(self) -> None:
+        """End all waiting logins now, because the service stops.
 
         A device that has answered challenges before gets a challenge. After the next start, its answer continues the
-        same prompt. For other devices the fallback decides.
+        same prompt. For other devices the fallback decides, unless nodes share the store: then these devices get no
+        answer, because a retransmission continues the prompt at another node.
         """
         self._stopping = True
         for conversation in tuple(self._by_challenge.values()):
             conversation.wake()
+        await self._calls.hand_over()
 
     # --- without waiting --------------------------------------------------------------------------------------
 
@@ -168,7 +170,7 @@ class SecondFactor:
         if isinstance(attached, Unavailable):
             return SecondFactorResult(UNAVAILABLE[attached])
         if self._stopping:
-            return STOPPED
+            return self._stopped()
         login.factor = f"{domain.factor}+{attached.name}"
         key = sessions.same_login(login, asked)
         while key is not None and (same := self._same.get(key)) is not None and same.attached is attached:
@@ -226,7 +228,7 @@ class SecondFactor:
         if conversation.error is not None:
             raise conversation.error
         if conversation.result is None and self._stopping and not (may_challenge and conversation.outlives(login)):
-            conversation.finish(STOPPED)
+            conversation.finish(self._stopped())
         if conversation.result is None:
             conversation.leave(waiter)
             text = conversation.text or APPROVE
@@ -243,6 +245,13 @@ class SecondFactor:
         over = session.id if session.step else ""
         return replace(result, over=over, asked=session.asked, found=session.found, prompt=conversation.prompt)
 
+    def _stopped(self) -> SecondFactorResult:
+        """Return the result of a login that a stop of the service ends. Raises AnsweredElsewhere if other nodes
+        continue the prompt."""
+        if self._calls.knows_prompts:
+            raise AnsweredElsewhere
+        return STOPPED
+
     def keep(self, result: SecondFactorResult) -> Callable[[Tx], bool | None] | None:
         """Return a function that writes to the store before the answer is sent. It returns False if another node sends
         the answer."""
@@ -258,6 +267,8 @@ class SecondFactor:
     async def resume(self, login: Login, challenge_id: str, step: int, code: Code) -> SecondFactorResult | None:
         """Continue a login whose challenge is answered. Return None if a newer request of the same login has replaced
         this request. code: the text that the user typed."""
+        if self._stopping and self._calls.knows_prompts:
+            raise AnsweredElsewhere
         known = await self.challenges.find(challenge_id)
         attached = None if login.domain is None else self._providers.of(login.domain.id)
         if known is None or not isinstance(attached, Attached) or known.provider != attached.stamp:

@@ -6,8 +6,8 @@ at another node, that node is a follower. A follower waits until the outcome is 
 answer, so the row also names the node where the newest request waits. When this node answers, it marks the row as used
 in the transaction of the event. Answers of other nodes are dropped.
 
-If the owner dies, a follower takes over. It polls the handle that the owner has stored. Without a handle, it asks again
-with the same challenge id. Nodes notify each other about changed rows. Followers also read their rows once a second.
+If the owner dies or stops, a follower takes over. It polls the handle that the owner has stored, or asks again with
+the same challenge id. Followers are woken by an announcement. They also read their rows once a second.
 """
 
 from collections import defaultdict
@@ -61,6 +61,7 @@ class SharedCalls(Calls):
         # the ids of a running read, without the ids that this node has changed since it began
         self._read: set[str] = set()
         self._news = trio.Event()
+        self._hands_over = False
         store.on_foreign_change(self._changed)
 
     # --- beginning and end ------------------------------------------------------------------------------------
@@ -73,14 +74,24 @@ class SharedCalls(Calls):
         if not repo.is_same(found, new):
             return Reason.CHALLENGE_OVER
         conversation.prompt = found
-        conversation.owns = found is new
-        if not conversation.owns:
+        conversation.owns = found is new and not self._hands_over
+        if found is not new:
             question = replace(conversation.session.question, challenge_id=found.id)
             conversation.session = session or replace(conversation.session, question=question)
             conversation.handle, conversation.text = found.handle, found.text
             conversation.is_signed = found.is_signed
             conversation.deadline = trio.current_time() + found.left_us / SECOND
         return None
+
+    async def hand_over(self) -> None:
+        """See Calls.hand_over. A prompt that no later request can join is withdrawn as soon as its task ends."""
+        self._hands_over = True
+        for conversation in [each for watched in self._watched.values() for each in watched]:
+            if conversation.key is not None or conversation.session.step:
+                conversation.owns = False
+        if self._store.ready:
+            with suppress(StoreError):  # the heartbeats of this node end, so other nodes take over a little later
+                await self._store.write_aside(partial(repo.give_up, node=self._node))
 
     def _new(self, conversation: Conversation) -> Prompt:
         session, key = conversation.session, conversation.key
@@ -157,7 +168,7 @@ class SharedCalls(Calls):
         """Take over a prompt whose owner is dead, or whose task at this node has failed. Return whether this node is
         the owner now."""
         is_lost = (prompt.id, prompt.step) not in self._owned if prompt.owner == self._node else not prompt.has_owner
-        if not is_lost:
+        if self._hands_over or not is_lost:
             return False
         taken = await self._store.write_aside(partial(repo.take_over, prompt=prompt, node=self._node))
         if taken is None:
