@@ -17,16 +17,16 @@ OTHER_NODE: Final = "other_node"
 
 
 class AnsweredElsewhere(PacketError):
-    """Raised if this node must not answer a login. A newer request of the login waits at another node, or this node stops and
-    leaves the login to the other nodes."""
+    """Raised if this node must not answer a login. Either a newer request of the login waits at another node, or this
+    node stops and leaves the login to the other nodes."""
 
     def __init__(self) -> None:
         super().__init__("another node answers the login", OTHER_NODE)
 
 
 class NotAsked(PacketError):
-    """Raised if the time limit of a login was reached before this node could ask the provider. The provider has not failed, so
-    the fallback must not decide the login. The request gets no answer."""
+    """Raised if the time limit of a login was reached before this node could ask the provider. The provider has not
+    failed, so the fallback must not decide the login. The request gets no answer."""
 
     def __init__(self) -> None:
         super().__init__("too many logins wait for the provider", "overload")
