@@ -98,7 +98,7 @@ def test_a_key_that_other_nodes_do_not_have_is_refused(cluster: Cluster, desk: R
     for each in (desk, both):
         refused = each.cli("db", "rotate-key")
         assert refused.returncode == 1
-        assert "other nodes (one) do not have version 2 of the master key: write 2:NEW in front" in refused.stderr
+        assert "other nodes (one) do not have version 2 of the master key: on every node, add 2:NEW" in refused.stderr
     assert cluster.nodes[0].clients()["vpn"]["name"] == "vpn"
 
 

@@ -82,7 +82,7 @@ async def test_a_file_of_another_program_or_version_is_refused(store: PostgresSt
     """The message says what the file lacks, or which version can restore it."""
     (tmp_path / "other").mkdir()
     write_dump(database_in(tmp_path / "other", is_empty=True), tmp_path / "other.dump")
-    with pytest.raises(StoreError, match=r"other\.dump is no backup of Sallyport"):
+    with pytest.raises(StoreError, match=r"other\.dump is not a backup of Sallyport"):
         await store.replace_by_dump(tmp_path / "other.dump", nothing)
     await store.write(lambda tx: tx.execute("insert into schema_steps values ('p0002_next', 'p0001_baseline', now())"))
     write_dump(database_in(tmp_path), tmp_path / "newer.dump")

@@ -1,4 +1,4 @@
-"""Check whether the extra `postgres` is installed."""
+"""The check that the extra `postgres` is installed."""
 
 from importlib.util import find_spec
 from typing import Final
@@ -8,7 +8,7 @@ from sallyport.base.errors import ConfigError
 
 NEEDED: Final = (
     "a PostgreSQL database needs the extra `postgres`: pip install "
-    f"'./sallyport_radius-{__version__}-py3-none-any.whl[postgres]', with the path of the wheel"
+    f"'./sallyport_radius-{__version__}-py3-none-any.whl[postgres]', with the path of your wheel"
 )
 
 
