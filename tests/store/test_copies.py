@@ -43,7 +43,7 @@ class Keeper:
     def _check(self, tx: Tx) -> None:
         names(tx)
         if self.wrong_key:
-            raise SecretError("radius_clients/1/secret does not open under this master key")
+            raise SecretError("radius_clients/1/secret cannot be decrypted with this master key")
 
 
 @pytest.fixture

@@ -42,7 +42,7 @@ def test_another_row_does_not_open_it() -> None:
 def test_another_key_does_not_open_it() -> None:
     """A key with one bit changed does not open the value."""
     sealed = Vault(Secret(KEY)).seal(b"secret", ROW)
-    with pytest.raises(SecretError, match=f"{ROW} does not open under this master key"):
+    with pytest.raises(SecretError, match=f"{ROW} cannot be decrypted with this master key"):
         Vault(Secret(bytes((KEY[0] ^ 1,)) + KEY[1:])).open(sealed, ROW)
 
 
@@ -60,7 +60,7 @@ def test_an_altered_value_does_not_open() -> None:
 def test_a_missing_key_version_is_named() -> None:
     """The error for a later key's value names the missing version, and does not report an altered value."""
     vault = Vault(Secret(KEY))
-    with pytest.raises(SecretError, match="key version that is not here"):
+    with pytest.raises(SecretError, match="version of the master key that is missing"):
         vault.open(b"\2" + vault.seal(b"secret", ROW)[1:], ROW)
 
 

@@ -1,12 +1,10 @@
-"""The schema of a new store. It has the tables of all areas, as SQL that both SQLite and PostgreSQL accept.
+"""The schema of a new store: the tables of all areas, as SQL for both SQLite and PostgreSQL.
 
-The parts of a statement that differ between the engines are written as placeholders, such as `{id}`; `dialect` has the
-SQL of each engine for them.
+The parts of a statement that differ between the engines are placeholders, such as `{id}`. `dialect` has the SQL of each
+engine for the placeholders.
 
-tables    `FILES`, one for each area
-limits    triggers that count the rows of tenants; those of PostgreSQL are in `store.postgres.limits`
-TRIGGERS  the others
-SEARCHED  the tables with a search index
+FILES     the SQL files with the tables, one file for each area limits    triggers that count the rows of each tenant;
+for PostgreSQL see `store.postgres.limits` SEARCHED  the tables with a search index
 """
 
 import re
@@ -17,7 +15,7 @@ from typing import Final
 from sallyport.store.schema.dialect import Dialect
 
 FILES: Final = ("tenancy", "inventory", "endpoints", "agents", "directory", "did", "login")
-"""The order matters, because a table must come after the tables to which it refers."""
+"""The names of the SQL files. A table must come after the tables that it refers to."""
 SEARCHED: Final = (
     "devices", "directory_groups", "directory_users", "dids", "endpoint_groups", "endpoint_instances", "endpoint_users",
     "wallets",
@@ -29,11 +27,11 @@ _APPEND_ONLY: Final = (
     ("audit_trail", "the audit trail is append-only"),
 )
 _TEXT: Final = re.compile(r"(?<=[a-z_] )text(?= not null| primary key|,|\)|$)", re.MULTILINE)
-"""The word `text` where it is the type of a column in a declaration."""
+"""The word `text` as the type of a column."""
 
 
 def statements(dialect: Dialect) -> Iterator[str]:
-    """Yield the statements that create all tables, indexes and triggers, in an engine's dialect."""
+    """Yield the statements that create all tables, indexes and triggers, except the triggers of `limits`."""
     for name in FILES:
         text = _TEXT.sub(dialect.text, files(__package__).joinpath(f"{name}.sql").read_text())
         for mark, written in (("id", dialect.id), ("rowid", dialect.rowid), ("clustered", dialect.clustered)):
