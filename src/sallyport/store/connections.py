@@ -106,7 +106,7 @@ class SqliteTx:
         self._waiting = waiting
 
     def limited(self, limit_s: float) -> "SqliteTx":
-        """Return the same transaction with a limit of CPU time, in seconds. Statements raise Invalid after the limit."""
+        """Return the same transaction with a limit of CPU time, in seconds. Later statements raise Invalid."""
         return SqliteTx(_Limited(self._connection, limit_s), self._waiting)
 
     def others_wait(self) -> bool:

@@ -175,7 +175,7 @@ class Engine(Store, Protocol):
         """Return whether the last write was committed."""
 
     async def run(self, *, task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED) -> None:
-        """Process the queue of writes until cancelled. Then process the writes that are still in the queue, and return."""
+        """Process the queue of writes until cancelled. Then process the writes that are left in the queue."""
 
     def close(self) -> None:
         """Close every connection. No work may run at this time or later."""

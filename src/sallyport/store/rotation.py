@@ -185,7 +185,7 @@ class Rotation:
 
 
 def _rows(column: Sealed, after: tuple[Value, ...] | None, tx: Tx) -> list[tuple[Value, ...]]:
-    """Return up to BATCH rows of a column: the key columns and the sealed value. after: the key of the last row before."""
+    """Return up to BATCH rows of a column: the key columns and the sealed value. after: the last key before."""
     names = ", ".join(column.key)
     further, given = "", dict[str, Value]()
     if after is not None:

@@ -150,7 +150,7 @@ class SqliteStore:
         self._writer.acknowledge()
 
     async def run(self, *, task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED) -> None:
-        """Process the queue of writes until cancelled. Then process the writes that are still in the queue, and return."""
+        """Process the queue of writes until cancelled. Then process the writes that are left in the queue."""
         await self._writer.run(task_status=task_status)
 
     def close(self) -> None:

@@ -131,7 +131,7 @@ def write_keys(path: Path, keys: Mapping[int, Secret]) -> None:
 
 
 def parse_keys(text: str) -> dict[int, Secret]:
-    """Parse the content of the key file or of the environment variable. Return the keys by version. Raises ConfigError."""
+    """Parse the text of the key file or environment variable. Return the keys by version. Raises ConfigError."""
     found: dict[int, Secret] = {}
     for entry in text.replace(",", " ").split():
         version, mark, digits = entry.rpartition(":")

@@ -150,7 +150,7 @@ class Writer:
         return item.result
 
     async def run(self, *, task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED) -> None:
-        """Process the queue of writes until cancelled. Then process the writes that are still in the queue, and return."""
+        """Process the queue of writes until cancelled. Then process the writes that are left in the queue."""
         thread = Thread(target=self._write_all, args=(trio.lowlevel.current_trio_token(),), name="store writer")
         thread.start()
         task_status.started()
@@ -389,7 +389,7 @@ class Writer:
 
 
 def _run(connection: sqlite3.Connection, tx: Tx, item: Item, undo: str) -> bool:
-    """Run one item. If the item raises an error, undo only this item, and return False. Errors of the disk propagate."""
+    """Run one item. If the item raises an error, undo only this item and return False. Errors of the disk propagate."""
     assert item.work is not None  # noqa: S101
     try:
         item.result = item.work(tx)
