@@ -13,7 +13,7 @@ TENANT = {"orgId": 1, "tenantId": 1}
 
 def refusal(name: str) -> str:
     """Return the message of an operation that must be refused."""
-    return f"limit reached: {name}; delete some, or let the installation raise the setting limits.{name}"
+    return f"limit reached: {name}; delete some, or ask the administrator to raise the setting limits.{name}"
 
 
 @pytest.fixture(scope="module")

@@ -31,8 +31,8 @@ has acknowledged `escrow`. The service keeps the old password and all candidates
     abandon  id: the candidate was never set on the host, and never will be.
 
 Every message may arrive twice. confirm and abandon may arrive after a restart of the agent or the service. abandon of
-an unknown id succeeds. If a candidate is neither confirmed nor abandoned, the host may have either password: the service
-shows both.
+an unknown id succeeds. If a candidate is neither confirmed nor abandoned, the host may have the old password or the
+candidate, and the service shows both.
 
     fields    types of the messages' fields, with their bounds
     state     State: the desired accounts and files
