@@ -64,7 +64,11 @@ def test_the_demo_runs_until_a_signal(stopped: RunningService, tmp_path: Path, s
         process = subprocess.Popen([PROGRAM, "demo"], stdout=out, stderr=out, cwd=tmp_path, env=stopped.environ)
         try:
             deadline = time.monotonic() + 60
-            while "stays up" not in output.read_text() and process.poll() is None and time.monotonic() < deadline:
+            while (
+                "The service keeps running" not in output.read_text()
+                and process.poll() is None
+                and time.monotonic() < deadline
+            ):
                 time.sleep(0.05)
             text = output.read_text()
             for path in ("/docs", "/openapi.json", "/metrics", "/healthz", "/readyz"):

@@ -132,7 +132,9 @@ def test_a_held_lock_without_a_service_is_an_error(stopped: RunningService) -> N
         os.close(descriptor)
     assert (done.returncode, done.stdout) == (1, "")
     assert done.stderr.count("\n") == 1
-    assert f"is in use by {process_name(os.getpid())}; it answers no command yet: if it is starting" in done.stderr
+    assert (
+        f"is in use by {process_name(os.getpid())}; it does not answer commands: if it is just starting" in done.stderr
+    )
 
 
 def test_the_socket_of_a_killed_service_is_ignored(stopped: RunningService) -> None:

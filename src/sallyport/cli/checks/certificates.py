@@ -1,4 +1,4 @@
-"""Checks of the certificates for EAP and RadSec. They find faults because of which supplicants or RADIUS servers refuse
+"""Checks of the certificates for EAP and RadSec. They look for reasons why a supplicant or a RADIUS server would reject
 a certificate."""
 
 import shlex
@@ -29,12 +29,12 @@ from sallyport.certs.directory import (
 from sallyport.cli.checks.model import Examination, Finding, ok, problem, warning
 
 SOON: Final = timedelta(days=30)
-LONGEST: Final = timedelta(days=825)  # maximum validity that Apple's systems accept from a private authority
+LONGEST: Final = timedelta(days=825)  # the longest validity that Apple's systems accept from a private authority
 WEAK: Final = {"md5", "sha1"}
 
 
 def check_certificates(examination: Examination) -> Iterator[Finding]:
-    """Check that supplicants accept the server's certificate, and that the certificates of clients are valid."""
+    """Check that supplicants accept the server's certificate, and that the clients' certificates are valid."""
     settings, now = examination.settings, present()
     own = {"certificate": settings.eap_certificate, "key": settings.eap_key, "ca": settings.eap_ca}
     used = Certificates(settings.data_dir, **own).server()
@@ -72,7 +72,7 @@ def _of_server(
     yield from of_time(str(path), own.not_valid_before_utc, own, now)
     if own.not_valid_after_utc - own.not_valid_before_utc > LONGEST:
         yield warning(
-            f"{path} is good for more than {LONGEST.days} days: Apple's systems refuse it; sallyport cert renew"
+            f"{path} is valid for more than {LONGEST.days} days: Apple's systems reject it; sallyport cert renew"
         )
     if not host_names(own):
         yield problem(
@@ -135,7 +135,7 @@ def _of_list(path: Path, now: datetime, own: x509.Certificate) -> Iterator[Findi
 
 
 def _of_their_lists(path: Path, authorities: Sequence[x509.Certificate], now: datetime) -> Iterator[Finding]:
-    """Check the revocation lists of external authorities, which usually publish a new list each week."""
+    """Check the revocation lists of external authorities. Such an authority usually publishes a new list each week."""
     lists = {each.issuer: each.next_update_utc for each in read_lists(path)}
     for issuer, ends in lists.items():
         if ends is not None and ends <= now:
@@ -159,8 +159,8 @@ def _newest_of_clients(directory: Directory) -> dict[str, Issued]:
 
 
 def _of_realms(issued: Mapping[str, Issued], examination: Examination, now: datetime) -> Iterator[Finding]:
-    """If there are several domains, report users whose certificates have no realm, because their EAP-TLS logins are
-    rejected."""
+    """Report users whose certificates have no realm, if there are several domains. Their EAP-TLS logins are rejected,
+    because their domain is unknown."""
     if len(examination.domains) < 2:
         return
     peers = {each["tlsName"] for each in examination.clients}
@@ -174,7 +174,7 @@ def _of_realms(issued: Mapping[str, Issued], examination: Examination, now: date
 
 
 def _of_clients(issued: Mapping[str, Issued], now: datetime) -> Iterator[Finding]:
-    """Report clients whose newest certificate expires soon or has expired."""
+    """Report clients whose newest certificate has expired or expires soon."""
     for name, each in issued.items():
         ends = each.certificate.not_valid_after_utc
         if ends - now < SOON:
@@ -204,8 +204,8 @@ def _signed(lower: x509.Certificate, upper: x509.Certificate) -> bool:
 def _holds(
     certificate: x509.Certificate, kind: type[x509.ExtensionType], test: Callable[..., bool], *, absent: bool
 ) -> bool:
-    """Return whether a certificate's extension passes a test. absent: the result if the certificate does not have the
-    extension."""
+    """Return whether an extension of a certificate passes a test. absent: the result if the certificate does not have
+    the extension."""
     try:
         return test(certificate.extensions.get_extension_for_class(kind).value)
     except x509.ExtensionNotFound:
