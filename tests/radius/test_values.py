@@ -189,12 +189,12 @@ def test_octets_are_hex_or_text() -> None:
 @pytest.mark.parametrize(
     ("name", "text", "message"),
     [
-        ("Service-Type", "Framed", "Service-Type: 'Framed' is no integer"),
-        ("Session-Timeout", "4294967296", "Session-Timeout: '4294967296' is no integer"),
+        ("Service-Type", "Framed", "Service-Type: 'Framed' is not valid as integer"),
+        ("Session-Timeout", "4294967296", "Session-Timeout: '4294967296' is not valid as integer"),
         ("Session-Timeout", "1_0", "Session-Timeout"),
-        ("Framed-IP-Address", "2001:db8::1", "Framed-IP-Address: '2001:db8::1' is no ipaddr"),
+        ("Framed-IP-Address", "2001:db8::1", "Framed-IP-Address: '2001:db8::1' is not valid as ipaddr"),
         ("Event-Timestamp", "2024-03-24T10:25:52", "Event-Timestamp"),
-        ("Class", "0x4", "Class: '0x4' is no octets"),
+        ("Class", "0x4", "Class: '0x4' is not valid as octets"),
         ("Class", "0x 41", "Class"),
         ("Reply-Message", "", "Reply-Message: an empty value"),
         ("Reply-Message", "a" * 254, "Reply-Message: the value has 254 octets, but at most 253 fit"),
@@ -205,7 +205,7 @@ def test_octets_are_hex_or_text() -> None:
         ("Tunnel-Type:32", "VLAN", "Tunnel-Type: tag 32"),
         ("Filter-Id:1", "a", "Filter-Id takes no tag"),
         ("IPv6-6rd-Prefix", "2001:db8::/32", "IPv6-6rd-Prefix is a part of IPv6-6rd-Configuration"),
-        ("IPv6-6rd-Configuration", "24", "IPv6-6rd-Configuration: '24' is no tlv"),
+        ("IPv6-6rd-Configuration", "24", "IPv6-6rd-Configuration: '24' is not valid as tlv"),
         ("No-Such-Thing", "1", "no RADIUS attribute 'No-Such-Thing'"),
     ],
 )
