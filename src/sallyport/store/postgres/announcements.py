@@ -18,9 +18,11 @@ _OWN: Final = "{row}.domain_id"
 
 @dataclass(frozen=True, slots=True)
 class _Announced:
-    """A table whose changes are announced. events: the events of the trigger, as SQL after the word `after`. domain:
-    SQL for the domain of a row and for the text that follows it in the announcement. when: SQL condition for the rows
-    that are announced."""
+    """A table whose changes are announced.
+
+    events: the events of the trigger, as SQL after the word `after`. domain: SQL for the domain of a row, and for the
+    text that follows the domain in the announcement. when: SQL condition for the rows that are announced.
+    """
 
     kind: str
     table: str
@@ -59,7 +61,7 @@ _ANNOUNCED: Final = (
 
 
 def triggers() -> Iterator[str]:
-    """Yield the SQL of all functions and triggers."""
+    """Yield the SQL that creates the functions and triggers of all announcements."""
     for each in _ANNOUNCED:
         name = f"{each.table}_announced_{each.kind}"
         new, old = (each.domain.format(row=row) for row in ("new", "old"))

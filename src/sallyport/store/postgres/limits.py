@@ -1,8 +1,8 @@
-"""Triggers that count the rows of each tenant and check its limits. They do the same as `schema.limits`, in
+"""Triggers that count the rows of each tenant and enforce the tenant's limits, as in `schema.limits`, but in
 PostgreSQL's SQL.
 
-A trigger runs once for a statement and counts all its rows together. PostgreSQL makes a new version of a counter at
-each change, so counting 100,000 rows one by one would read through 100,000 versions.
+A trigger runs once for a statement, and counts all rows of the statement together. PostgreSQL makes a new version of a
+counter at each change. So counting 100,000 rows one by one would read 100,000 versions.
 """
 
 from collections.abc import Iterator
@@ -17,7 +17,7 @@ by id."""
 
 
 def triggers() -> Iterator[str]:
-    """Yield the SQL of all functions and triggers."""
+    """Yield the SQL that creates the functions and triggers of all limits."""
     for counted in COUNTED:
         table = counted.table
         check = "" if counted.limit in UNCHECKED else _check(counted)
@@ -48,8 +48,8 @@ def _count(counted: Counted, rows: str, step: str) -> str:
 
 
 def _check(counted: Counted) -> str:
-    """Return the statements that keep the tenants of new rows within the limit. They refuse the new rows, or delete the
-    oldest rows of a history."""
+    """Return the statements that enforce the limit after new rows: they reject the rows, or delete the oldest rows of a
+    history."""
     owners = f"select {counted.tenant.format(row='counted')} from changed as counted"
     excess = (
         "select r.tenant_id, r.value - l.most as surplus from tenant_rows r join limits l on l.name = r.name "

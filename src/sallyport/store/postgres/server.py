@@ -1,5 +1,7 @@
-"""Checks of a PostgreSQL server. It must offer enough connections, and each connection must have its own session. This
-module also reports which writes a fail-over of the server may lose."""
+"""Checks of a PostgreSQL server: it must allow enough connections, and each connection must have a session of its own.
+
+This module also finds out which writes may be lost when a standby server takes over (failover).
+"""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -12,9 +14,12 @@ from sallyport.store.postgres.connection import POOLER, Connection, as_ours, con
 
 @dataclass(frozen=True, slots=True)
 class Server:
-    """The facts about a server. most: the number of connections that ordinary users may have. nodes: the number of live
-    nodes of Sallyport. commit: the value of synchronous_commit. standbys: the value of synchronous_standby_names.
-    replicas: the number of connected standbys."""
+    """Facts about a PostgreSQL server.
+
+    most: the number of connections that ordinary users may open. nodes: the number of live nodes of Sallyport. commit:
+    the value of synchronous_commit. standbys: the value of synchronous_standby_names. replicas: the number of connected
+    standby servers.
+    """
 
     most: int
     nodes: int
@@ -24,8 +29,10 @@ class Server:
 
 
 def check(url: str, connections: int) -> None:
-    """Check that a process can work with the server. connections: the number of connections that the process opens.
-    Raises StoreError if it cannot work with the server, or if the server cannot be reached."""
+    """Check that a process can use the server. connections: the number of connections that the process opens.
+
+    Raises StoreError if the server cannot be reached or used.
+    """
     try:
         with connect(url) as connection:
             most = _most(connection)
@@ -53,8 +60,8 @@ def _most(connection: Connection) -> int:
 
 
 def _is_pooled_by_transaction(connection: Connection, url: str) -> bool:
-    """Return whether connections share sessions of the server. Then a new connection gets the session of an idle
-    connection, or the idle connection gets another session."""
+    """Return whether a pooler gives the same server session to several connections. The test opens a second connection
+    while the first is idle."""
     before = _process(connection)
     if before == connection.info.backend_pid:
         return False
@@ -85,7 +92,7 @@ def inspect(url: str) -> Server:
 
 
 def doubts(server: Server, connections: int) -> Iterator[str]:
-    """Yield facts that an admin should know about a server. connections: the number of connections of a node."""
+    """Yield warnings about a server, for an admin. connections: the number of connections of a node."""
     if server.nodes * connections > server.most:
         yield (
             f"{server.nodes} nodes use up to {server.nodes * connections} connections, and the server gives "
