@@ -1,4 +1,4 @@
-"""`sallyport check`: send a RADIUS request as a device does, and diagnose a failure."""
+"""`sallyport check`: send a RADIUS request as a device would, and explain a failure."""
 
 import os
 from secrets import token_hex

@@ -50,7 +50,7 @@ START = 1  # Acct-Status-Type (RFC 2866 section 5.1)
 
 
 class Story:
-    """One run of the demo against a running service. Its methods block, so run it in a thread.
+    """One run of the demo against a running service. The methods block, so call them in a thread.
 
     stays_up: whether the service keeps running after the last step.
     """

@@ -1,6 +1,6 @@
-"""Requests of the command line that run in this process on the store, if no service runs.
+"""Requests of the command line, run in this process on the store. This is used if no service runs.
 
-Trio runs in a separate thread until `close`, so that a command with several requests opens the store once.
+Trio runs in another thread until `close` is called, so that a command with several requests opens the store only once.
 """
 
 import json

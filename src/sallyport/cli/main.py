@@ -1,4 +1,5 @@
-"""`sallyport`: the root of the command line, its groups, and its exit codes. A command is imported when it is used."""
+"""`sallyport`: the root of the command line, its groups, and its exit codes. A command is imported only when it is
+used."""
 
 import io
 import os

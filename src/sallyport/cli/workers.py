@@ -1,11 +1,12 @@
-"""The processes of a service with several workers. The process of `sallyport serve` starts, watches and stops them.
+"""The processes of a service with several workers. The process of `sallyport serve` is the parent: it starts, watches
+and stops the workers.
 
-This parent process runs no event loop and has no threads, so it can fork at any time. A worker therefore needs no
-imports, and inherits the sockets, which are bound only once (`sockets`). The parent waits for signals and for messages
-of the workers. These are the messages that a service sends to systemd.
+The parent runs no event loop and has no threads, so it can fork at any time. A worker therefore needs no imports. It
+inherits the sockets, which are bound only once (see `sockets`). The parent waits for signals and for messages from the
+workers. A worker sends the messages that a service sends to systemd, but to the parent.
 
 The first worker starts alone, because it creates the store at the first start of the service. If a worker ends before
-all workers are ready, the service ends. If a worker ends later, it is started again.
+all workers are ready, the service ends. If a worker ends later, the parent starts it again.
 """
 
 import os
@@ -192,7 +193,7 @@ class Workers:
             self._notifier.ready(STATUS)
 
     def _handle(self, number: int) -> None:
-        """Handle a signal."""
+        """Handle a signal to the parent process. number: the number of the signal."""
         if number == signal.SIGCHLD:
             self._reap()
         elif number == signal.SIGHUP:

@@ -38,8 +38,8 @@ class ProcessMetrics:
         )
 
     def lag(self, seconds: float) -> None:
-        """Record how late the event loop has woken up. It is called four times a second. The metric is the maximum
-        of the last minute."""
+        """Record how late the event loop has woken up, in seconds. This method is called four times a second. The
+        metric is the maximum of the last minute."""
         self._lags.append(seconds)
 
 
@@ -56,7 +56,7 @@ class HttpMetrics:
         )
 
     def observe(self, method: str, route: str, status: int, seconds: float) -> None:
-        """Count an answered request. The label of the status is its class, such as 4xx."""
+        """Record an answered HTTP request. The status label is the class of the status, such as 4xx."""
         self._seconds.labels(method, route, f"{status // 100}xx").observe(seconds)
 
 

@@ -1,4 +1,4 @@
-"""`sallyport node`: the processes that use one database."""
+"""`sallyport node`: the services that share one PostgreSQL database."""
 
 import click
 

@@ -39,11 +39,11 @@ class Cluster(Protocol):
 
     @property
     def leads(self) -> bool:
-        """Return whether this node does the periodic work."""
+        """Return whether this node holds the lease of the periodic work."""
 
     @property
     def silent_s(self) -> float:
-        """Return the seconds since the last heartbeat of this node."""
+        """Return the time since the last heartbeat of this node, in seconds."""
 
     def check(self, tx: Tx) -> None:
         """Raise LeaseLost if another node holds the lease. Call this method in each transaction of the periodic
@@ -64,7 +64,7 @@ class Cluster(Protocol):
         """Return all nodes, ordered by name. Raises StoreError."""
 
     async def forget(self, name: str) -> bool:
-        """Delete a dead node. Return False if no dead node has the name. Raises StoreError."""
+        """Delete a dead node. Return False if there is no dead node with this name. Raises StoreError."""
 
 
 class Alone:

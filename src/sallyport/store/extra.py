@@ -13,6 +13,6 @@ NEEDED: Final = (
 
 
 def check_extra() -> None:
-    """Raise ConfigError if psycopg is not installed."""
+    """Raise ConfigError if psycopg is not installed, because PostgreSQL needs it."""
     if find_spec("psycopg") is None:
         raise ConfigError(NEEDED)

@@ -1,4 +1,4 @@
-"""The items of the writer's queue, and their order."""
+"""The items of the writer's queue, and their order. An item is the work of one caller."""
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass

@@ -45,10 +45,10 @@ class Tx(Protocol):
         only one process writes to the database."""
 
     def execute(self, sql: str, /, **parameters: Value) -> int:
-        """Run a statement, and return the number of rows that it changed."""
+        """Run a statement. Return the number of changed rows."""
 
     def one(self, shape: Callable[..., T], sql: str, /, **parameters: Value) -> T | None:
-        """Return the first row as `shape(column=value, ...)`, or None."""
+        """Return the first row as `shape(column=value, ...)`. Return None if there is no row."""
 
     def all(self, shape: Callable[..., T], sql: str, /, **parameters: Value) -> list[T]:
         """Return every row as `shape(column=value, ...)`."""
@@ -103,7 +103,7 @@ def without_case(column: str, text: str) -> tuple[str, str]:
 
 
 class Store(Protocol):
-    """The store of all data."""
+    """The store of the service's data. The embedded engine (SQLite) and PostgreSQL implement this protocol."""
 
     @property
     def changes(self) -> int:
@@ -111,7 +111,7 @@ class Store(Protocol):
         changed no row."""
 
     async def read(self, work: Work[T]) -> T:
-        """Run `work` on a consistent view of the committed rows. Raises StoreError."""
+        """Run `work` in a read transaction, on a consistent view of the committed rows. Raises StoreError."""
 
     async def read_now(self, work: Work[T]) -> T:
         """Run a short `work` that reads a row by its key, or a page of at most 100 rows (about 1 ms). Raises

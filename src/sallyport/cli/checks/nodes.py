@@ -1,4 +1,4 @@
-"""Checks of the nodes that use the same database."""
+"""Checks of the nodes that share the database."""
 
 from collections.abc import Iterator
 

@@ -1,5 +1,8 @@
-"""The codec of EAP packets and EAP-Message attributes (RFC 3748 section 4, RFC 3579 section 3.1), and the fragments of
-TLS messages in EAP-TLS, TTLS and PEAP (RFC 5216 sections 2.1.5 and 3.1)."""
+"""The codec of EAP packets and EAP-Message attributes (RFC 3748 section 4, RFC 3579 section 3.1).
+
+It also splits the TLS messages of EAP-TLS, TTLS and PEAP into fragments, and joins them (RFC 5216 sections 2.1.5 and
+3.1).
+"""
 
 from dataclasses import dataclass
 from typing import Final
@@ -64,7 +67,7 @@ def end(code: int, identifier: int) -> bytes:
 
 
 def pull_eap_message(request: Request) -> bytes:
-    """Return the EAP packet of a RADIUS request: the values of its EAP-Message attributes, joined in order."""
+    """Return the EAP packet of a RADIUS request. It is the joined values of the EAP-Message attributes."""
     return b"".join(request.values(EAP_MESSAGE))
 
 

@@ -49,7 +49,7 @@ class MsChapV2:
         self._end: Passed | Failed | None = None
 
     def begin(self) -> Step:
-        """Return the challenge."""
+        """Return the request with the challenge."""
         return Next(self._message(CHALLENGE, b"\x10" + self._challenge + SERVER_NAME))
 
     def respond(self, packet: Packet) -> Step:
@@ -111,7 +111,7 @@ class Md5:
         self._challenge = challenge or token_bytes(_SIZE)
 
     def begin(self) -> Step:
-        """Return the challenge."""
+        """Return the request with the challenge."""
         return Next(bytes((_SIZE,)) + self._challenge)
 
     def respond(self, packet: Packet) -> Step:
@@ -142,7 +142,7 @@ class Gtc:
         self._step = 0
 
     def begin(self) -> Step:
-        """Return the prompt for the password."""
+        """Return the request with the prompt for the password."""
         return Next(PROMPT.encode())
 
     def respond(self, packet: Packet) -> Step:

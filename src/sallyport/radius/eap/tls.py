@@ -22,7 +22,8 @@ _UNREADABLE: Final = (ValueError, x509.DuplicateExtension, x509.UnsupportedGener
 
 
 class TlsPhase:
-    """EAP-TLS after the handshake. names: the fields of a certificate that may contain the user's name."""
+    """The inner phase of EAP-TLS, after the TLS handshake. names: the fields of a certificate that may contain the
+    user's name."""
 
     inner = ""
 

@@ -1,5 +1,5 @@
-"""TLS on the server's side with pyOpenSSL and without a socket: a tunnel takes the client's octets and returns
-octets for the client."""
+"""The server side of TLS with pyOpenSSL, without a socket. A tunnel gets the client's octets, and returns octets for
+the client."""
 
 import math
 from dataclasses import dataclass

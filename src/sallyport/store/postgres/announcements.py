@@ -1,9 +1,9 @@
-"""Announcements between nodes. If a transaction changes rows that nodes keep in memory, it notifies all nodes.
+"""Announcements between nodes. A transaction that changes rows notifies all nodes that keep such rows in memory.
 
 A trigger sends `KIND DOMAIN` on the channel CHANNEL, or `KIND 0 ID` for a prompt. Domain 0 stands for all domains.
-PostgreSQL delivers the announcement at the commit. It delivers equal announcements of a transaction only once. No login
-writes such a row, because a commit with an announcement takes a lock of the whole database server. A prompt is
-announced only if its request does not wait at the node that owns the prompt.
+PostgreSQL delivers the announcement at the commit; equal announcements of a transaction are delivered once. A commit
+with an announcement takes a lock of the whole database server, so no login writes a row that is announced. A prompt is
+announced only if its request waits at another node than the node that owns the prompt.
 """
 
 from collections.abc import Iterator

@@ -37,7 +37,7 @@ def _trigger(counted: Counted, suffix: str, event: str, tables: str, body: str) 
 
 
 def _count(counted: Counted, rows: str, step: str) -> str:
-    """Return the statement that adds the numbers of rows in a transition table to the counters of their tenants."""
+    """Return the statement that adds the number of rows in a transition table to the counters of their tenants."""
     tenant, only = counted.tenant.format(row="counted"), counted.only.format(row="counted")
     each = f"select {tenant} as tenant from {rows} as counted where {only}"
     return (

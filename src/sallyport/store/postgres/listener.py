@@ -1,4 +1,4 @@
-"""The connection on which a node receives the announcements of the other nodes (`announcements`)."""
+"""The connection on which a node receives the announcements of other nodes (see `announcements`)."""
 
 from collections.abc import Callable, Collection
 from contextlib import closing
