@@ -162,7 +162,7 @@ def test_a_connection_closed_without_an_answer_is_an_error(stopped: RunningServi
             connection.close()
             _, error = process.communicate(timeout=20)
     assert process.returncode == 1
-    assert "gave no answer: if it has ended, look whether the change was made before you repeat it" in error
+    assert "gave no answer: check whether the change was made before you run the command again" in error
 
 
 def test_invalid_settings_have_exit_status_1(stopped: RunningService) -> None:

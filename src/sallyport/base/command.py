@@ -68,7 +68,7 @@ class Commands:
         for commands in areas:
             for name, each in commands.items():
                 if name in self._commands:
-                    raise ValueError(f"two commands are called {name}")
+                    raise ValueError(f"two commands have the name {name}")
                 self._commands[name] = each
 
     def ready(self, name: str, arguments: Mapping[str, object]) -> Ready:

@@ -40,7 +40,7 @@ from typing import ClassVar, Final
 INVALID_TOKEN: Final = "invalid token"  # noqa: S105  a message
 """The message for tokens and API keys that are unknown, expired, revoked or used up."""
 BODY: Final = "body"
-"""The field of an error that concerns the whole body."""
+"""The field name of an error that concerns the whole body, not a single field."""
 MISSING: Final = "is missing"
 """The message about a missing required field."""
 

@@ -21,7 +21,7 @@ from sallyport.base.setting_values import Address, environment_name
 TCP_LISTEN: Final = 10
 """State of a listening TCP socket in /proc/net/tcp (TCP_LISTEN of linux/tcp_states.h)."""
 UNPRIVILEGED = Path("/proc/sys/net/ipv4/ip_unprivileged_port_start")
-"""The file with the lowest port that needs no privilege (Linux's ip-sysctl). It contains 1024 unless an admin has
+"""The file with the lowest port that every user may bind (Linux's ip-sysctl). It contains 1024 unless an admin has
 changed it."""
 
 

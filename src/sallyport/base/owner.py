@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 _ASK: Final = -1
 """An argument with which setfsuid(2) and setfsgid(2) change nothing and return the current id."""
 _VERSION_3: Final = 0x20080522
-"""Version of the structures of capget(2) and capset(2)."""
+"""The version of the data structures that capget(2) and capset(2) get."""
 _DAC_READ_SEARCH: Final = 1 << 2
 
 

@@ -25,7 +25,7 @@ def sha512_crypt(password: bytes, salt: str | None = None) -> str:
     """
     chosen = "".join(secrets.choice(_ALPHABET) for _ in range(SALT)) if salt is None else salt
     if b"\0" in password or not 1 <= len(chosen) <= SALT or not set(chosen) <= set(_ALPHABET):
-        raise ValueError("a password without NUL, and a salt of 1 to 16 letters")
+        raise ValueError("the password must not contain NUL, and the salt must have 1 to 16 letters")
     return f"{_PREFIX}{chosen}${_encoded(_digest(password, chosen.encode()))}"
 
 

@@ -27,7 +27,7 @@ LATEST: Final = 253_402_300_799_999_999
 """The last microsecond of the year 9999."""
 
 JSON: TypeAlias = "bool | int | float | str | list[JSON] | dict[str, JSON] | None"
-"""A value in JSON's types."""
+"""A JSON value."""
 Row: TypeAlias = dict[str, JSON]
 """A JSON object, such as an entry of a list."""
 

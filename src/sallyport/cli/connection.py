@@ -227,8 +227,8 @@ def _open(found: Installation, command: JSON) -> "Local":
 
 
 def process_id(settings: Settings) -> int | None:
-    """Return the process id of the running service. Return None if no service runs. Raises StartError if the service
-    does not answer."""
+    """Return the process id of the running service. Return None if no service runs. Raises StartError if the connection
+    to the service fails."""
     sock = _connect(settings.control_path)
     if sock is None:
         return None
@@ -250,8 +250,8 @@ def _answer(sock: socket.socket, asked: Row) -> Row:
         raise StartError(f"the running service does not answer: {error}") from error
     if not line:
         raise StartError(
-            "the running service gave no answer: if it has ended, look whether the change was made before you repeat "
-            "it; the service answers only its own user and root"
+            "the running service gave no answer: check whether the change was made before you run the command again; "
+            "the service answers only its own user and root"
         )
     answer: Row = json.loads(line)
     return answer

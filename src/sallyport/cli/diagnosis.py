@@ -18,7 +18,7 @@ MOST_DOMAINS: Final = 100
 
 _NO_ANSWER: Final = {
     Why.REFUSED: "Is the service running (sallyport serve, systemctl status sallyport), and on this port?",
-    Why.UNREACHABLE: "Check the address, and the route and the firewall between here and there.",
+    Why.UNREACHABLE: "Check the address, and the route and the firewall on the way.",
     Why.SILENT: "A RADIUS server is silent if the sender is not its client, or if the secret is wrong. A "
     "firewall may drop packets, too.",
     Why.UNPROVEN: "The server has another secret: use the secret that `sallyport client add` has printed.",

@@ -34,7 +34,7 @@ PATIENCE: Final[Mapping[type[StartError], float]] = MappingProxyType({Locked: 30
 """Time in seconds for which a starting service waits for a command that uses the store, such as a backup."""
 OCCUPIED: Final = f"stop it first, or set {environment_name('data_dir')} to another directory"
 NOTED: Final = int(2.0 / AGAIN_S)
-"""The number of the attempt at which the service logs that it waits. This is about two seconds after the start."""
+"""Number of failed attempts to take the lock after which the service logs that it waits (about two seconds)."""
 
 
 @click.command()

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 _SECRET: Final = frozenset({"secret", "password", "token", "code", "key", "pin", "passphrase", "skey", "seed", "motp"})
 _NOT_SECRET: Final = frozenset({"key_type", "keyType", "token_id", "code_digits", "password_verified"})
 _LONGEST: Final = 80
-"""Maximum number of characters of a value in a message."""
+"""Maximum number of characters that a message repeats of a value."""
 _NOT_FOUND: Final = re.compile(
     r"^(?:no (?P<kind>domain) (?P<name>\S.*?)(?P<existing>; existing: .*)?|(?P<other>[A-Za-z ]+) not found)$"
 )
@@ -35,7 +35,7 @@ _LISTS: Final[Mapping[str, tuple[str, ...]]] = {
     "DID": ("did", "list"),
     "holder": ("did", "list"),
 }
-"""The commands that list the objects of a kind, if the name of this command is not `KIND list`."""
+"""The commands that list the objects of a kind, for kinds without a command `KIND list`."""
 _KIND_OF_PATH: Final = re.compile("^(File|Directory|Path) ")
 _CLICK_VALUE: Final = re.compile(r"^(.*) is not (?:a valid|in the range|one of)\b", re.DOTALL)
 

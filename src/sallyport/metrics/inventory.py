@@ -82,7 +82,7 @@ class DomainMetrics:
         ReadGauge(
             self._registry,
             "sallyport_enforcement_mode",
-            "Mode of a domain: 1 for the mode in force.",
+            "Mode of a domain: 1 for the current mode.",
             ("domain", "mode"),
             modes,
         )
@@ -121,7 +121,7 @@ class AgentMetrics:
         ReadGauge(
             self._registry,
             "sallyport_agent_last_seen_seconds",
-            "Time since the last message of the active agent that is silent longest.",
+            "Longest time since an active agent has sent its last message.",
             (),
             lambda: {(): read()[1]},
         )

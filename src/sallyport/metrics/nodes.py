@@ -13,7 +13,7 @@ class NodeMetrics:
     def __init__(self, registry: CollectorRegistry) -> None:
         self._nodes = Gauge("sallyport_nodes", "Nodes that use the database.", ["state"], registry=registry)
         self._leads = Gauge(
-            "sallyport_node_leads", "Set to 1 on the node that does the periodic work for all.", registry=registry
+            "sallyport_node_leads", "Set to 1 on the node that does the periodic work for all nodes.", registry=registry
         )
         self._silent = Gauge(
             "sallyport_node_heartbeat_age_seconds", "Time since the last heartbeat of this node.", registry=registry

@@ -72,7 +72,7 @@ class CommitDurations(Collector):
         for name, help, buckets in (
             (
                 "sallyport_store_commit_duration_seconds",
-                "Duration of a transaction, which several callers share.",
+                "Duration of a transaction. Several callers share a transaction.",
                 self.seconds,
             ),
             ("sallyport_store_batch_rows", "Callers that share a transaction.", self.callers),

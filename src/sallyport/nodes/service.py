@@ -219,7 +219,7 @@ class Nodes:
             if not repo.beat(tx, self.id, self.session, self._address()):
                 raise StartError(
                     f"another process has joined as the node {self.name}, or a newer version has migrated the database:"
-                    " this one stops"
+                    " this node stops"
                 )
             return repo.renew(tx, self.id)
 

@@ -27,7 +27,7 @@ from sallyport.store.migrations import migrate
 from sallyport.store.model import Engine, Tx
 
 PREFIX: Final = "sallyport-"
-"""Prefix of the names of backups in a directory. Files with other names are never deleted."""
+"""Prefix of the names of backups in a directory. Files without this prefix are never deleted."""
 DUMP: Final = ".dump"
 _DUMP_MARK: Final = b"PGDMP"
 """The first octets of a file that pg_dump has written."""

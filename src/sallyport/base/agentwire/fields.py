@@ -10,11 +10,11 @@ ROTATION: Final = "/api/v1/agent/rotation"
 PRIVILEGES: Final = "/api/v1/agent/privilegeStatus"
 
 MAX_STATE: Final = 4 * 1024 * 1024
-"""Maximum octets of an envelope."""
+"""Maximum length of an envelope, in octets."""
 MAX_PAYLOAD: Final = MAX_STATE // 4 * 3 - 1024
-"""Maximum octets of the state in an envelope, before its base64 encoding."""
+"""Maximum length of the state in an envelope, in octets, before it is encoded in base64."""
 MAX_REPORT: Final = 900_000
-"""Maximum octets of a message from an agent, below the service's limit for bodies."""
+"""Maximum length of a message from an agent, in octets. It is below the service's limit for HTTP bodies."""
 MAX_USERS: Final = 1000
 MAX_FOUND: Final = 2000
 """Maximum number of accounts, and maximum number of groups, in one discovery."""

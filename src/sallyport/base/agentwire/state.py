@@ -9,7 +9,7 @@ from sallyport.base.errors import WireError
 from sallyport.base.wire import Many, Text, Whole
 
 FORMAT: Final = 1
-"""Version of the format. Incompatible changes increase it; additional fields do not."""
+"""Version of the state's format. Incompatible changes increase the version; additional fields do not."""
 _KEY: Final = (
     r"(?:ssh-ed25519|ssh-rsa|ecdsa-sha2-nistp(?:256|384|521)|sk-(?:ssh-ed25519|ecdsa-sha2-nistp256)@openssh\.com)"
     r" [A-Za-z0-9+/]{32,16384}={0,3}(?: .*)?"

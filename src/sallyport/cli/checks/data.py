@@ -79,7 +79,7 @@ def check_limits(examination: Examination) -> Iterator[Finding]:
     for organization, tenant, name, value, most in used:
         yield warning(
             f"organization {organization}, tenant {tenant}: {value} of {most} {name}; raise the setting limits.{name}, "
-            "or remove some"
+            "or delete some"
         )
     if not used:
         yield ok("no tenant has used 90 % of a limit")
@@ -158,7 +158,7 @@ def _server(url: str) -> Iterator[Finding]:
     about = server.inspect(url)
     doubts = [f"{found.name}: {each}" for each in server.doubts(about, CONNECTIONS)]
     if found.newer:
-        doubts.append(f"{found.name} has the schema of a newer version: finish the upgrade of this node")
+        doubts.append(f"{found.name} has the schema of a newer version: upgrade this node, and restart it")
     if not found.has_trigrams:
         doubts.append(
             f"{found.name} searches without an index: create the extension pg_trgm before the first start, or move the "

@@ -110,7 +110,7 @@ def check_key(examination: Examination) -> Iterator[Finding]:
     elif path.exists():
         mode = stat.S_IMODE(path.stat().st_mode)
         if mode & 0o077:
-            yield problem(f"{path} has mode {mode:04o}: others may read it; chmod 600")
+            yield problem(f"{path} has mode {mode:04o}: other users can read it; chmod 600")
         else:
             fine = ok(f"{path}, mode {mode:04o}; no backup contains it")
             yield _keys(str(path), path.read_text(encoding="ascii", errors="replace")) or fine
@@ -186,7 +186,7 @@ def _port(examination: Examination, setting: str, address: Address, kind: socket
         return ok(f"{name}: free") if error is None else problem(str(cannot_listen(setting, address, kind, error)))
     if held is not None and held.process_id in {None, examination.process_id}:
         return ok(f"{name}: bound by the service")
-    found = "nobody listens" if error is None else f"{held or 'another program'} has it"
+    found = "no program listens there" if error is None else f"used by {held or 'another program'}"
     return problem(f"{name}: {found}; the service runs with older settings; restart it")
 
 

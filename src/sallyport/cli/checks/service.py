@@ -282,7 +282,7 @@ def _of_authorities(name: str, directory: Row) -> Iterator[Finding]:
         authorities = x509.load_pem_x509_certificates(str(pem).encode()) if pem else []
     except ValueError:
         yield problem(
-            f"{name}: caCertificate holds no certificates in PEM; sallyport directory set --ca-certificate FILE"
+            f"{name}: caCertificate contains no certificate in PEM; sallyport directory set --ca-certificate FILE"
         )
         return
     for each in authorities:

@@ -49,7 +49,7 @@ def incompatibility(path: Path, applied: AbstractSet[str]) -> str:
         return f"{path} was written by a newer version of Sallyport (migration {', '.join(sorted(newer))})"
     if newer:
         return (
-            f"{path} was written before the first release, and its schema cannot be brought up to date: "
+            f"{path} was written before the first release, and its schema cannot be upgraded: "
             "choose another data directory, or move the database away"
         )
     return ""

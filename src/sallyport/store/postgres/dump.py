@@ -73,7 +73,7 @@ def _copy(connection: Connection, output: IO[bytes], table: Table, listed: str) 
     """Copy the rows of a table from the output of pg_restore, which is in PostgreSQL's text format."""
     columns = [each.strip().strip('"') for each in listed.split(",")]
     if not set(columns) <= set(table.columns):
-        raise StoreError(f"the table {table.name} of the backup has other columns")
+        raise StoreError(f"the backup does not fit: its table {table.name} has other columns")
     into = f"copy {table.name} ({', '.join(columns)}) from stdin"
     with connection.cursor() as cursor, cursor.copy(into.encode()) as copy:
         waiting = bytearray()
@@ -85,7 +85,7 @@ def _copy(connection: Connection, output: IO[bytes], table: Table, listed: str) 
                 copy.write(bytes(waiting))
                 waiting.clear()
         else:
-            raise StoreError(f"the backup is damaged: the table {table.name} has no end")
+            raise StoreError(f"the backup is damaged: the rows of table {table.name} are incomplete")
         copy.write(bytes(waiting))
 
 

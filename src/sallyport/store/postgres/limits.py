@@ -12,8 +12,9 @@ from sallyport.base.limits import HISTORIES, UNCHECKED
 from sallyport.store.schema.limits import COUNTED, Counted
 
 _BY_TIME: Final = ("audit_trail", "radius_client_history")
-"""Histories that belong to a tenant and have an index by time. The other histories belong to a domain and have an index
-by id."""
+"""The histories whose rows belong to a tenant; their index is by time. In all other histories, a row belongs to a
+domain,
+and the index is by id."""
 
 
 def triggers() -> Iterator[str]:

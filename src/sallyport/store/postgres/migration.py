@@ -156,7 +156,8 @@ def _unknown(applied: Mapping[str, str], steps: Steps) -> tuple[str, ...]:
 def _check_server(connection: Connection) -> None:
     if connection.info.server_version < OLDEST:
         raise SchemaError(
-            f"the database server is PostgreSQL {connection.info.server_version // 10000}; 15 is the oldest"
+            f"the database server is PostgreSQL {connection.info.server_version // 10000}; version 15 or later is "
+            "needed"
         )
     encoding = connection.info.parameter_status("server_encoding")
     if encoding != "UTF8":

@@ -10,7 +10,7 @@ from sallyport.store.postgres.connection import Connection
 from sallyport.store.transfer import CHUNK, Rows, Table
 
 LOAD_S: Final = 24 * 3600
-"""Time limit of a statement that reads or writes a whole table."""
+"""Time limit in seconds of a statement that reads or writes a whole table."""
 
 
 class PostgresRows:

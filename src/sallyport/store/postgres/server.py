@@ -43,8 +43,8 @@ def check(url: str, connections: int) -> None:
                 )
             if _is_pooled_by_transaction(connection, url):
                 raise StoreError(
-                    "the database is behind a pooler in transaction mode, such as PgBouncer, where announcements and "
-                    f"locks do not work: {POOLER}"
+                    "the database is behind a pooler in transaction mode, such as PgBouncer, where notifications and "
+                    f"advisory locks do not work: {POOLER}"
                 )
     except psycopg.Error as error:
         raise as_ours(error) from error
@@ -95,15 +95,15 @@ def doubts(server: Server, connections: int) -> Iterator[str]:
     """Yield warnings about a server, for an admin. connections: the number of connections of a node."""
     if server.nodes * connections > server.most:
         yield (
-            f"{server.nodes} nodes use up to {server.nodes * connections} connections, and the server gives "
+            f"{server.nodes} nodes use up to {server.nodes * connections} connections, but the server allows "
             f"{server.most}: raise max_connections"
         )
     if server.commit == "off":
         yield "synchronous_commit is off: a crash of the server loses answers of the last second; set it to on"
     elif server.commit == "local" and server.standbys:
-        yield "synchronous_commit is local: a fail-over may lose answers that were sent; set it to on"
+        yield "synchronous_commit is local: a failover may lose answers that were sent; set it to on"
     elif server.replicas and not server.standbys:
         yield (
-            "its standbys follow asynchronously (synchronous_standby_names is empty): a fail-over may lose the answers "
-            "of the last moments, among them device registrations, events and used codes; name a synchronous standby"
+            "its standbys replicate asynchronously (synchronous_standby_names is empty): a failover may lose the last "
+            "device registrations, events and used codes; name a synchronous standby"
         )

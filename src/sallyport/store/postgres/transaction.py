@@ -13,10 +13,11 @@ from sallyport.store.postgres.search import TrigramSearch
 
 T = TypeVar("T")
 _NAME: Final = re.compile(r"'(?:[^']|'')*'|(?<!:):([a-z_][a-z0-9_]*)( is (?:not )?null)?")
-"""A pattern for a text in quotes or a named parameter. A test for null is matched with its parameter, because null has
-no type."""
+"""A pattern for a text in quotes or a named parameter. It also matches a test for null after the parameter, because
+such a
+test needs a cast: null has no type."""
 COPIED: Final = 32
-"""The number of rows above which COPY takes less time than arrays."""
+"""The number of rows above which COPY is faster than arrays."""
 _TYPES: Final = b"""select attname, format_type(atttypid, null) from pg_attribute
 where attrelid = $1::text::regclass and attnum > 0 and not attisdropped"""
 
