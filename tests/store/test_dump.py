@@ -94,9 +94,9 @@ async def test_a_file_of_another_program_or_version_is_refused(store: PostgresSt
 async def test_the_other_engine_refuses_such_backups(tmp_path: Path) -> None:
     """SQLite neither makes nor restores them, and names the form that it has."""
     async with running_store(tmp_path / "s.db") as sqlite:
-        with pytest.raises(StoreError, match=r"take a backup that ends in \.db"):
+        with pytest.raises(StoreError, match=r"use a backup whose name ends in \.db"):
             sqlite.write_dump(tmp_path / "all.dump")
-        with pytest.raises(StoreError, match=r"take a backup that ends in \.db"):
+        with pytest.raises(StoreError, match=r"use a backup whose name ends in \.db"):
             await sqlite.replace_by_dump(tmp_path / "all.dump", nothing)
 
 

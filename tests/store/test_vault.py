@@ -92,7 +92,7 @@ def test_a_malformed_key_is_refused(tmp_path: Path, text: str) -> None:
     """The error for a malformed key of the environment or the file describes a key, and does not repeat the value."""
     (tmp_path / FILE).write_text(text)
     for environ in ({}, {"SALLYPORT_MASTER_KEY": text}):
-        with pytest.raises(ConfigError, match="the master key is 64 hex digits") as raised:
+        with pytest.raises(ConfigError, match="the master key must have 64 hex digits") as raised:
             load_master_keys(tmp_path, environ, may_make=True)
         assert not text or text not in str(raised.value)
 
@@ -143,7 +143,7 @@ def test_keys_that_are_written_are_read(tmp_path: Path) -> None:
 @pytest.mark.parametrize("text", ["0:" + "00" * 32, "256:" + "00" * 32, "1:1:" + "00" * 32, f"{'00' * 32},{'11' * 32}"])
 def test_invalid_versions(tmp_path: Path, text: str) -> None:
     """A version is 1 to 255, and each occurs once."""
-    with pytest.raises(ConfigError, match="the master key is 64 hex digits"):
+    with pytest.raises(ConfigError, match="the master key must have 64 hex digits"):
         load_master_keys(tmp_path, {"SALLYPORT_MASTER_KEY": text}, may_make=False)
 
 
