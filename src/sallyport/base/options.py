@@ -104,7 +104,7 @@ def option_name(parameter: click.Parameter) -> str:
 
 
 def scope_of(command: click.Command, context: click.Context) -> list[str]:
-    """Return the required options of a command as words. Their values are taken from the called command."""
+    """Return the required options of a command as words, with their values in the called command."""
     return [
         f"{option_name(each)} {shlex.quote(str(context.params[each.name]))}"
         for each in command.params

@@ -25,10 +25,11 @@ READ: Final = frozenset({"db.restore", "directory.import_ldif"})
 
 
 def handed_over(ask: Callable[[Row], JSON], asked: Row, settings: Settings) -> JSON:
-    """Run a request, and return the answer. If root uses the service of another user, copy the file that the request
-    names (see above). Raises StartError.
+    """Run a request, and return the answer. Raises StartError.
 
-    ask: runs a request. asked: the request. A file in the directories of the store needs no copy.
+    ask: runs a request. asked: the request. If root uses the service of another user, the file that the request names
+    is copied, because the service may be unable to read or write it. A file in the directories of the store needs no
+    copy.
     """
     name, arguments = asked.get("command"), asked.get("arguments")
     if name not in {BACKUP, *READ} or not isinstance(arguments, dict) or "path" not in arguments:

@@ -54,8 +54,10 @@ class RadiusMetrics:
             self.discards.cell(listener, reason)
 
     def watch_clients(self, names: Callable[[], Iterable[str]]) -> None:
-        """Export the requests and wrong secrets of each RADIUS client with the value 0 before the first. names: returns
-        the names of the clients; called at a scrape."""
+        """Export the requests and wrong secrets of each RADIUS client with the value 0 before the first event.
+
+        names: returns the names of the clients; called at a scrape.
+        """
         self.clients.expect(lambda: ((name, outcome) for name in names() for outcome in FROM_THE_START))
 
     def watch_listeners(self, in_flight: Values, drops: Values) -> None:

@@ -31,7 +31,8 @@ class Follower:
         store.on_foreign_change(self.changed)
 
     def changed(self, change: ForeignChange) -> None:
-        """Call the function for one kind of change. If the kind is empty, call the functions for all kinds."""
+        """Call the registered function for the kind of a change. If the kind is empty, call the functions for all
+        kinds."""
         if not change.kind:
             for forget in self._forget.values():
                 forget(0)

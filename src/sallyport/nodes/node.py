@@ -36,5 +36,5 @@ class Node:
 
     @property
     def is_alive(self) -> bool:
-        """Return whether the last heartbeat is not older than DEAD_US."""
+        """Return whether the last heartbeat is more recent than DEAD_US."""
         return self.silent_us < DEAD_US

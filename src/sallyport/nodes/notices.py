@@ -48,7 +48,7 @@ class Notices(Protocol):
         """Register the function that is called for each notice of a kind from other nodes."""
 
     async def run(self, *, task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED) -> None:
-        """Send and receive notices until cancelled. Call `started` after the first read of notices."""
+        """Send and receive notices until cancelled. `task_status.started` is called after the first read of notices."""
 
 
 class NoNotices:

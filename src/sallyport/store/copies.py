@@ -225,7 +225,7 @@ def _is_dump(source: Path) -> bool:
 
 
 def _take(source: Path, checked: Path) -> None:
-    """Check and migrate a copy of a backup. The backup itself is not changed. checked: the path of the copy."""
+    """Copy a backup to `checked`, then check and migrate the copy. The backup itself is not changed."""
     checked.unlink(missing_ok=True)
     with (
         closing(sqlite3.connect(f"{source.absolute().as_uri()}?mode=ro", uri=True)) as original,

@@ -45,8 +45,8 @@ class Rows:
     """A table with rows of a domain.
 
     name: the name of the rows in messages; empty if the rows are not counted. key: the columns of the primary key; must
-    be `id` if the table has parts. searched: the column whose number selects the rows in the search index; empty if the
-    table has no search index.
+    be `id` if the table has parts. searched: the id under which the search index contains the rows (`domain_id` or
+    `tenant_id`); empty if the table has no search index.
     """
 
     table: str

@@ -68,7 +68,7 @@ class Tx(Protocol):
         same: Mapping[str, Value] = NOTHING,
         on_conflict: str = "",
     ) -> None:
-        """Insert many rows with few statements. It is faster than one statement for each row.
+        """Insert many rows with few statements. This is faster than one statement for each row.
 
         same: additional columns that have the same value in all rows. on_conflict: a clause such as `on conflict (id)
         do update set ...`; two of the inserted rows must not conflict with each other.
@@ -165,7 +165,8 @@ class Engine(Store, Protocol):
         """Return whether a restore has replaced all rows and `acknowledge` was not called yet."""
 
     async def write_aside(self, work: Work[T]) -> T:
-        """Run a short `work` that must not wait behind other writes, such as a heartbeat or a lease. See `write`."""
+        """Run a short `work` that must not wait behind other writes, such as a heartbeat or a lease (see
+        `Store.write`)."""
 
     def on_foreign_change(self, changed: Callable[[ForeignChange], None]) -> None:
         """Set the function that is called on the event loop when another process or node has changed rows."""
@@ -178,7 +179,7 @@ class Engine(Store, Protocol):
         """Process the queue of writes until cancelled. Then process the writes that are left in the queue."""
 
     def close(self) -> None:
-        """Close every connection. No work may run at this time or later."""
+        """Close every connection. No work may be running, and none may follow."""
 
     def write_copy(self, path: Path) -> None:
         """Write all rows into a new SQLite database, as a backup. The rows are a consistent view of the store.

@@ -54,9 +54,9 @@ async def in_slices(
     Return the result of `end`. Raises StoreError. If the deletion is interrupted, call the function again to complete
     it.
 
-    find: returns the objects; called in each transaction; raises NotFound if an object does not exist. slices:
-    functions that delete the dependent rows; each is called until it returns 0, then the next. end: deletes the objects
-    themselves in the last transaction.
+    find: returns the objects; called in each transaction; raises an error if an object does not exist. slices:
+    functions that delete the dependent rows; each is called until it returns 0. end: deletes the objects themselves in
+    the last transaction.
     """
 
     def step(tx: Tx) -> list[T]:

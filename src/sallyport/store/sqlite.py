@@ -40,8 +40,8 @@ log = structlog.get_logger()
 
 
 class SqliteStore:
-    """The store in one SQLite file. `run` must run before writes are submitted. Call `close` when nothing uses the
-    store any more.
+    """The store in one SQLite file. `run` must be running while writes are submitted. Call `close` when nothing uses
+    the store any more.
 
     reserve: the reserved disk space. limits: the numbers of rows that each tenant may have (`base/limits.py`).
     """

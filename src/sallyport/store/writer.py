@@ -63,7 +63,7 @@ log = structlog.get_logger()
 
 
 class Writer:
-    """The writer of the embedded database. `run` must run before writes are submitted.
+    """The writer of the embedded database. `run` must be running while writes are submitted.
 
     path: the database file, for messages. connection: a connection that only the writer uses.
     """
@@ -165,7 +165,7 @@ class Writer:
     # --- on the event loop ------------------------------------------------------------------------------------
 
     def _write_here(self, item: Item) -> bool:
-        """Write an item on the event loop. Return False if nothing was written, and the thread must write the item."""
+        """Write an item on the event loop. Return False if nothing was written; the thread must then write the item."""
         started = time.perf_counter()
         self._until_merge -= 1
         if self._until_merge < 0 or self._pending or started < self._slow_until or self._stopped:
@@ -295,7 +295,7 @@ class Writer:
 
     def _behave(self, busy_ms: int, log_pages: int) -> None:
         """Set two options of the connection. busy_ms: the longest wait for another program's lock. log_pages: the
-        length of the write-ahead log from which a commit merges it into the database; 0 for never."""
+        length at which a commit merges the write-ahead log into the database, in pages; 0 for never."""
         if self._manner != (busy_ms, log_pages):
             self._connection.execute(f"pragma busy_timeout = {busy_ms}")
             self._connection.execute(f"pragma wal_autocheckpoint = {log_pages}")
@@ -304,8 +304,8 @@ class Writer:
     def _transaction(self, items: list[Item]) -> tuple[StoreError | None, list[Item]]:
         """Process items and commit the open transaction. Items that are submitted meanwhile join the transaction.
 
-        Return the error and the items that must wait for another transaction; these are removed from `items`. If there
-        is an error, no item was committed.
+        Return the error, and the items that must wait for another transaction. The waiting items are removed from
+        `items`. If there is an error, no item was committed.
         """
         connection, left = self._connection, list[Item]()
         try:

@@ -188,7 +188,7 @@ def pattern(kind: int, expression: bytes, *, name: str = "", evidence: str = "")
 
 
 def says(condition: Condition, *evidence: str) -> Match:
-    """Return this evidence if a condition is true."""
+    """Return a match with the given evidence, for requests that meet a condition."""
     return lambda request: evidence if condition(request) else ()
 
 

@@ -100,8 +100,8 @@ def follow(position: Position, state: State, *, instance: int) -> Position:
 def _with_readable_triggers(value: object) -> object:
     """Return a state without the triggers whose kind this agent does not know.
 
-    An unknown trigger must not prevent the agent from applying the rest of the state, such as a locked account. The
-    agent reports no outcome for an unknown trigger, so the service abandons the trigger after a while.
+    An unknown trigger must not prevent the agent from applying the other parts of the state, such as a locked account.
+    The agent reports no outcome for an unknown trigger, so the service abandons the trigger.
     """
     if isinstance(value, dict) and isinstance(triggers := value.get("triggers"), list):
         return {**value, "triggers": [each for each in triggers if _is_trigger(each)]}

@@ -116,8 +116,8 @@ class Framing:
 
     @property
     def is_sending(self) -> bool:
-        """Return whether fragments of the last message are still to be sent. The next fragment is sent after the client
-        has acknowledged the one before."""
+        """Return whether fragments of the last message must still be sent. Each fragment is sent after the client has
+        acknowledged the previous fragment."""
         return bool(self._out)
 
     def send(self, message: bytes) -> bytes:

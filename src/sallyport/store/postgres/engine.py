@@ -56,8 +56,8 @@ and database = (select oid from pg_database where datname = current_database())"
 
 
 class PostgresStore:
-    """The store in a PostgreSQL database. `run` must run before writes are submitted. Call `close` when nothing uses
-    the store any more.
+    """The store in a PostgreSQL database. `run` must be running while writes are submitted. Call `close` when nothing
+    uses the store any more.
 
     url: `postgresql://...`. limits: the numbers of rows that each tenant may have (`base/limits.py`). name: the name of
     this process, unique for the database. steps: the history of the schema. Raises StoreError if the server cannot be

@@ -51,8 +51,8 @@ log = structlog.get_logger()
 
 @dataclass(slots=True)
 class Restores:
-    """Counters of restores, each of which replaces all rows. seen: the restores that the lane knows. accepted: the
-    restores after which the caches were reloaded."""
+    """Counters of restores, each of which replaces all rows. seen: the number of restores that the lane knows.
+    accepted: the number of restores after which the caches were reloaded."""
 
     seen: int = 0
     accepted: int = 0

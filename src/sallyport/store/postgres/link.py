@@ -94,6 +94,6 @@ class Link:
         cut(self._connection)
 
     def close(self) -> None:
-        """Close the connection. No thread may use it at this time or later."""
+        """Close the connection. No thread may use it any more."""
         if self._connection is not None:
             self._connection.close()
