@@ -30,8 +30,8 @@ class Holder:
 def digest(secret: bytes, scope: str) -> bytes:
     """Return the key of a session in the table.
 
-    secret: the master secret; in TLS 1.3 the pre-shared key. scope: the domain or tenant in which the user name is
-    unique. The key depends on the scope, so a session cannot be found in another scope.
+    secret: the master secret; in TLS 1.3 the pre-shared key. scope: the name space of the user name (a domain and its
+    first factor). The key depends on the scope, so a session cannot be found in another scope.
     """
     return sha256(scope.encode() + b"\0" + secret).digest()
 
