@@ -10,11 +10,8 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Actor:
-    """The token, user or program that makes a change.
-
-    kind: `token`, `command line`, `agent`, or `service` if the service itself makes the change. name: the name of the
-    token or user. tenant_id: the tenant of the token or agent; None for the whole installation.
-    """
+    """The actor of a change. kind: `token`, `command line`, `agent`, or `service` if no request makes the change.
+    name: the name of the token or the user. tenant_id: the tenant of the token or the agent."""
 
     kind: str
     name: str = ""

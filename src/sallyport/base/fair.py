@@ -1,9 +1,10 @@
 """Fair queues and limits: an owner (such as a tenant) with many requests delays only its own requests.
 
-FairQueue    a queue that serves its owners in turn FairShares   a queue with two levels (owners, and the sources of
-each owner) and a limit FairLimiter  a limit of concurrent calls; waiting owners are admitted in turn LoopTurns    a
-limit of work in one pass of the event loop; waiting tenants continue in turn PerMinute    a limit of calls per minute
-for each owner
+FairQueue    a queue that serves its owners in turn
+FairShares   a queue with two levels (owners, and the sources of each owner) and a limit
+FairLimiter  a limit of concurrent calls; waiting owners are admitted in turn
+LoopTurns    a limit of work in one pass of the event loop; waiting tenants continue in turn
+PerMinute    a limit of calls per minute for each owner
 """
 
 import math

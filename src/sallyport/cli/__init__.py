@@ -7,10 +7,13 @@ the store. In both cases a change applies at once.
 The commands of a package are in its `cli.py`. They depend only on `base.command.CommandLine`, which is click's context
 object. Results go to standard output and notes to standard error. Terminal control sequences in both are replaced.
 
-main        the groups of commands, and the exit codes line        the implementation of CommandLine: connection and
-output connection  requests to the running service, or to `local`, which runs the requests in this process handover
-exchange of files between root's command and the service output      tables, JSON, CSV check       a test login with the
-blocking client in `radius`; `diagnosis` explains a failure doctor      runs the `checks` and prints their findings demo
-the service with simulated devices (`demo_devices`); `demo_story` has the steps serve       the command that runs the
-service, and its log level
+main        the groups of commands, and the exit codes
+line        the implementation of CommandLine: connection and output
+connection  requests to the running service, or to `local`, which runs the requests in this process
+handover    exchange of files between root's command and the service
+output      tables, JSON, CSV
+check       a test login with the blocking client in `radius`; `diagnosis` explains a failure
+doctor      runs the `checks` and prints their findings
+demo        the service with simulated devices (`demo_devices`); `demo_story` has the steps
+serve       the command that runs the service, and its log level
 """

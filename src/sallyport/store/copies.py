@@ -38,12 +38,12 @@ log = structlog.get_logger()
 
 
 class Copies:
-    """Backups and restores of one store.
+    """Backups and restores of one store. place: the path of the store's file; with PostgreSQL, the path that the file
+    would have.
 
-    place: the path of the database file; with PostgreSQL, a path in the data directory. check: opens the sealed values
-    of a copy before the copy replaces the store; raises SecretError. void: invalidates prompts and one-time codes in a
-    copy, and also all tokens if its second argument is true. replaced: called after a restore to drop all caches.
-    backed_up: called with the time of the last backup, in microseconds.
+    check: opens the sealed values of a copy before it becomes the store; raises SecretError. void: invalidates the
+    values in a copy that must not become valid again by a restore, and optionally all tokens. replaced: called after a
+    restore to drop all caches. backed_up: called with the time of the last backup, in microseconds.
 
     Backups and restores are recorded in the audit trail. A restore replaces the rows of every tenant, so each tenant's
     trail gets an entry. The entry is written into the copy before the copy replaces the store, so that a crash cannot
@@ -126,7 +126,7 @@ class Copies:
 
     @property
     def _checked(self) -> Path:
-        """Return the path of the copy that is checked before a restore."""
+        """Return the path at which a backup is checked before it becomes the store."""
         return self._place.with_name(self._place.name + ".restore")
 
     async def remember(self) -> None:

@@ -17,8 +17,9 @@ The tables are in `products` and `forwarders`. Further rules:
 Without evidence, the product that is configured for the RADIUS client is used. These functions do no I/O. They raise no
 errors, whatever octets arrive from the network.
 
-evidence    the attributes of a request, the ranks of evidence, and functions for the tables products    the table of
-NAS products forwarders  the table of proxies
+evidence    the attributes of a request, the ranks of evidence, and functions for the tables
+products    the table of NAS products
+forwarders  the table of proxies
 """
 
 from dataclasses import dataclass

@@ -7,8 +7,11 @@ A check yields a finding for each thing that it examines, and changes nothing. A
 as a problem. If no service runs, the checks open the store as other commands do, except if that would create or migrate
 the store.
 
-model         Finding, Examination machine       the host: settings, files, disk, ports, clock data          the
-database file and its integrity certificates  certificates for EAP and RadSec nodes         the nodes that use the same
-database reach         connections to the servers that logins need: MFA providers and directories service       data of
-the service: clients, domains, dropped packets, devices, agents, imports of directories
+model         Finding, Examination
+machine       the host: settings, files, disk, ports, clock
+data          the database file and its integrity
+certificates  certificates for EAP and RadSec
+nodes         the nodes that use the same database
+reach         connections to the servers that logins need: MFA providers and directories
+service       data of the service: clients, domains, dropped packets, devices, agents, imports of directories
 """

@@ -1,11 +1,14 @@
 """PostgreSQL, the engine for several nodes: version 15 or later, through psycopg 3 in threads.
 
-connection   opening a connection, and the conversion between Python's and PostgreSQL's values dialer       reconnecting
-after a connection was lost, not all nodes at once transaction  the `Tx` of this engine: named parameters, and inserts
-of many rows by arrays engine       the store: a pool of readers, and the lanes of writes lane         one connection
-that writes, with a thread of its own: group commit link         the connection of a lane, and how to find out the
-result of a commit without an answer server       what the server must offer, and what may be lost when a standby takes
-over migration    the history of the schema, and how two versions run at the same time dump         backups by pg_dump
+connection   opening a connection, and the conversion between Python's and PostgreSQL's values
+dialer       reconnecting after a connection was lost, not all nodes at once
+transaction  the `Tx` of this engine: named parameters, and inserts of many rows by arrays
+engine       the store: a pool of readers, and the lanes of writes
+lane         one connection that writes, with a thread of its own: group commit
+link         the connection of a lane, and how to find out the result of a commit without an answer
+server       what the server must offer, and what may be lost when a standby takes over
+migration    the history of the schema, and how two versions run at the same time
+dump         backups by pg_dump
 schema       the tables of `store.schema` in the SQL of this engine, its functions and its triggers
 
 There are three lanes. The journal's lane commits logins. The pulse lane writes heartbeats and leases. The third lane

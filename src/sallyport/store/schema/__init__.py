@@ -3,8 +3,10 @@
 The parts of a statement that differ between the engines are placeholders, such as `{id}`. `dialect` has the SQL of each
 engine for the placeholders.
 
-FILES     the SQL files with the tables, one file for each area limits    triggers that count the rows of each tenant;
-for PostgreSQL see `store.postgres.limits` SEARCHED  the tables with a search index
+tables    `FILES`, one for each area
+limits    triggers that count the rows of tenants; those of PostgreSQL are in `store.postgres.limits`
+TRIGGERS  the others
+SEARCHED  the tables with a search index
 """
 
 import re
@@ -15,7 +17,7 @@ from typing import Final
 from sallyport.store.schema.dialect import Dialect
 
 FILES: Final = ("tenancy", "inventory", "endpoints", "agents", "directory", "did", "login")
-"""The names of the SQL files. A table must come after the tables that it refers to."""
+"""The order matters, because a table must come after the tables to which it refers."""
 SEARCHED: Final = (
     "devices", "directory_groups", "directory_users", "dids", "endpoint_groups", "endpoint_instances", "endpoint_users",
     "wallets",
@@ -31,7 +33,7 @@ _TEXT: Final = re.compile(r"(?<=[a-z_] )text(?= not null| primary key|,|\)|$)", 
 
 
 def statements(dialect: Dialect) -> Iterator[str]:
-    """Yield the statements that create all tables, indexes and triggers, except the triggers of `limits`."""
+    """Yield the statements that create all tables, indexes and triggers, in an engine's dialect."""
     for name in FILES:
         text = _TEXT.sub(dialect.text, files(__package__).joinpath(f"{name}.sql").read_text())
         for mark, written in (("id", dialect.id), ("rowid", dialect.rowid), ("clustered", dialect.clustered)):
