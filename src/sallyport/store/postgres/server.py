@@ -43,8 +43,8 @@ def check(url: str, connections: int) -> None:
                 )
             if _is_pooled_by_transaction(connection, url):
                 raise StoreError(
-                    "the database is behind a pooler in transaction mode, such as PgBouncer, where notifications and "
-                    f"advisory locks do not work: {POOLER}"
+                    "the database is behind a pooler in transaction mode, such as PgBouncer, where announcements and "
+                    f"locks do not work: {POOLER}"
                 )
     except psycopg.Error as error:
         raise as_ours(error) from error
