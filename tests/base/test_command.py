@@ -42,7 +42,7 @@ def test_wrong_arguments_are_named_without_their_values() -> None:
 
 def test_an_unknown_command_is_not_found() -> None:
     """An unknown command raises NotFound, and the message does not repeat its name."""
-    with pytest.raises(NotFound, match="no such command"):
+    with pytest.raises(NotFound, match="does not know this command"):
         Commands([]).ready("hunter2", {})
 
 

@@ -65,7 +65,7 @@ def test_a_setting_may_have_several_addresses(tmp_path: Path) -> None:
         ('radius_auth_bind = ""', "settings: radius_auth_bind and radsec_bind are both empty"),
         ('egress = "hunter2"', "setting egress: give default, or networks"),
         ('egress = "10.0.0.0/33"', "setting egress: give default, or networks"),
-        ("[limits]\ndomain = 1", "setting limits: there is no limit domain; the limits are access_tokens, "),
+        ("[limits]\ndomain = 1", "setting limits: unknown limit domain; the limits are access_tokens, "),
         ("[limits]\ndomains = -1", "setting limits: give limits that are integers from 0"),
         ("[limits]\ndomains = true", "setting limits: give limits that are integers from 0"),
         ('limits = "domains"', "setting limits: give limits that are integers from 0"),

@@ -103,12 +103,12 @@ def test_an_address_of_two_settings_is_reported() -> None:
 
 @as_root
 def test_the_process_of_another_user_cannot_be_named() -> None:
-    """For an ordinary user, the message has the user of the process that holds the socket. It adds that root can name
-    the process.
+    """For an ordinary user, the message has the user of the process that holds the socket. Only root can see which
+    process this is.
     """
     with held("127.0.0.1", TCP) as (_, port):
         message = as_ordinary_user("http_bind", Address("127.0.0.1", port), TCP)
-    assert "in use by a process of user root, which root can name; stop it, or change SALLYPORT_HTTP_BIND" in message
+    assert "by a process of user root (only root can see which one); stop it, or change SALLYPORT_HTTP_BIND" in message
 
 
 @as_root

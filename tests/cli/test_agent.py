@@ -137,4 +137,4 @@ def test_the_doctor_names_silent_agents(host: Host) -> None:
 
     assert [text.partition(" since ")[0] for text in agent_findings()] == [f"{domain}: web is silent"]
     host.send("privilegeStatus", at=1, version=1)
-    assert agent_findings() == [f"{domain}: none is silent"]
+    assert agent_findings() == [f"{domain}: every agent sends messages"]

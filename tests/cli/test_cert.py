@@ -347,7 +347,7 @@ def test_a_certificate_that_names_no_domain_is_a_warning_with_several_domains(
     assert findings(installation, "warning") == []
     installation.ok("domain", "add", "branch", "--org", "1", "--tenant", "1")
     assert findings(installation, "warning") == [
-        "the certificate of ann names no domain, and there are several: EAP-TLS refuses it; "
+        "the certificate of ann names no domain, and there are several: its EAP-TLS logins are rejected; "
         "sallyport cert issue ann@REALM"
     ]
 
@@ -381,7 +381,7 @@ def test_missing_and_expired_revocation_lists_are_reported(data_dir: Path, tmp_p
     assert [findings(installation, level) for level in ("problem", "warning")] == [[], []]
     file.write_bytes(b"".join(parts[:3]))
     assert findings(installation, "warning") == [
-        f"{file} has no revocation list of Other, but of others: its clients are refused; append the list"
+        f"{file} has no revocation list of Other, but of others: its clients are rejected; append the list"
     ]
     file.write_bytes(b"".join(parts))
     (expired,) = findings(installation, "problem", status=1)

@@ -66,7 +66,7 @@ def test_a_rotated_key_applies_at_once_and_after_a_restart(tmp_path: Path) -> No
         with RadiusClient(service.ports.auth, SECRET) as client:
             assert client.login("ann", "hello") == ACCESS_ACCEPT
         refused = service.cli("db", "restore", "before.db", "--yes")
-        assert refused.returncode == 1 and "key version" in refused.stderr
+        assert refused.returncode == 1 and "version of the master key that is missing" in refused.stderr
         service.stop()
         key.write_text(key.read_text() + (service.data_dir / "master.key.1").read_text())
         service.start()
@@ -183,7 +183,7 @@ def test_an_installation_moves_to_postgres_and_back(tmp_path: Path) -> None:
         add_user(service, "default", "ann")
         service.stop()
         assert "rows copied; now set `database`" in service.ok("db", "copy", url)
-        assert "a store already" in service.cli("db", "copy", url).stderr
+        assert "already contains a store" in service.cli("db", "copy", url).stderr
         for database in (url, str(tmp_path / "back.db")):
             moved = RunningService(tmp_path, {"SALLYPORT_DATABASE": database})
             try:

@@ -43,7 +43,7 @@ def test_demo_once_prints_the_report(stopped: RunningService) -> None:
     assert re.search(r"FreeRADIUS +127\.0\.0\.16 .*Juniper EX", done.stdout)
     assert re.search(r"after its next login +\d+ +MikroTik RouterOS +Lobby +2\n", done.stdout)
     assert re.search(r"mallory +pap +reject +reject +unknown user +1\n", done.stdout)
-    assert re.search(r"sallyport demo +the same again", done.stdout)
+    assert re.search(r"sallyport demo +run the demo again", done.stdout)
     for gone in ("sp_", "http://", "curl", "SALLYPORT_DATA_DIR"):
         assert gone not in done.stdout
     assert not stopped.data_dir.exists()
@@ -64,7 +64,11 @@ def test_the_demo_runs_until_a_signal(stopped: RunningService, tmp_path: Path, s
         process = subprocess.Popen([PROGRAM, "demo"], stdout=out, stderr=out, cwd=tmp_path, env=stopped.environ)
         try:
             deadline = time.monotonic() + 60
-            while "stays up" not in output.read_text() and process.poll() is None and time.monotonic() < deadline:
+            while (
+                "The service keeps running" not in output.read_text()
+                and process.poll() is None
+                and time.monotonic() < deadline
+            ):
                 time.sleep(0.05)
             text = output.read_text()
             for path in ("/docs", "/openapi.json", "/metrics", "/healthz", "/readyz"):

@@ -117,7 +117,7 @@ def test_a_client_of_a_tenant_without_domains_is_a_warning(service: Service) -> 
     """
     add_client(service, "early", "127.14.0.1", org=81)
     warnings = [text for level, text in of_check(service, "clients") if level == "warning"]
-    assert "early (127.14.0.1): its tenant has no domain: no login by it; sallyport domain add" in warnings
+    assert "early (127.14.0.1): its tenant has no domain, so its logins are rejected; sallyport domain add" in warnings
 
 
 def test_a_domain_without_first_factor_is_a_warning(service: Service) -> None:
@@ -134,8 +134,8 @@ def test_a_domain_without_first_factor_is_a_warning(service: Service) -> None:
                "--domain", "trusting", "--password-verified")  # fmt: skip
     warnings = warnings_of_domains(service)
     assert (
-        "trusting: checks no password; these clients vouch for every name: nps; set a first factor unless they check "
-        "passwords: sallyport domain first-factor"
+        "trusting: the service checks no password here; these clients may vouch for any user: nps; set a first factor "
+        "unless they check passwords: sallyport domain first-factor"
     ) in warnings
 
 
@@ -301,7 +301,7 @@ def test_unread_and_failed_directories_are_named(service: Service, tmp_path: Pat
     assert service.cli("directory", "sync", "hq", "--domain", domain, "--wait").returncode == 1
     (text,) = [text for _, text in of_check(service, "directories", status=1) if " failed at " in text]
     assert "127.0.0.1" in text and text.endswith(
-        "last read never, as far as is known; sallyport directory check, then sync"
+        "last read never, as far as the service knows; sallyport directory check, then sync"
     )
     service.post("/api/v1/saveDirectoryConfig", [{**gone, "caCertificate": ""}])
 

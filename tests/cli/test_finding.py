@@ -157,7 +157,7 @@ def test_files_of_another_user_are_ignored(here: Path, name: str, is_link: bool)
     refused = sallyport(here, "serve")
     assert (refused.returncode, refused.stderr.count("belongs to user nobody")) == (1, 1)
     done = sallyport(here, "domain", "list")
-    assert f"./{name} belongs to user nobody and does not count; to use it, set" in done.stderr
+    assert f"./{name} belongs to user nobody and is ignored; to use it, set" in done.stderr
     assert NOTHING_HERE in done.stderr
 
 
@@ -195,7 +195,7 @@ def test_serve_stops_waiting_after_30_s(tmp_path: Path) -> None:
     """After 30 s `serve` stops waiting, and the error names the process that holds the lock."""
     clock = Clock()
     descriptor = open_data_directory(tmp_path)
-    with pytest.raises(Locked, match=r"in use by .*; it answers no command yet: if it is starting, try again"):
+    with pytest.raises(Locked, match=r"in use by .*; it does not answer commands: if it is just starting, try again"):
         hold(Settings(data_dir=tmp_path), now=clock.now, sleep=clock.sleep)
     os.close(descriptor)
     assert 30 <= clock.time < 31
@@ -223,7 +223,7 @@ def test_a_backup_is_restored_into_an_empty_directory(stopped: RunningService, h
     else:
         refused = stopped.cli("db", "restore", "copy.db", "--yes")
         assert refused.returncode == 1
-        assert "to restore there, put its master.key there first" in refused.stderr
+        assert "to restore a backup there, first copy its master.key to this directory" in refused.stderr
         assert not list(stopped.data_dir.iterdir())
 
 

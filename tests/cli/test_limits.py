@@ -13,7 +13,7 @@ TENANT = {"orgId": 1, "tenantId": 1}
 
 def refusal(name: str) -> str:
     """Return the message of an operation that must be refused."""
-    return f"limit reached: {name}; delete some, or let the installation raise the setting limits.{name}"
+    return f"limit reached: {name}; delete some, or ask the administrator to raise the setting limits.{name}"
 
 
 @pytest.fixture(scope="module")
@@ -79,4 +79,4 @@ def test_each_tenant_has_its_own_limit(small: RunningService) -> None:
 def test_the_doctor_warns_of_a_tenant_near_its_limit(small: RunningService) -> None:
     """A tenant that uses 90 % of a limit is named in a warning, with the limit and the setting."""
     output = small.cli("doctor").stdout
-    assert "organization 1, tenant 1: 2 of 2 domains; raise the setting limits.domains, or remove some" in output
+    assert "organization 1, tenant 1: 2 of 2 domains; raise the setting limits.domains, or delete some" in output

@@ -132,7 +132,9 @@ def test_a_held_lock_without_a_service_is_an_error(stopped: RunningService) -> N
         os.close(descriptor)
     assert (done.returncode, done.stdout) == (1, "")
     assert done.stderr.count("\n") == 1
-    assert f"is in use by {process_name(os.getpid())}; it answers no command yet: if it is starting" in done.stderr
+    assert (
+        f"is in use by {process_name(os.getpid())}; it does not answer commands: if it is just starting" in done.stderr
+    )
 
 
 def test_the_socket_of_a_killed_service_is_ignored(stopped: RunningService) -> None:
@@ -160,7 +162,7 @@ def test_a_connection_closed_without_an_answer_is_an_error(stopped: RunningServi
             connection.close()
             _, error = process.communicate(timeout=20)
     assert process.returncode == 1
-    assert "gave no answer: if it has ended, look whether the change was made before you repeat it" in error
+    assert "gave no answer: check whether the change was made before you run the command again" in error
 
 
 def test_invalid_settings_have_exit_status_1(stopped: RunningService) -> None:

@@ -135,4 +135,4 @@ def test_a_backup_cannot_replace_the_store(service: RunningService) -> None:
     for folder in ("data", "link"):
         done = service.cli("db", "backup", str(service.directory / folder / "sallyport.db"))
         assert done.returncode == 1
-        assert "belongs to the store: name another file" in done.stderr
+        assert "is a file of the running service: choose another file" in done.stderr

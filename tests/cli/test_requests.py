@@ -81,7 +81,7 @@ def test_a_domain_name_is_looked_up_in_the_given_tenant(service: Service) -> Non
         pytest.param({"path": "/api/v1/uploadLdif", "domain": "default"}, "no such operation", id="upload"),
         pytest.param({"path": LIST, "domain": "default", "body": {"pageId": "hunter2\udcff"}}, "not valid UTF-8",
                      id="octets"),
-        pytest.param({"command": "hunter2"}, "no such command", id="unknown command"),
+        pytest.param({"command": "hunter2"}, "does not know this command", id="unknown command"),
     ],
 )  # fmt: skip
 def test_an_invalid_request_is_refused(service: Service, asked: dict[str, Any], message: str) -> None:

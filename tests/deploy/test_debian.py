@@ -397,7 +397,7 @@ def test_a_command_of_root_finds_the_installation_from_any_directory(host: Boote
     assert host.run(*variable, PROGRAM, "domain", "add", "variable", *scope).stderr == ""
     done = host.run("env", "--chdir=/srv/theirs", PROGRAM, "domain", "add", "theirs", *scope)
     passed_over, found = done.stderr.splitlines(keepends=True)
-    assert passed_over.startswith("./sallyport-data belongs to user daemon and does not count; to use it, set ")
+    assert passed_over.startswith("./sallyport-data belongs to user daemon and is ignored; to use it, set ")
     assert found == FOUND
     names = {row["domainName"] for row in json.loads(sallyport(host, "domain", "list", "--json"))}
     assert names >= {"corp0", "corp1", "corp2", "corp3", "named", "variable", "theirs"}

@@ -60,6 +60,6 @@ def test_a_second_node_with_the_name_is_refused(cluster: Cluster) -> None:
 
 def test_a_node_with_another_master_key_is_refused(cluster: Cluster) -> None:
     """A node whose master key differs does not start, and says what to do."""
-    with pytest.raises(ServiceError, match=r"is not the one of the other nodes: copy master\.key"):
+    with pytest.raises(ServiceError, match=r"differs from the other nodes: copy master\.key"):
         cluster.start("three", {"SALLYPORT_MASTER_KEY": "77" * 32})
     cluster.nodes.pop()

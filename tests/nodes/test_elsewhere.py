@@ -73,7 +73,7 @@ def test_without_the_master_key_nothing_is_opened(cluster: Cluster, tmp_path: Pa
     wrong = RunningService(tmp_path, {"SALLYPORT_DATABASE": url, "SALLYPORT_MASTER_KEY": "77" * 32})
     refused = wrong.cli("domain", "list")
     assert refused.returncode == 1
-    assert "is not the one of the other nodes: copy master.key" in refused.stderr
+    assert "differs from the other nodes: copy master.key" in refused.stderr
 
 
 def test_a_database_with_several_hosts(cluster: Cluster, desk: RunningService) -> None:
@@ -98,7 +98,7 @@ def test_a_key_that_other_nodes_do_not_have_is_refused(cluster: Cluster, desk: R
     for each in (desk, both):
         refused = each.cli("db", "rotate-key")
         assert refused.returncode == 1
-        assert "other nodes (one) do not have version 2 of the master key: write 2:NEW in front" in refused.stderr
+        assert "other nodes (one) do not have version 2 of the master key: on every node, add 2:NEW" in refused.stderr
     assert cluster.nodes[0].clients()["vpn"]["name"] == "vpn"
 
 
@@ -107,7 +107,7 @@ def test_a_copy_into_a_used_database_is_refused(cluster: Cluster, tmp_path: Path
     file = RunningService(tmp_path, {"SALLYPORT_DATABASE": None})
     file.ok("db", "migrate")
     refused = file.cli("db", "copy", cluster.server.url(DATABASE))
-    assert "a store already: name an empty one" in refused.stderr
+    assert "already contains a store: name an empty database" in refused.stderr
     assert "default" in cluster.nodes[0].domains()
 
 

@@ -122,7 +122,7 @@ async def test_a_silent_node_of_an_old_release_stops(url: str) -> None:
     async with started(url, "old") as old:
         await silent(old._store, "old", DEAD_US)  # type: ignore[arg-type]
         migrated(url, LATER)
-        with pytest.raises(StartError, match="a newer version has migrated the database: this one stops"):
+        with pytest.raises(StartError, match="a newer version has migrated the database: this node stops"):
             await beat(old)
 
 

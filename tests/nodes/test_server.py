@@ -66,8 +66,8 @@ async def test_live_nodes_are_counted(tmp_path: Path, store: PostgresStore) -> N
         pytest.param(Server(100, 2, "on", "standby", 1), [], id="synchronous standby"),
         pytest.param(Server(15, 2, "on", "", 0), ["2 nodes use up to 20 connections"], id="too many nodes"),
         pytest.param(Server(100, 2, "off", "standby", 1), ["synchronous_commit is off: a crash"], id="off"),
-        pytest.param(Server(100, 2, "local", "standby", 1), ["synchronous_commit is local: a fail-over"], id="local"),
-        pytest.param(Server(100, 2, "on", "", 1), ["its standbys follow asynchronously"], id="asynchronous standby"),
+        pytest.param(Server(100, 2, "local", "standby", 1), ["synchronous_commit is local: a failover"], id="local"),
+        pytest.param(Server(100, 2, "on", "", 1), ["its standbys replicate asynchronously"], id="asynchronous standby"),
     ],
 )
 def test_what_may_be_lost(server: Server, expected: list[str]) -> None:
@@ -80,7 +80,7 @@ def test_what_may_be_lost(server: Server, expected: list[str]) -> None:
 async def test_a_search_has_a_time_limit(tmp_path: Path) -> None:
     """A search that takes too long, as one without an index may, ends with an error that says what to do."""
     readers = _Readers(database_in(tmp_path), Inserts(), 1, 0.05)
-    with pytest.raises(StoreError, match=r"the search took longer than 0\.05 s: narrow it"):
+    with pytest.raises(StoreError, match=r"the search took longer than 0\.05 s: search for a longer text"):
         await readers.run(lambda tx: tx.rows("select pg_sleep(9)"))
     assert await readers.run(lambda tx: tx.rows("select 1")) == [(1,)]
     readers.close()

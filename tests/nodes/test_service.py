@@ -75,7 +75,7 @@ async def test_former_names_of_an_installation_are_forgotten(store: PostgresStor
 async def test_another_master_key_is_refused(store: PostgresStore, other: PostgresStore) -> None:
     """A node whose master key differs is refused before it opens a sealed value."""
     await node(store, "one").join()
-    with pytest.raises(StartError, match=r"version 1 of the master key is not the one of the other nodes: copy"):
+    with pytest.raises(StartError, match=r"version 1 of the master key differs from the other nodes: copy"):
         await node(other, "two", key=bytes(31) + b"x").join()
 
 

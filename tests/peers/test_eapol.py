@@ -296,7 +296,7 @@ async def test_the_client_may_choose_any_offered_method(bench: Bench) -> None:
     bench.has_tls = False
     result = await bench.run("PEAP", 'phase2="auth=MSCHAPV2"')
     assert [(each.success, each.reason) for each in result.done] == [
-        (False, "the client wants what is not offered: peap (there is no server certificate)")
+        (False, "the client wants a method that is not offered: peap (there is no server certificate)")
     ]
 
 

@@ -194,7 +194,7 @@ def test_a_changed_attribute_has_a_note(directory: Callable[..., Path]) -> None:
     """The definition of an admin replaces that of the package, and a note reports this."""
     known = load(directory(dictionary="ATTRIBUTE Filter-Id 11 octets\n"))
     assert known.decode(0, 11, b"a") == "0x61"
-    assert [note.partition(": ")[2] for note in known.notes] == ["Filter-Id is defined anew, as something else"]
+    assert [note.partition(": ")[2] for note in known.notes] == ["Filter-Id is defined again, and differently"]
 
 
 def test_an_older_name_defined_again_is_the_one_shown(directory: Callable[..., Path]) -> None:

@@ -43,7 +43,7 @@ class Keeper:
     def _check(self, tx: Tx) -> None:
         names(tx)
         if self.wrong_key:
-            raise SecretError("radius_clients/1/secret does not open under this master key")
+            raise SecretError("radius_clients/1/secret cannot be decrypted with this master key")
 
 
 @pytest.fixture
@@ -255,7 +255,7 @@ async def test_work_for_a_replaced_store_is_refused(keeper: Keeper, tmp_path: Pa
 async def test_a_backup_never_replaces_the_store(keeper: Keeper, name: str) -> None:
     """The store's own files are refused as target, however their path is written."""
     path = keeper.place
-    with pytest.raises(StoreError, match="belongs to the store"):
+    with pytest.raises(StoreError, match="is a file of the running service"):
         await keeper.copies.backup(path.parent / "." / name.format(path.name))
     await unchanged(keeper)
 

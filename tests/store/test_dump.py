@@ -82,7 +82,7 @@ async def test_a_file_of_another_program_or_version_is_refused(store: PostgresSt
     """The message says what the file lacks, or which version can restore it."""
     (tmp_path / "other").mkdir()
     write_dump(database_in(tmp_path / "other", is_empty=True), tmp_path / "other.dump")
-    with pytest.raises(StoreError, match=r"other\.dump is no backup of Sallyport"):
+    with pytest.raises(StoreError, match=r"other\.dump is not a backup of Sallyport"):
         await store.replace_by_dump(tmp_path / "other.dump", nothing)
     await store.write(lambda tx: tx.execute("insert into schema_steps values ('p0002_next', 'p0001_baseline', now())"))
     write_dump(database_in(tmp_path), tmp_path / "newer.dump")
@@ -94,9 +94,9 @@ async def test_a_file_of_another_program_or_version_is_refused(store: PostgresSt
 async def test_the_other_engine_refuses_such_backups(tmp_path: Path) -> None:
     """SQLite neither makes nor restores them, and names the form that it has."""
     async with running_store(tmp_path / "s.db") as sqlite:
-        with pytest.raises(StoreError, match=r"take a backup that ends in \.db"):
+        with pytest.raises(StoreError, match=r"use a backup whose name ends in \.db"):
             sqlite.write_dump(tmp_path / "all.dump")
-        with pytest.raises(StoreError, match=r"take a backup that ends in \.db"):
+        with pytest.raises(StoreError, match=r"use a backup whose name ends in \.db"):
             await sqlite.replace_by_dump(tmp_path / "all.dump", nothing)
 
 

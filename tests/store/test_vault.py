@@ -42,7 +42,7 @@ def test_another_row_does_not_open_it() -> None:
 def test_another_key_does_not_open_it() -> None:
     """A key with one bit changed does not open the value."""
     sealed = Vault(Secret(KEY)).seal(b"secret", ROW)
-    with pytest.raises(SecretError, match=f"{ROW} does not open under this master key"):
+    with pytest.raises(SecretError, match=f"{ROW} cannot be decrypted with this master key"):
         Vault(Secret(bytes((KEY[0] ^ 1,)) + KEY[1:])).open(sealed, ROW)
 
 
@@ -60,7 +60,7 @@ def test_an_altered_value_does_not_open() -> None:
 def test_a_missing_key_version_is_named() -> None:
     """The error for a later key's value names the missing version, and does not report an altered value."""
     vault = Vault(Secret(KEY))
-    with pytest.raises(SecretError, match="key version that is not here"):
+    with pytest.raises(SecretError, match="version of the master key that is missing"):
         vault.open(b"\2" + vault.seal(b"secret", ROW)[1:], ROW)
 
 
@@ -92,7 +92,7 @@ def test_a_malformed_key_is_refused(tmp_path: Path, text: str) -> None:
     """The error for a malformed key of the environment or the file describes a key, and does not repeat the value."""
     (tmp_path / FILE).write_text(text)
     for environ in ({}, {"SALLYPORT_MASTER_KEY": text}):
-        with pytest.raises(ConfigError, match="the master key is 64 hex digits") as raised:
+        with pytest.raises(ConfigError, match="the master key must have 64 hex digits") as raised:
             load_master_keys(tmp_path, environ, may_make=True)
         assert not text or text not in str(raised.value)
 
@@ -143,7 +143,7 @@ def test_keys_that_are_written_are_read(tmp_path: Path) -> None:
 @pytest.mark.parametrize("text", ["0:" + "00" * 32, "256:" + "00" * 32, "1:1:" + "00" * 32, f"{'00' * 32},{'11' * 32}"])
 def test_invalid_versions(tmp_path: Path, text: str) -> None:
     """A version is 1 to 255, and each occurs once."""
-    with pytest.raises(ConfigError, match="the master key is 64 hex digits"):
+    with pytest.raises(ConfigError, match="the master key must have 64 hex digits"):
         load_master_keys(tmp_path, {"SALLYPORT_MASTER_KEY": text}, may_make=False)
 
 

@@ -95,7 +95,7 @@ def test_a_kill_of_the_service(service: RunningService, tmp_path: Path, call: st
     if command.returncode == 0:
         assert not is_whole
     else:
-        assert "look whether the change was made" in command.stderr
+        assert "check whether the change was made" in command.stderr
     if is_whole:
         assert rows_of(service, BRANCH) == left == before
         service.ok("domain", "remove", str(BRANCH), "--yes")

@@ -1,7 +1,7 @@
 """The actor of a change, for the audit trail: the token that calls an operation, or the user of the command line.
 
-The gate of the API and the control socket set the actor once for each request, as a context variable. All tasks that
-the request starts and the store's thread inherit it.
+The HTTP API and the control socket set the actor at the start of each request, as a context variable. All tasks that
+the request starts inherit the actor, and so does the store's thread.
 """
 
 from contextvars import ContextVar
@@ -25,7 +25,7 @@ _ACTING: ContextVar[Actor] = ContextVar("acting", default=_SERVICE)
 
 
 def acting() -> Actor:
-    """Return the actor of the current context."""
+    """Return the actor of the running task."""
     return _ACTING.get()
 
 

@@ -1,7 +1,7 @@
-"""Canonical forms of IP addresses, networks and host names: equal addresses, networks or names have equal texts.
+"""Normalized forms of IP addresses, networks and host names, so that equal values have equal texts.
 
-IP addresses have the form of RFC 5952. An IPv4-mapped IPv6 address (RFC 4291 section 2.5.5.2) becomes the IPv4 address,
-because dual-stack programs write IPv4 addresses in that form.
+IP addresses have the form of RFC 5952. An IPv4-mapped IPv6 address (RFC 4291 section 2.5.5.2) becomes an IPv4 address,
+because dual-stack programs write IPv4 addresses as IPv4-mapped addresses.
 """
 
 import re
@@ -16,17 +16,16 @@ _HOST_NAME: Final = re.compile(rf"{_LABEL}(?:\.{_LABEL})*\.?", re.IGNORECASE)
 
 
 def parse_address(text: str) -> Address:
-    """Return the address. ValueError: the text is not an IP address."""
+    """Parse an IP address. An IPv4-mapped IPv6 address becomes an IPv4 address. Raises ValueError."""
     address = ip_address(text)
     mapped = address.ipv4_mapped if isinstance(address, IPv6Address) else None
     return address if mapped is None else mapped
 
 
 def parse_network(text: str) -> Network:
-    """Return the network. The bits after the prefix are cleared. ValueError: the text is neither a network nor an
-    address.
+    """Parse a network such as `10.0.0.0/8`, or a single address. Bits after the prefix are cleared.
 
-    Without a prefix length, the network is the single address.
+    Raises ValueError if the text is neither a network nor an address.
     """
     network = ip_network(text, strict=False)
     if isinstance(network, IPv6Network) and network.prefixlen >= _MAPPED_PREFIX:
@@ -37,7 +36,7 @@ def parse_network(text: str) -> Network:
 
 
 def canonical(text: str) -> str:
-    """Return an IP address in canonical form, and any other text unchanged."""
+    """Return an IP address in canonical form. Return any other text unchanged."""
     try:
         return str(parse_address(text.strip()))
     except ValueError:
@@ -50,7 +49,7 @@ def canonical_host(name: str) -> str:
 
 
 def is_loopback(host: str) -> bool:
-    """Return whether a host is `localhost` or a loopback address. Other names are not resolved. host: without
+    """Return whether a host is `localhost` or a loopback address. Host names are not resolved. host: without
     brackets."""
     try:
         return ip_address(host).is_loopback
@@ -59,11 +58,11 @@ def is_loopback(host: str) -> bool:
 
 
 def is_host(text: str) -> bool:
-    """Return whether a text is an IP address without a zone, or a text in the form of a host name."""
+    """Return whether a text is an IP address without a zone, or has the form of a host name."""
     try:
         ip_address(text)
     except ValueError:
-        # Some resolvers read a name that consists of digits as an address: 2130706433 is 127.0.0.1.
+        # Some resolvers read a number as an IPv4 address: 2130706433 is 127.0.0.1.
         last = text.rstrip(".").rpartition(".")[2]
         return len(text) <= 253 and _HOST_NAME.fullmatch(text) is not None and not last.isdecimal()
     return "%" not in text

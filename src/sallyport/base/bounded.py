@@ -1,15 +1,14 @@
-"""Tables in memory with a maximum number of entries, of which each owner has a share.
+"""Tables in memory with a maximum number of entries, in which each owner has a fair share.
 
     users = BoundedMap[str, User](1000)
     users.put("alice", user, tenant_id)
 
-When a table is full, each new entry replaces an old one: the oldest entry of the owner with the most entries. An owner
-that fills the table therefore loses its own entries. Owners can be nested: `put(state, talk, tenant_id, client_id)`
-drops the oldest entry of the client with the most entries, within the tenant with the most entries.
+When a table is full, a new entry replaces the oldest entry of the owner with the most entries. So an owner that fills
+the table loses its own entries. Owners can be nested. `put(state, value, tenant_id, client_id)` selects the tenant with
+the most entries, within the tenant the client with the most entries, and drops the client's oldest entry.
 
-Reading is as fast as reading a dictionary. A change takes constant time for each level of owners. (With a plain
-dictionary, finding the oldest key does not take constant time: after many removals at the front, `next(iter(...))`
-steps over every gap.)
+Reading is as fast as reading a dictionary. A change takes constant time for each level of owners. A plain dictionary
+would be slower: after many removals at the front, `next(iter(...))` steps over every gap to find the oldest key.
 """
 
 from collections import OrderedDict
@@ -21,9 +20,10 @@ V = TypeVar("V")
 
 
 class BoundedMap(Generic[K, V]):
-    """A map with at most `limit` entries, in the order of their last `put`. All entries have the same number of owners.
+    """A map with at most `limit` entries, in the order in which they were last put. All entries must have the same
+    number of owners.
 
-    get: return the value of a key, or None.
+    get: returns the value of a key, or None.
     """
 
     __slots__ = ("_limit", "_owners", "_shares", "_values", "get")
@@ -54,7 +54,8 @@ class BoundedMap(Generic[K, V]):
         return list(self._values.values())
 
     def put(self, key: K, value: V, *owners: Hashable) -> V | None:
-        """Set a value as the newest. Return the value that was dropped to make room, or None.
+        """Set the value of a key, and make it the newest entry. Return the value that was dropped to make room, or
+        None.
 
         owners: the owners of the entry, from the outermost (such as the tenant) to the innermost.
         """
@@ -76,14 +77,15 @@ class BoundedMap(Generic[K, V]):
         return self.pop(self._shares.oldest() if owners else next(iter(values)))
 
     def pop(self, key: K) -> V | None:
-        """Remove an entry. Return its value, or None if there was none."""
+        """Remove an entry and return its value. Return None if the key has no entry."""
         owners = self._owners.pop(key, None)
         if owners is not None:
             self._shares.remove(key, owners)
         return self._values.pop(key, None)
 
     def pop_oldest_while(self, is_over: Callable[[V], bool]) -> list[V]:
-        """Remove the oldest entries while `is_over` is true of them. Return their values, the oldest first."""
+        """Remove entries from the oldest on, as long as `is_over` returns true for the value. Return the values, the
+        oldest first."""
         removed: list[V] = []
         while self._values:
             key = next(iter(self._values))
@@ -101,9 +103,9 @@ class BoundedMap(Generic[K, V]):
 
 
 class ExpiringMap(Generic[K, V]):
-    """A bounded map whose entries expire `lifetime` after their last `put`. Each `put` removes the expired entries.
+    """A bounded map whose entries expire. Each `put` removes the expired entries.
 
-    now: the current time, in the unit of `lifetime`.
+    lifetime: the time from the last `put` of an entry until it expires, in the unit of the times passed as `now`.
     """
 
     __slots__ = ("_lifetime", "_map")
@@ -116,12 +118,12 @@ class ExpiringMap(Generic[K, V]):
         return len(self._map)
 
     def get(self, key: K, *, now: float) -> V | None:
-        """Return the value of a key, or None if there is none or it has expired."""
+        """Return the value of a key. Return None if the key has no entry or the entry has expired."""
         entry = self._map.get(key)
         return entry[1] if entry is not None and now < entry[0] else None
 
     def put(self, key: K, value: V, *owners: Hashable, now: float) -> None:
-        """Set a value as the newest. owners: as in `BoundedMap.put`."""
+        """Set the value of a key, and make it the newest entry. owners: see `BoundedMap.put`."""
         self.expire(now=now)
         self._map.put(key, (now + self._lifetime, value), *owners)
 
@@ -135,8 +137,8 @@ class ExpiringMap(Generic[K, V]):
 
 
 class _Share(Generic[K]):
-    """The keys of an owner, the oldest first. If owners are nested, it holds the shares of the inner owners (its
-    parts).
+    """The keys of an owner, the oldest first. If owners are nested, a share contains the shares of the inner owners
+    (its parts) instead of keys.
 
     The parts are grouped by size. A size changes by one at a time, so the largest part is found without a search.
     """
@@ -178,15 +180,15 @@ class _Share(Generic[K]):
             del self._parts[name]
 
     def renew(self, key: K, owners: tuple[Hashable, ...]) -> None:
-        """Make a key the newest of its owner."""
+        """Make a key the newest key of its owner."""
         share = self
         for name in owners:
             share = share._parts[name]
         share._keys.move_to_end(key)
 
     def oldest(self) -> K:
-        """Return the oldest key of the largest part. If several parts are equally large, use the part that reached
-        this size first."""
+        """Return the oldest key of the largest part. Of equally large parts, the part that reached the size first is
+        used."""
         if not self._parts:
             return next(iter(self._keys))
         return self._parts[next(iter(self._by_size[self._largest]))].oldest()

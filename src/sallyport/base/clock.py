@@ -34,13 +34,14 @@ def iso_seconds(at: int) -> str:
     return f"{_to_the_second(at // SECOND)}Z"
 
 
-@lru_cache(1024)  # cached, because a busy service formats thousands of times in the same second
+@lru_cache(1024)  # cached, because a busy service formats thousands of times within one second
 def _to_the_second(seconds: int) -> str:
     return from_us(seconds * SECOND).replace(tzinfo=None).isoformat()
 
 
 def from_iso(text: str) -> int:
-    """Return ISO 8601 text as microseconds; without a time zone it is UTC. ValueError: malformed text."""
+    """Parse an ISO 8601 text, and return the time in microseconds. A text without a time zone is UTC. Raises
+    ValueError."""
     moment = datetime.fromisoformat(text)
     if moment.tzinfo is None:
         moment = moment.replace(tzinfo=UTC)

@@ -1,7 +1,8 @@
-"""The command line of an area: click commands in `cli.py`, whose context object is a `CommandLine`.
+"""How a package adds commands to the command line: click commands in its `cli.py`, with a `CommandLine` as the context
+object.
 
-A command runs an operation of the API, over the control socket of the running service. If a domain is given, the body
-needs no orgId, tenantId and domainId:
+Most commands run an operation of the API, over the control socket of the running service. `line.run` adds orgId,
+tenantId and domainId to the body if a domain is given:
 
     @domain.command()
     @click.argument("name")
@@ -9,7 +10,7 @@ needs no orgId, tenantId and domainId:
     def confirm(line: CommandLine, name: str) -> None:
         line.run("/ad/updateDomainEnforcement", {"confirm": True}, domain=name)
 
-If the API has no operation for a task, the area defines a command with named arguments:
+For a task without an operation in the API, the package defines a command for the control socket:
 
     def commands(service: Tenancy) -> dict[str, Command]:
         async def revoke(arguments: RevokeToken) -> JSON:
@@ -35,7 +36,7 @@ from sallyport.base.validation import refusal
 from sallyport.base.wire import JSON, Row
 
 Form = Literal["table", "json", "csv", "jsonl"]
-"""Output format of rows."""
+"""The output format of rows."""
 
 ArgumentsT = TypeVar("ArgumentsT", bound=BaseModel)
 
@@ -43,12 +44,12 @@ ArgumentsT = TypeVar("ArgumentsT", bound=BaseModel)
 Ready: TypeAlias = Callable[[], Awaitable[JSON]]
 """A function that runs a command with validated arguments."""
 Command: TypeAlias = Callable[[Mapping[str, object]], Ready]
-"""A function that validates the arguments of a command; it may run in any thread. It raises Invalid, which lists the
-wrong fields without their values."""
+"""A function that validates the arguments of a command, in any thread. It raises Invalid, with the wrong fields but
+without their values."""
 
 
 def command(arguments: type[ArgumentsT], run: Callable[[ArgumentsT], Awaitable[JSON]]) -> Command:
-    """Return a command that validates its arguments with a model and passes them to `run`."""
+    """Return a command that validates its arguments with a pydantic model, and passes them to `run`."""
 
     def ready(values: Mapping[str, object]) -> Ready:
         try:
@@ -60,51 +61,54 @@ def command(arguments: type[ArgumentsT], run: Callable[[ArgumentsT], Awaitable[J
 
 
 class Commands:
-    """All commands of the service. ValueError: two areas define a command with the same name."""
+    """The commands of all packages, by name. Raises ValueError if two commands have the same name."""
 
     def __init__(self, areas: Iterable[Mapping[str, Command]]) -> None:
         self._commands: dict[str, Command] = {}
         for commands in areas:
             for name, each in commands.items():
                 if name in self._commands:
-                    raise ValueError(f"two commands are called {name}")
+                    raise ValueError(f"two commands have the name {name}")
                 self._commands[name] = each
 
     def ready(self, name: str, arguments: Mapping[str, object]) -> Ready:
-        """Validate the arguments of a command. It may run in any thread. NotFound: there is no such command. Raises
-        Invalid."""
+        """Validate the arguments of a command, and return the command, ready to run. This can run in any thread.
+
+        Raises NotFound if there is no such command, and Invalid if an argument is wrong.
+        """
         found = self._commands.get(name)
         if found is None:
-            raise NotFound("no such command; the running service may be of another version")
+            raise NotFound("the service does not know this command; it may have another version than the command line")
         return found(arguments)
 
 
 class Tenants(Protocol):
-    """The tenants of the installation."""
+    """The organizations and tenants of the installation."""
 
     async def tenant_id(self, organization: int, number: int) -> int:
-        """Return a tenant's internal id. organization, number: the orgId and tenantId of a body. Raises NotFound."""
+        """Return a tenant's internal id. organization, number: the orgId and tenantId that the API uses. Raises
+        NotFound."""
 
     async def numbers(self) -> Mapping[int, tuple[int, int]]:
-        """Return (orgId, tenantId) of all tenants by internal id."""
+        """Return the (orgId, tenantId) of each tenant, by the tenant's internal id."""
 
 
 class Arguments(Model):
     """The base class for the arguments of commands. Commands without arguments use this class itself. An unknown
-    argument is an error."""
+    argument raises Invalid."""
 
     model_config = ConfigDict(extra="forbid", frozen=True, hide_input_in_errors=True)
 
 
 def entries(value: JSON) -> list[Row]:
-    """Return the objects in a list. If the value is not a list, return an empty list."""
+    """Return the objects in a list. Return an empty list if the value is not a list."""
     return [each for each in value if isinstance(each, dict)] if isinstance(value, list) else []
 
 
 class CommandLine(Protocol):
-    """The connection to the service, and the outputs, for the commands of an area.
+    """The connection of a command to the service, and its outputs.
 
-    Only results go to standard output; notes go to standard error. Control sequences are replaced in both.
+    Results go to standard output, and notes to standard error. Terminal control sequences are replaced in both.
     """
 
     def settings(self) -> Settings:
@@ -119,11 +123,11 @@ class CommandLine(Protocol):
         domain: str | None = None,
         domains: Sequence[str] | None = None,
     ) -> Row:
-        """Run an operation of the API, in the running service or on the store if no service runs. Return its answer.
+        """Run an operation of the API in the running service, or on the store if no service runs. Return the answer.
 
         An answer that is not a JSON object is returned in the field `message`. domain, domains: names or ids of
-        domains, which are sent as domainId and domainIds in the body. orgId and tenantId are then sent too; without a
-        domain, the body must contain them. SallyportError: the operation failed.
+        domains, which are sent as domainId and domainIds, together with orgId and tenantId. Without a domain, the body
+        must contain orgId and tenantId. Raises SallyportError if the operation fails.
         """
 
     def listed(
@@ -138,29 +142,30 @@ class CommandLine(Protocol):
     ) -> Iterator[Row]:
         """Yield the entries of a list operation, page by page.
 
-        field: name of the list in the answer; None if the answer is an array. size: entries of a page, at most the
-        limit of the operation.
+        field: the name of the list in the answer; None if the answer is an array. size: the number of entries of a
+        page, at most the limit of the operation.
         """
 
     def listed_everywhere(
         self, path: str, field: str | None, body: Mapping[str, JSON] = MappingProxyType({}), /, *, size: int = 1000
     ) -> Iterator[Row]:
-        """Yield the entries of `listed` for each tenant of the installation, with the fields `org` and `tenant`
-        added."""
+        """Yield the entries of a list operation for every tenant of the installation. The fields `org` and `tenant` are
+        added to each entry (see `listed`)."""
 
     def call(self, command: str, /, **arguments: JSON) -> JSON:
-        """Run a command in the running service, or on the store if no service runs. SallyportError: it failed."""
+        """Run a command in the running service, or on the store if no service runs. Raises SallyportError if the
+        command fails."""
 
     def row(self, command: str, /, **arguments: JSON) -> Row:
-        """Run a command that returns an object; see `call`."""
+        """Run a command that returns an object (see `call`)."""
 
     def rows(self, command: str, /, **arguments: JSON) -> list[Row]:
-        """Run a command that returns a list of objects; see `call`."""
+        """Run a command that returns a list of objects (see `call`)."""
 
     def read_secret(self, prompt: str, *, confirm: bool = True) -> bytes:
         """Read a secret: at a terminal with a prompt and without echo, otherwise the next line of standard input.
 
-        confirm: ask twice at a terminal.
+        confirm: whether to ask twice at a terminal.
         """
 
     def print(self, text: str) -> None:
@@ -171,8 +176,8 @@ class CommandLine(Protocol):
     ) -> None:
         """Print rows to standard output, or to the file `to`.
 
-        A table (the default) and CSV have these columns. JSON has whole rows: json as one array, jsonl as a line for
-        each row.
+        A table (the default) and CSV contain only the given columns. JSON contains whole rows: `json` is one array,
+        `jsonl` is one line for each row.
         """
 
     def print_json(self, value: JSON) -> None:
@@ -183,8 +188,7 @@ class CommandLine(Protocol):
 
 
 def domains(line: CommandLine, name: str | None) -> Iterator[Row]:
-    """Yield the domain with a name or id; if the name is None, yield every domain. A domain has the form of
-    GetAllDomains."""
+    """Yield the domain with a name or id, as GetAllDomains returns it. If the name is None, yield every domain."""
     path, field, size = "/ad/GetAllDomains", "domains", 100
     if name is None:
         yield from line.listed_everywhere(path, field, size=size)
@@ -197,13 +201,16 @@ def domains(line: CommandLine, name: str | None) -> Iterator[Row]:
 def named(
     rows: Iterable[Row], field: str, name: str, kind: str, all_rows: Callable[[], Iterable[Row]] | None = None
 ) -> Row:
-    """Return the entry whose field is equal to a name, ignoring case. NotFound: no entry or several entries have the
-    name. kind: the kind of entry, for the message. all_rows: returns all entries, from which the message suggests
-    similar names; needed if `rows` contains only some entries."""
+    """Return the only entry whose field equals a name, ignoring case. Raises NotFound if no entry or several entries
+    have the name.
+
+    field: the field of an entry that contains its name. kind: the kind of entry, for the message. all_rows: returns all
+    entries, for suggestions in the message; None if `rows` already contains all entries.
+    """
     rows = list(rows)
     found = [each for each in rows if fold(str(each[field])) == fold(name)]
     if len(found) > 1:
-        raise NotFound(f'{len(found)} tenants have a {kind} "{name}": name the tenant with --org and --tenant')
+        raise NotFound(f'{len(found)} tenants have a {kind} "{name}": choose the tenant with --org and --tenant')
     if not found:
         known = existing(name, (str(each[field]) for each in (rows if all_rows is None else all_rows())))
         raise NotFound(f'{kind} "{name}" not found{known}; see: {list_command(kind.rsplit(maxsplit=1)[-1])}')
@@ -211,7 +218,7 @@ def named(
 
 
 def note_new(line: CommandLine, made: Row) -> None:
-    """Print a note about the organization or tenant that a command has created."""
+    """Print a note if a command has created an organization or tenant."""
     new = made["new"]
     for each in new if isinstance(new, list) else ():
         line.note(f"{each} is new")

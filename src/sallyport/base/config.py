@@ -1,10 +1,10 @@
-"""Settings of the service: defaults, overridden by `sallyport.toml`, overridden by environment variables.
+"""The settings of the service, from `sallyport.toml` and from environment variables.
 
     data_dir = "/var/lib/sallyport"
     radius_auth_bind = "0.0.0.0:1812,[::]:1812"
 
-A key in the file is the name of a field of `Settings`. The environment variable is SALLYPORT_ and this name in
-capitals.
+A key in the file is the name of a field of `Settings`. An environment variable has the same name in capitals, with the
+prefix SALLYPORT_. Environment variables override the file.
 """
 
 import ipaddress
@@ -51,8 +51,8 @@ DEFAULT_DATA_DIR: Final = Path("./sallyport-data")
 
 
 def unset(words: str) -> dict[str, JsonValue]:
-    """Return the metadata of a field that describe the behaviour without a value. The reference and the settings
-    file contain this text."""
+    """Return the metadata of a field that has no default. words: what applies if the setting is not set. The reference
+    and the settings file contain this text."""
     return {"unset": words}
 
 
@@ -61,7 +61,7 @@ POSTGRES: Final = "postgresql://"
 
 
 class Settings(BaseModel):
-    """All settings of the service. Their descriptions are used in the reference and in the file that `server install`
+    """All settings of the service. The descriptions appear in the reference, and in the file that `server install`
     writes."""
 
     model_config = ConfigDict(extra="forbid", frozen=True, hide_input_in_errors=True)
@@ -82,7 +82,7 @@ class Settings(BaseModel):
     )
     tls_key: PathIfGiven = Field(
         None,
-        description="PEM file of the certificate's private key; needs `tls_certificate`",
+        description="PEM file of the private key of `tls_certificate`",
         json_schema_extra=unset("plain HTTP"),
     )
     public_url: str = Field(
@@ -97,7 +97,7 @@ class Settings(BaseModel):
     )
     did_web_hosts: Hosts = Field(
         (),
-        description="hosts, separated by commas, whose did:web documents may be fetched",
+        description="hosts, separated by commas, from which did:web documents may be fetched",
         json_schema_extra=unset("none"),
     )
     metrics_bind: AddressIfGiven = Field(
@@ -118,22 +118,22 @@ class Settings(BaseModel):
     )
     egress: EgressRules = Field(
         (EGRESS_DEFAULT,),
-        description="networks that the service may connect to, separated by commas. `default` allows all but this "
-        "machine, link-local and the clouds' metadata addresses; `default, 127.0.0.1/32` allows servers on the same "
-        "host too",
+        description="networks that the service may connect to, separated by commas. `default` allows all addresses "
+        "except loopback, link-local and the metadata addresses of clouds; `default, 127.0.0.1/32` also allows servers "
+        "on the same host",
     )
     limits: Limits = Field(
         DEFAULTS,
-        description="how many rows of each kind a tenant may have",
+        description="maximum number of rows of each kind that a tenant may have",
         json_schema_extra=unset("the defaults"),
     )
     radius_auth_bind: Addresses = Field(
         (Address("0.0.0.0", 1812), Address("::", 1812)),
-        description="addresses of RADIUS authentication; empty only if `radsec_bind` is not",
+        description="addresses of RADIUS authentication; required unless `radsec_bind` is set",
     )
     radius_acct_bind: Addresses = Field(
         (Address("0.0.0.0", 1813), Address("::", 1813)),
-        description="addresses of RADIUS accounting; empty: no accounting over UDP",
+        description="addresses of RADIUS accounting; empty for no accounting over UDP",
     )
     radsec_bind: Addresses = Field(
         (),
@@ -142,23 +142,23 @@ class Settings(BaseModel):
     )
     eap_certificate: PathIfGiven = Field(
         None,
-        description="PEM file of your own certificate, followed by its chain, for EAP and RadSec; needs `eap_key`",
-        json_schema_extra=unset("that of `cert init`"),
+        description="PEM file of the server's certificate, followed by its chain, for EAP and RadSec; needs `eap_key`",
+        json_schema_extra=unset("the certificate of `cert init`"),
     )
     eap_key: PathIfGiven = Field(
         None,
-        description="PEM file of that certificate's private key; needs `eap_certificate`",
-        json_schema_extra=unset("that of `cert init`"),
+        description="PEM file of the private key of `eap_certificate`",
+        json_schema_extra=unset("the key of `cert init`"),
     )
     eap_ca: PathIfGiven = Field(
         None,
-        description="PEM file of the authorities that sign the certificates of clients, with their revocation lists if "
-        "any. Without it, your own certificate works for PEAP and TTLS, but not for EAP-TLS and RadSec",
-        json_schema_extra=unset("that of `cert init`"),
+        description="PEM file of the authorities that sign the certificates of clients, and of their revocation lists. "
+        "If you set `eap_certificate` without this setting, PEAP and TTLS work, but EAP-TLS and RadSec do not",
+        json_schema_extra=unset("the authority of `cert init`"),
     )
     dictionaries: PathIfGiven = Field(
         None,
-        description="a directory with further `dictionary*` files, read after those of the package",
+        description="directory with more `dictionary*` files; they are read after the files of the package",
         json_schema_extra=unset("none"),
     )
     ntlm_auth: Path = Field(
@@ -183,20 +183,24 @@ class Settings(BaseModel):
         5.0,
         ge=0,
         le=60,
-        description="seconds (0 to 60) that a stop waits for second factors; 60 lets every user answer",
+        description="seconds (0 to 60) that the service waits for pending second factors when it stops; 60 lets every "
+        "user answer",
     )
     max_waiting_requests: int = Field(
         16384, ge=1, description="maximum number of requests that wait at the same time, over all RADIUS clients"
     )
     lockout_failures: int = Field(
-        10, ge=0, le=1000, description="failures within five minutes that lock out a user or a station; 0: no lock-outs"
+        10,
+        ge=0,
+        le=1000,
+        description="failures within five minutes that lock out a user or a station; 0 for no lock-outs",
     )
     lockout_minutes: int = Field(15, ge=1, le=1440, description="minutes (1 to 1440) that a lock-out lasts")
     node_name: str = Field(
         "",
         max_length=253,
         pattern=r"^[A-Za-z0-9._-]*$",
-        description="name of this node among those of the PostgreSQL database",
+        description="name of this node; unique among the nodes of the PostgreSQL database",
         json_schema_extra=unset("the host's name"),
     )
     workers: int = Field(
@@ -209,14 +213,16 @@ class Settings(BaseModel):
         64,
         ge=0,
         le=65536,
-        description="most MiB of accounting records that wait in `data_dir` while the PostgreSQL database is away; "
-        "0: none, and they get no response",
+        description="maximum MiB of accounting records that wait in `data_dir` while PostgreSQL is unreachable; with "
+        "0, accounting requests then get no response",
     )
-    disk_reserve_mib: int = Field(32, ge=0, description="MiB kept in reserve beside the database")
+    disk_reserve_mib: int = Field(
+        32, ge=0, description="MiB of a reserve file next to the database; a full disk then still has this space"
+    )
     disk_warning_mib: int = Field(
         1024,
         ge=0,
-        description="free MiB beside the database below which the log warns (`disk_space_low`); 0: never",
+        description="free MiB on the database's disk below which the log warns (`disk_space_low`); 0 for never",
     )
     event_days: int = Field(
         90, ge=1, le=36500, description="days (1 to 36500) that events, accounting records and past sessions are kept"
@@ -224,27 +230,27 @@ class Settings(BaseModel):
     event_limit_mib: int = Field(
         10240,
         ge=1,
-        description="maximum MiB of events, accounting records and past sessions (estimated); above it, the "
-        "oldest entries of the tenant with the most are deleted first",
+        description="maximum MiB of events, accounting records and past sessions (estimated); if there are more, the "
+        "oldest entries of the tenant with the most entries are deleted",
     )
     audit_days: int = Field(
-        730, ge=0, le=36500, description="days (0 to 36500) that the audit trail is kept; 0: forever"
+        730, ge=0, le=36500, description="days (0 to 36500) that the audit trail is kept; 0 for forever"
     )
     log_level: Literal["debug", "info", "warning", "error"] = Field(
-        "info", description="lowest level that is logged: `debug`, `info`, `warning`, `error`"
+        "info", description="lowest level of log events: `debug`, `info`, `warning`, `error`"
     )
     log_format: Literal["auto", "json", "text"] = Field(
         "auto", description="`json`, `text`, or `auto`: text on a terminal, else JSON"
     )
     log_identities: Literal["clear", "hashed"] = Field(
         "clear",
-        description="`clear`, or `hashed`: users and stations are keyed hashes in the log and in outlets; equal "
-        "names have equal hashes",
+        description="`clear`, or `hashed`: the log and the outlets contain keyed hashes instead of users and stations; "
+        "equal names have equal hashes",
     )
     log_logins: bool = Field(True, description="whether each decision is logged, at level info")
     event_outlets: Words = Field(
         (),
-        description="outlets that each decision is sent to, separated by spaces: `file:///PATH`, `unix:///PATH`, "
+        description="outlets that receive each decision, separated by spaces: `file:///PATH`, `unix:///PATH`, "
         "`tcp://HOST:PORT` (JSON lines); `syslog+udp://HOST:514`, `syslog+tcp://HOST:601`, "
         "`syslog+tls://HOST:6514?ca=/PATH` (RFC 5424)",
         json_schema_extra=unset("none"),
@@ -254,7 +260,7 @@ class Settings(BaseModel):
     @model_validator(mode="after")
     def _somebody_can_log_in(self) -> "Settings":
         if not self.radius_auth_bind and not self.radsec_bind:
-            raise ValueError("radius_auth_bind and radsec_bind are both empty: no login could reach the service")
+            raise ValueError("radius_auth_bind and radsec_bind are both empty: set one of them")
         return self
 
     @model_validator(mode="after")
@@ -268,7 +274,9 @@ class Settings(BaseModel):
     @field_validator("database")
     @classmethod
     def _database_is_known(cls, value: str) -> str:
-        if "://" in value and not value.startswith(POSTGRES):  # it may contain a password, so the message omits it
+        if "://" in value and not value.startswith(
+            POSTGRES
+        ):  # the value may contain a password, so the message omits the value
             raise unfit(f"a path, or a URL that begins with {POSTGRES}")
         return value
 
@@ -280,8 +288,8 @@ class Settings(BaseModel):
     def link_base(self, bound: Address | None = None) -> str:
         """Return the base of the URLs that link to this service, without a slash at the end.
 
-        bound: the actual address of the HTTP listener, if it is bound already. For a listener on all addresses, the
-        base contains the machine's host name.
+        bound: the actual address of the HTTP listener, if it is known. If the listener accepts connections on all
+        addresses, the URL contains the host name of the machine.
         """
         if self.public_url:
             return self.public_url
@@ -291,17 +299,18 @@ class Settings(BaseModel):
         return f"{scheme}://{address}"
 
     def did_base(self, bound: Address | None = None) -> str:
-        """Return the base of the URLs of DIDs, schemas and status lists. bound: see `link_base`."""
+        """Return the base of the URLs of DIDs, schemas and status lists. bound: the actual address of the HTTP
+        listener."""
         return self.did_url or self.link_base(bound)
 
     def below(self, directory: Path) -> "Settings":
-        """Return these settings with absolute paths. Relative paths are resolved against `directory`."""
+        """Return these settings with absolute paths. Relative paths start at `directory`."""
         paths = {name: directory / value for name, value in self if isinstance(value, Path)}
         database = {"database": str(directory / self.database)} if self.database and not self.database_url else {}
         return self.model_copy(update={**paths, **database})
 
     def addresses(self) -> Iterator[tuple[str, Address, socket.SocketKind]]:
-        """Yield (setting, address, kind of socket) for each address that the service listens on."""
+        """Yield (name of the setting, address, kind of socket) for each address on which the service listens."""
         yield from (("radius_auth_bind", each, socket.SOCK_DGRAM) for each in self.radius_auth_bind)
         yield from (("radius_acct_bind", each, socket.SOCK_DGRAM) for each in self.radius_acct_bind)
         yield from (("radsec_bind", each, socket.SOCK_STREAM) for each in self.radsec_bind)
@@ -311,12 +320,12 @@ class Settings(BaseModel):
 
     @property
     def database_url(self) -> str:
-        """The URL of the PostgreSQL database; empty if the database is a file."""
+        """Return the URL of the PostgreSQL database. Return "" if the database is a file."""
         return self.database if self.database.startswith(POSTGRES) else ""
 
     @property
     def node(self) -> str:
-        """The name of this node."""
+        """Return the name of this node."""
         return self.node_name or socket.gethostname()
 
     @property
@@ -326,34 +335,35 @@ class Settings(BaseModel):
 
     @property
     def nodes(self) -> tuple[str, ...]:
-        """The names of all processes of this service. The name of a worker ends with its number."""
+        """Return the node names of all processes on this machine. The name of a worker process ends with its number."""
         whole = self.node.partition("/")[0]
         return (whole,) if self.workers == 1 else tuple([f"{whole}/{each}" for each in range(1, self.workers + 1)])
 
     @property
     def database_path(self) -> Path:
-        """The path of the embedded database. With a PostgreSQL database, no file exists there."""
+        """Return the path of the embedded database. With PostgreSQL, no file exists at this path."""
         is_file = self.database and not self.database_url
         return Path(self.database) if is_file else self.data_dir / "sallyport.db"
 
     @property
     def control_path(self) -> Path:
-        """The socket through which the command line talks to the running service."""
+        """Return the path of the socket through which the command line talks to the running service."""
         return self.data_dir / "control.sock"
 
 
 PATHS: Final = frozenset(
     name for name, field in Settings.model_fields.items() if Path in (field.annotation, *get_args(field.annotation))
 ) | {"database"}
-"""The settings that are paths."""
+"""The names of the settings that are paths."""
 
 
 def load(file: Path | None, environ: Mapping[str, str]) -> Settings:
-    """Return the settings from a file, if one is given, and from the environment, which takes precedence.
+    """Return the settings from a file, if a file is given, and from the environment. The environment overrides the
+    file.
 
-    In the system service's file, relative paths are relative to its data directory, which is the service's working
-    directory. This directory is also the `data_dir` unless the file sets another. ConfigError: the file cannot be read,
-    a key is unknown, or a value is malformed. The message repeats no value.
+    In the settings file of the system service, relative paths start at the service's data directory. `data_dir` then
+    has this directory as its default. Raises ConfigError if the file cannot be read, a key is unknown, or a value is
+    malformed. The message never contains a value.
     """
     values = {} if file is None else _read(file)
     if file == systemd.CONFIG_FILE:
@@ -377,14 +387,16 @@ def of_service(values: Mapping[str, object]) -> dict[str, object]:
 
 
 def unknown_environment(environ: Mapping[str, str]) -> list[str]:
-    """Return the variables with the prefix of settings that are no settings. They cause only a warning, because
-    other programs may use the prefix too."""
+    """Return the environment variables that have the prefix of settings, but belong to no setting.
+
+    The service only warns about them, because other programs may use the prefix.
+    """
     known = {environment_name(name) for name in Settings.model_fields} | {MASTER_KEY}
     return sorted(key for key in environ if key.startswith(PREFIX) and key not in known)
 
 
 def _described(wrong: ErrorDetails, file: Path | None, environ: Mapping[str, str]) -> str:
-    """Return the message about a wrong setting, with the variable, or the file and line, of its value."""
+    """Return the message about a wrong setting, with the place where it is set."""
     name = ".".join(map(str, wrong["loc"]))
     if not name:
         return f"settings: {_message(wrong)}"
@@ -402,7 +414,8 @@ def _message(wrong: ErrorDetails) -> str:
 
 
 def _place(name: str, file: Path | None, environ: Mapping[str, str]) -> str:
-    """Return the source of a setting's value for a message: the variable, or ` (sallyport.toml, line 3)`."""
+    """Return the place where a setting is set, for a message: ` (SALLYPORT_HTTP_BIND)` or ` (sallyport.toml, line
+    3)`."""
     if environment_name(name) in environ:
         return f" ({environment_name(name)})"
     if file is None:

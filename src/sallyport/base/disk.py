@@ -1,4 +1,4 @@
-"""Atomic replacement of files, even if the machine crashes: write a temporary file, sync it, and rename it."""
+"""Atomic replacement of files, safe against a crash of the machine: write a temporary file, sync it, and rename it."""
 
 import os
 import secrets
@@ -15,10 +15,10 @@ PRIVATE = 0o600
 
 @contextmanager
 def replacing(path: Path, *, mode: int = PRIVATE, like: Path | None = None) -> Iterator[BinaryIO]:
-    """Yield a file to write. When the block ends without an error, it is synced and replaces the file at `path`.
+    """Yield a temporary file to write. At the end of the block, sync the file, and rename it to `path`.
 
-    If root writes in another user's directory, the file belongs to that user. like: a file whose owner the new file
-    gets. OSError, or the block's error: the former file is unchanged.
+    If root writes in another user's directory, the file belongs to that user. like: an existing file whose owner the
+    new file gets. After an OSError or an error of the block, the old file at `path` is unchanged.
     """
     temporary = path.with_name(f".{path.name}.{secrets.token_hex(4)}")
     with as_owner(path.parent):
@@ -43,7 +43,7 @@ def replacing(path: Path, *, mode: int = PRIVATE, like: Path | None = None) -> I
 
 
 def write(path: Path, octets: bytes, *, mode: int = PRIVATE, like: Path | None = None) -> None:
-    """Replace a file; see `replacing`. ConfigError: the former file is unchanged."""
+    """Replace a file atomically (see `replacing`). Raises ConfigError if that fails; the old file is then unchanged."""
     try:
         with replacing(path, mode=mode, like=like) as file:
             file.write(octets)
@@ -52,7 +52,7 @@ def write(path: Path, octets: bytes, *, mode: int = PRIVATE, like: Path | None =
 
 
 def sync(path: Path) -> None:
-    """Wait until a file's octets, or a directory's entries, are on disk. Raises OSError."""
+    """Wait until the content of a file, or the entries of a directory, are on disk. Raises OSError."""
     descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
     try:
         os.fsync(descriptor)

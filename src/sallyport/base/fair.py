@@ -1,9 +1,8 @@
-"""Fair queues and limits for tenants: an owner with many requests delays only its own requests, not those of other
-owners.
+"""Fair queues and limits: an owner (such as a tenant) with many requests delays only its own requests.
 
 FairQueue    a queue that serves its owners in turn
-FairShares   the same with two levels, owners and their sources, and a limit
-FairLimiter  a limit of concurrent work; waiting owners are admitted in turn
+FairShares   a queue with two levels (owners, and the sources of each owner) and a limit
+FairLimiter  a limit of concurrent calls; waiting owners are admitted in turn
 LoopTurns    a limit of work in one pass of the event loop; waiting tenants continue in turn
 PerMinute    a limit of calls per minute for each owner
 """
@@ -22,7 +21,7 @@ from sallyport.base.clock import SECOND, Clock
 from sallyport.base.errors import TooMany
 
 LONG_S: Final = 0.005
-"""Maximum CPU time of a pass of the event loop, in seconds. When it is used up, no more tasks continue in this pass."""
+"""Maximum CPU time, in seconds, after which no more tasks may continue in a pass of the event loop."""
 
 OwnerT = TypeVar("OwnerT", bound=Hashable)
 SourceT = TypeVar("SourceT", bound=Hashable)
@@ -30,8 +29,11 @@ T = TypeVar("T")
 
 
 class PerMinute(Generic[OwnerT]):
-    """A rate limit of `most` calls per minute for each owner. what: the plural name of the calls, for the error
-    message. tell: a function that reports each admitted call to the other nodes; they call `count`."""
+    """A limit of calls per minute for each owner.
+
+    most: the maximum number of calls. what: a plural noun for the calls, for the error message. tell: reports each
+    admitted call to the other nodes, where `count` is called.
+    """
 
     def __init__(
         self, most: int, what: str, clock: Clock, *, tell: Callable[[OwnerT], None] = lambda _owner: None
@@ -43,7 +45,7 @@ class PerMinute(Generic[OwnerT]):
         self._lately: dict[OwnerT, deque[int]] = {}
 
     def admit(self, owner: OwnerT) -> None:
-        """Count a call of an owner. TooMany: the owner has reached the limit."""
+        """Count a call of an owner. Raises TooMany if the owner has reached the limit."""
         now = self._clock()
         lately = self._lately.setdefault(owner, deque())
         while lately and lately[0] <= now - 60 * SECOND:
@@ -54,12 +56,12 @@ class PerMinute(Generic[OwnerT]):
         self._tell(owner)
 
     def count(self, owner: OwnerT, at: int) -> None:
-        """Count a call that another node has admitted. at: microseconds."""
+        """Count a call that another node has admitted. at: the time of the call, in microseconds."""
         self._lately.setdefault(owner, deque()).append(at)
 
 
 class FairQueue(Generic[OwnerT, T]):
-    """A queue that serves its owners in turn, and the items of one owner in their order."""
+    """A queue that serves its owners in turn. The items of one owner keep their order."""
 
     __slots__ = ("_by_owner", "_size")
 
@@ -71,7 +73,8 @@ class FairQueue(Generic[OwnerT, T]):
         return self._size
 
     def put(self, owner: OwnerT, item: T) -> None:
-        """Add an item behind the owner's other items. An owner that had no items is served after all other owners."""
+        """Add an item behind the owner's other items. An owner without waiting items comes last in the order of
+        owners."""
         own = self._by_owner.get(owner)
         if own is None:
             self._by_owner[owner] = own = deque()
@@ -79,7 +82,7 @@ class FairQueue(Generic[OwnerT, T]):
         self._size += 1
 
     def take(self) -> T:
-        """Remove and return the first item of the next owner. KeyError: the queue is empty."""
+        """Remove and return the first item of the owner whose turn it is. Raises KeyError if the queue is empty."""
         owner, own = self._by_owner.popitem(last=False)
         if len(own) > 1:
             self._by_owner[owner] = own
@@ -88,10 +91,10 @@ class FairQueue(Generic[OwnerT, T]):
 
 
 class FairShares(Generic[OwnerT, SourceT, T]):
-    """A queue that serves its owners in turn, and the sources of one owner in turn.
+    """A queue that serves its owners in turn, and the sources of each owner in turn.
 
-    limit: the number of items at which the queue is full. If it is full, an owner with at least an equal share of the
-    limit cannot add an item. Other owners can, so the queue holds at most twice the limit.
+    limit: the number of items at which the queue is full. A full queue still accepts items of an owner that uses less
+    than its equal share of the limit. So the queue holds at most twice the limit.
     """
 
     __slots__ = ("_by_owner", "_limit", "_size")
@@ -105,7 +108,8 @@ class FairShares(Generic[OwnerT, SourceT, T]):
         return self._size
 
     def put(self, owner: OwnerT, source: SourceT, item: T) -> bool:
-        """Add an item behind the source's other items. Return False if the queue is full for its owner."""
+        """Add an item behind the other items of the source. Return False if the owner cannot add items, because the
+        queue is full."""
         own = self._by_owner.get(owner)
         if own is None:
             self._by_owner[owner] = own = FairQueue()
@@ -116,7 +120,7 @@ class FairShares(Generic[OwnerT, SourceT, T]):
         return True
 
     def take(self) -> T:
-        """Remove and return the next item. KeyError: the queue is empty."""
+        """Remove and return the item whose turn it is. Raises KeyError if the queue is empty."""
         owner, own = self._by_owner.popitem(last=False)
         item = own.take()
         if own:
@@ -132,7 +136,7 @@ class _Waiter:
 
 
 class FairLimiter(Generic[OwnerT]):
-    """A limit of concurrent work. Waiting owners are admitted in turn; the calls of one owner are admitted in order of
+    """A limit of concurrent calls. Waiting owners are admitted in turn. The calls of one owner are admitted in order of
     arrival."""
 
     def __init__(self, most: int) -> None:
@@ -141,7 +145,7 @@ class FairLimiter(Generic[OwnerT]):
 
     @asynccontextmanager
     async def slot(self, owner: OwnerT) -> AsyncIterator[None]:
-        """Wait until the owner is admitted. The block then occupies one slot of the limit."""
+        """Wait until the owner is admitted, and occupy one slot of the limit during the block."""
         if self._free:
             self._free -= 1
         else:
@@ -175,25 +179,25 @@ class _Parked:
 
 
 class LoopTurns:
-    """A limit of tasks that continue in one pass of the event loop. Waiting tenants take turns.
+    """A limit of the tasks that may continue in one pass of the event loop. Waiting tenants take turns.
 
-    Otherwise a thousand answers that arrive at the same time would be handled in one pass, and a login would wait for
-    all of them. A pass admits at most `most` tasks, and no more tasks after LONG_S of CPU time. After a pass of more
-    than LONG_S, each of the next two passes admits a single task, because one answer of a hostile server can take 20
-    ms.
+    Without this limit, a thousand answers that arrive at once would be handled in one pass, and a login would wait for
+    all of them. A pass admits at most `most` tasks, and admits no more after LONG_S seconds of CPU time. One answer of
+    a hostile server can take 20 ms. So after a pass longer than LONG_S, each of the next two passes admits only one
+    task.
     """
 
     def __init__(self, most: int) -> None:
         self._loop = _Pass(most)
 
     def for_tenant(self) -> "LoopTurns":
-        """Return an object through which another tenant shares this limit."""
+        """Return an object for another tenant. All tenants share the limit."""
         other = LoopTurns.__new__(LoopTurns)
         other._loop = self._loop
         return other
 
     async def take(self) -> None:
-        """Wait until the task may continue, in this pass or in a later one."""
+        """Wait until the calling task may continue, in this pass of the event loop or a later one."""
         loop = self._loop
         if loop.admits():
             loop.left -= 1
@@ -209,7 +213,8 @@ class LoopTurns:
 
 
 class _Pass:
-    """The current pass of the event loop, shared by all tenants. left: number of tasks that may still continue."""
+    """The current pass of the event loop, which all tenants share. left: the number of tasks that may still
+    continue."""
 
     def __init__(self, most: int) -> None:
         self._most = most
@@ -220,7 +225,7 @@ class _Pass:
         self._was_long = False
 
     def admits(self) -> bool:
-        """Return whether another task may continue now."""
+        """Return whether another task may continue in this pass."""
         now = time.thread_time()
         if not self._ends:
             self._began = now

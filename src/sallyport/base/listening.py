@@ -1,8 +1,8 @@
-"""Error messages for sockets that cannot listen. They name the setting that contains the address, and the process that
+"""Error messages for sockets that cannot be bound. A message names the setting with the address, and the process that
 already uses the address.
 
-Linux lists sockets in /proc/net with their inode and the user of their process. The process itself is found by its
-descriptors in /proc/PID/fd. Only root and that user can read them.
+Linux lists sockets in /proc/net, with their inode and the user of the process. The process itself is found through its
+file descriptors in /proc/PID/fd. Only root and the user of the process can read these.
 """
 
 import errno
@@ -21,26 +21,25 @@ from sallyport.base.setting_values import Address, environment_name
 TCP_LISTEN: Final = 10
 """State of a listening TCP socket in /proc/net/tcp (TCP_LISTEN of linux/tcp_states.h)."""
 UNPRIVILEGED = Path("/proc/sys/net/ipv4/ip_unprivileged_port_start")
-"""The file with the lowest port that needs no privilege (Linux's ip-sysctl). It contains 1024 unless an admin has
+"""The file with the lowest port that every user may bind (Linux's ip-sysctl). It contains 1024 unless an admin has
 changed it."""
 
 
 class Holder(NamedTuple):
-    """The process that has a socket open. user_id: the user of the process. process_id: None if /proc denies access
-    to the process."""
+    """The process that has a socket open. user_id: the user of the process. process_id: the id of the process; None if
+    /proc denies access to it."""
 
     user_id: int
     process_id: int | None = None
 
     def __str__(self) -> str:
-        """Return the process in the form for a message: `radiusd (process 4711)`."""
         if self.process_id is None:
-            return f"a process of user {user_name(self.user_id)}, which root can name"
+            return f"a process of user {user_name(self.user_id)} (only root can see which one)"
         return process_name(self.process_id)
 
 
 class _Entry(NamedTuple):
-    """A line of /proc/net/udp or /proc/net/tcp."""
+    """A socket in /proc/net/udp or /proc/net/tcp."""
 
     host: ipaddress.IPv4Address | ipaddress.IPv6Address
     port: int
@@ -50,8 +49,8 @@ class _Entry(NamedTuple):
 
 
 def cannot_listen(setting: str, address: Address, kind: socket.SocketKind, error: OSError) -> StartError:
-    """Return the error for a socket that cannot be bound. Its message contains the setting, the address, the cause
-    and the remedy."""
+    """Return the error for a socket that cannot be bound. The message contains the setting, the address, the cause and
+    the remedy."""
     variable, protocol = environment_name(setting), "UDP" if kind == socket.SOCK_DGRAM else "TCP"
     where = f"setting {setting}: cannot listen on {address} ({protocol})"
     if error.errno == errno.EADDRINUSE:
@@ -71,13 +70,13 @@ def cannot_listen(setting: str, address: Address, kind: socket.SocketKind, error
 
 
 def bound(address: Address, kind: socket.SocketKind) -> socket.socket:
-    """Return a socket that is bound to an address; a TCP socket also listens. OSError: the address cannot be bound."""
+    """Return a socket that is bound to an address. A TCP socket also listens. Raises OSError if the bind fails."""
     family = socket.AF_INET6 if ":" in address.host else socket.AF_INET
     sock = socket.socket(family, kind)
     try:
         if family == socket.AF_INET6:
             sock.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 1)
-        if kind == socket.SOCK_STREAM:  # a recently closed connection must not prevent the bind
+        if kind == socket.SOCK_STREAM:  # closed connections in the state TIME_WAIT must not prevent the bind
             sock.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         sock.bind(tuple(address))
         if kind == socket.SOCK_STREAM:
@@ -89,7 +88,7 @@ def bound(address: Address, kind: socket.SocketKind) -> socket.socket:
 
 
 def has_family(address: Address) -> bool:
-    """Return whether this machine supports the family of an address, IPv4 or IPv6."""
+    """Return whether this machine supports the address family (IPv4 or IPv6) of an address."""
     if ":" not in address.host:
         return True
     try:
@@ -108,9 +107,9 @@ def lowest_unprivileged_port() -> int:
 
 
 def holder(address: Address, kind: socket.SocketKind) -> Holder | None:
-    """Return the process whose socket prevents a bind to an address; None if /proc lists no such socket.
+    """Return the process whose socket prevents a bind to an address. Return None if /proc lists no such socket.
 
-    If there are several, a listening socket is preferred, then a socket of the same address family.
+    If several sockets prevent the bind, a listening socket is preferred, then a socket of the same address family.
     """
     entries = [entry for entry in _entries(kind) if _conflicts(entry, address)]
     if not entries:
@@ -121,7 +120,7 @@ def holder(address: Address, kind: socket.SocketKind) -> Holder | None:
 
 
 def process_name(process_id: int) -> str:
-    """Return a process in the form for a message: `radiusd (process 4711)`. The command line is left out, because it
+    """Return a process in the form `radiusd (process 4711)`, for a message. Its arguments are left out, because they
     may contain secrets."""
     try:
         name = Path(f"/proc/{process_id}/comm").read_text(encoding="utf-8", errors="replace").strip()
@@ -131,12 +130,12 @@ def process_name(process_id: int) -> str:
 
 
 def locking_process(path: Path) -> str:
-    """Return the process that holds a lock (flock) on a file, for a message. /proc/locks shows it to every user."""
+    """Return the process that holds a lock (flock) on a file, for a message. Every user can read /proc/locks."""
     status = path.stat()
     device = f"{os.major(status.st_dev):02x}:{os.minor(status.st_dev):02x}:{status.st_ino}"
     for line in Path("/proc/locks").read_text(encoding="utf-8").splitlines():
         fields = line.split()
-        # The number is 0 for a process of another PID namespace. A waiting process has `->` in its line.
+        # The process id is 0 for a process of another PID namespace. Processes that wait for the lock have `->`.
         if fields[1] == "FLOCK" and fields[5] == device and int(fields[4]) > 0:
             return process_name(int(fields[4]))
     return "another process"
@@ -153,15 +152,18 @@ def _entries(kind: socket.SocketKind) -> Iterator[_Entry]:
 
 
 def _host(text: str) -> ipaddress.IPv4Address | ipaddress.IPv6Address:
-    """Parse an address in /proc/net: 32-bit words in hex, each in the machine's byte order."""
+    """Parse an address in /proc/net: 32-bit words in hexadecimal digits, in the machine's byte order."""
     words = [int(text[at : at + 8], 16) for at in range(0, len(text), 8)]
     found = ipaddress.ip_address(b"".join(word.to_bytes(4, sys.byteorder) for word in words))
     return getattr(found, "ipv4_mapped", None) or found
 
 
 def _conflicts(entry: _Entry, address: Address) -> bool:
-    """Return whether a socket can prevent a bind. A socket that is bound to `::` may also use the port for IPv4. An
-    IPv4 socket never prevents a bind to IPv6, because the service's IPv6 sockets do not accept IPv4."""
+    """Return whether a socket can prevent a bind to an address.
+
+    A socket on `::` may use its port for IPv4 too. An IPv4 socket never prevents a bind to IPv6, because the service's
+    IPv6 sockets do not accept IPv4.
+    """
     wanted = ipaddress.ip_address(address.host)
     if entry.port != address.port or (wanted.version == 6 and entry.host.version == 4):
         return False
@@ -169,12 +171,13 @@ def _conflicts(entry: _Entry, address: Address) -> bool:
 
 
 def _process_of(inode: str) -> int | None:
-    """Return the id of the first process that has a descriptor of a socket. Return None if /proc denies access."""
+    """Return the id of the first process that has the socket with this inode open. Return None if /proc denies
+    access."""
     for process_id in sorted(int(path.name) for path in Path("/proc").iterdir() if path.name.isdecimal()):
         try:
             if any(_link(each) == f"socket:[{inode}]" for each in Path(f"/proc/{process_id}/fd").iterdir()):
                 return process_id
-        except OSError:  # the process belongs to another user or has ended
+        except OSError:  # the process belongs to another user, or has ended
             continue
     return None
 

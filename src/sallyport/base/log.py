@@ -1,8 +1,8 @@
 """The log: one event per line on standard error, as JSON, or as coloured text on a terminal.
 
-Areas log through `structlog.get_logger()`. This module configures the format, the level, and whether the log contains
-the names of people or pseudonyms. Level and pseudonyms can be changed while the process runs. They are global, like
-structlog's configuration.
+All modules log through `structlog.get_logger()`. This module sets the format and the level, and whether the log
+contains the names of people or pseudonyms. The level and the pseudonyms can be changed while the process runs. These
+settings are global, like structlog's configuration.
 """
 
 import hashlib
@@ -24,7 +24,7 @@ IDENTITIES: Final = frozenset({"user", "station"})
 
 
 class _Lossy(io.TextIOBase):
-    """A stream that raises no errors: a line is lost if the disk is full or the pipe is closed."""
+    """A stream that never raises an error. If the disk is full or the pipe is closed, the line is lost."""
 
     def __init__(self, stream: TextIO) -> None:
         self._stream = stream
@@ -44,19 +44,19 @@ class _Lossy(io.TextIOBase):
 
 
 class Pseudonyms:
-    """Pseudonyms of names: short keyed hashes. Equal names have equal hashes. A guessed name cannot be checked without
-    the key."""
+    """Pseudonyms of names: short keyed hashes. Equal names have equal hashes. Without the key, nobody can compute the
+    hash of a guessed name."""
 
     def __init__(self, key: bytes) -> None:
         self._key = hmac.digest(key, b"sallyport identities in logs", hashlib.sha256)
 
     def of(self, name: str) -> str:
-        """Return the hash of a name; empty for an empty name."""
+        """Return the pseudonym of a name. Return "" for an empty name."""
         return "#" + hmac.digest(self._key, name.encode(), hashlib.sha256).hex()[:16] if name else ""
 
 
 class _Manner:
-    """The settings of the log that can be changed at run time."""
+    """The settings of the log that can be changed while the process runs."""
 
     def __init__(self) -> None:
         self.level = "info"
@@ -65,7 +65,7 @@ class _Manner:
     def filter(
         self, _logger: structlog.typing.WrappedLogger, method: str, event: structlog.typing.EventDict
     ) -> structlog.typing.EventDict:
-        """Drop events below the level, and replace names by pseudonyms. This is a structlog processor."""
+        """Drop events below the level, and replace names by pseudonyms. This method is a structlog processor."""
         if _rank(method) < _rank(self.level):
             raise structlog.DropEvent
         if self.pseudonyms is not None:
@@ -77,7 +77,8 @@ class _Manner:
 _manner = _Manner()
 _encode: Final = JSONEncoder(default=repr).encode
 _processors: list[structlog.typing.Processor] = []
-"""The processors. `configure` changes this list in place, because existing loggers keep a reference to it."""
+"""The processors of all loggers. `configure` changes this list in place, because existing loggers refer to this
+list."""
 
 
 def _rank(method: str) -> int:
@@ -92,7 +93,10 @@ def _stamp(
 
 
 def configure(*, level: str = "info", json: bool | None = None) -> None:
-    """Set up structlog for the process. json: None means JSON unless standard error is a terminal."""
+    """Set up structlog for the process.
+
+    json: whether events are JSON; None for JSON unless standard error is a terminal.
+    """
     _manner.level = level
     readable = sys.stderr.isatty() if json is None else not json
     renderer = _readable() if readable else _json()
@@ -112,7 +116,7 @@ def configure(*, level: str = "info", json: bool | None = None) -> None:
 
 
 def set_level(level: str) -> None:
-    """Set the lowest level that all loggers log. level: one of LEVELS."""
+    """Set the lowest level of all loggers. level: one of LEVELS."""
     _manner.level = level
 
 
@@ -122,23 +126,23 @@ def level() -> str:
 
 
 def is_silent(level: str) -> bool:
-    """Return whether events of a level are dropped."""
+    """Return whether events of this level are dropped."""
     return _rank(level) < _rank(_manner.level)
 
 
 def pseudonyms() -> Pseudonyms | None:
-    """Return the pseudonyms that the log uses; None if it contains names."""
+    """Return the pseudonyms that the log uses. Return None if the log contains names."""
     return _manner.pseudonyms
 
 
 def hide_identities(pseudonyms: Pseudonyms | None) -> None:
-    """Replace names of users and stations by pseudonyms from now on. None: log the names again."""
+    """Replace the names of users and stations by pseudonyms from now on. Pass None to log the names again."""
     _manner.pseudonyms = pseudonyms
 
 
 def _readable() -> list[structlog.typing.Processor]:
-    """Return the processors for a terminal. Tracebacks are plain, because the default shows local variables, which
-    may contain passwords."""
+    """Return the processors for a terminal. Tracebacks are plain, because structlog's default shows local variables,
+    and these may contain passwords."""
     return [
         structlog.dev.ConsoleRenderer(colors=sys.stderr.isatty(), exception_formatter=structlog.dev.plain_traceback)
     ]
@@ -153,6 +157,6 @@ def _as_json(_logger: structlog.typing.WrappedLogger, _method: str, event: struc
 
 
 def logger() -> structlog.typing.FilteringBoundLogger:
-    """Return a logger for the command line; areas use structlog.get_logger()."""
+    """Return a logger for the command line. All other code uses `structlog.get_logger()`."""
     bound: structlog.typing.FilteringBoundLogger = structlog.get_logger()
     return bound

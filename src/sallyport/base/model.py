@@ -8,8 +8,8 @@ from pydantic_core import PydanticUndefined
 
 
 class Model(BaseModel):
-    """A model whose validator is built when it is first used. Building a validator takes a few milliseconds, and a
-    process uses only some of the hundreds of models."""
+    """A model whose validator is built on first use. Building a validator takes some milliseconds, and a process uses
+    only some of the hundreds of models."""
 
     model_config = ConfigDict(defer_build=True)
 
@@ -17,9 +17,11 @@ class Model(BaseModel):
 def as_given(
     model: type[BaseModel], values: Mapping[str, object], *, nothing: tuple[object, ...] = (None,)
 ) -> Mapping[str, object]:
-    """Return the sent values, but leave out null in a field whose default is not null, because some programs send
-    null for each field without a value. In other fields, null has a meaning or is refused. nothing: the values that
-    are treated as null."""
+    """Return the sent values without the nulls that mean "not set".
+
+    Some programs send null for each field without a value. A null is left out if the field's default is not null. In
+    all other fields, a null has a meaning or is an error. nothing: the values that are treated like null.
+    """
     if not any(value in nothing for value in values.values()):
         return values
     own = {

@@ -1,6 +1,6 @@
-"""Messages to the service manager (sd_notify(3)): datagrams of text lines to the socket in the variable NOTIFY_SOCKET.
+"""Messages to the service manager (sd_notify(3)): datagrams to the socket that the variable NOTIFY_SOCKET names.
 
-If the variable is not set, no service manager has started the process, and nothing is sent.
+If the variable is not set, the process was not started by a service manager, and nothing is sent.
 """
 
 import os
@@ -11,8 +11,11 @@ from contextlib import suppress
 
 
 class Notifier:
-    """The socket of the service manager. watchdog_s: the seconds within which the service manager expects `alive`;
-    None if there is no watchdog. alive_s: the interval at which `alive` must be called, which is half of watchdog_s."""
+    """The connection to the service manager.
+
+    watchdog_s: the time in seconds within which the service manager expects `alive`; None without a watchdog. alive_s:
+    the interval in seconds at which to call `alive`, half of watchdog_s.
+    """
 
     def __init__(self, environ: Mapping[str, str]) -> None:
         self._path = environ.get("NOTIFY_SOCKET", "")
@@ -30,12 +33,12 @@ class Notifier:
         self._send(_status(text))
 
     def reloading(self) -> None:
-        """Report that settings are being reloaded; `ready` must follow."""
+        """Report that settings are being reloaded. `ready` must be called afterwards."""
         self._send("RELOADING=1", f"MONOTONIC_USEC={time.clock_gettime_ns(time.CLOCK_MONOTONIC) // 1000}")
 
     def stopping(self, within_s: float | None = None) -> None:
-        """Report that the process is stopping. within_s: the maximum seconds until its end; it replaces the limit of
-        the unit."""
+        """Report that the process is stopping. within_s: the maximum time in seconds until the process ends; this
+        replaces the timeout of the unit."""
         self._send("STOPPING=1", *(() if within_s is None else (f"EXTEND_TIMEOUT_USEC={int(within_s * 1e6)}",)))
 
     def alive(self) -> None:
@@ -43,7 +46,7 @@ class Notifier:
         self._send("WATCHDOG=1")
 
     def _send(self, *lines: str) -> None:
-        """Send a message. Errors are ignored, so that they do not stop the service."""
+        """Send a message. Errors are ignored, because they must not stop the service."""
         if not self._path:
             return
         address = "\0" + self._path[1:] if self._path.startswith("@") else self._path
@@ -53,8 +56,10 @@ class Notifier:
 
 
 class ToParent(Notifier):
-    """A Notifier for a worker: it sends its messages to the parent process instead of the service manager. socket: a
-    socket of the type SOCK_SEQPACKET; the parent process reads the other end. watchdog_s: see `Notifier`."""
+    """A Notifier for a worker process. It sends its messages to the parent process instead of the service manager.
+
+    socket: a SOCK_SEQPACKET socket that is connected to the parent process. watchdog_s: see `Notifier`.
+    """
 
     def __init__(self, socket: socket.socket, watchdog_s: float | None) -> None:
         self.socket = socket

@@ -1,4 +1,4 @@
-"""Click classes that the commands of all areas share: groups, and types of options."""
+"""Click classes for the commands of all packages: groups, and types of options."""
 
 import os
 import re
@@ -20,9 +20,9 @@ _UNITS: Final = {"m": 60, "h": 3600, "d": 86400, "w": 7 * 86400}
 
 
 class Time(click.ParamType):  # type: ignore[type-arg]  # not generic before click 8.4
-    """An option type for a time: ISO 8601 text, or a span such as 24h.
+    """An option type for a time: ISO 8601 text, or a duration such as 24h.
 
-    sign: -1 for a span before now, 1 for a span after now. accepted: examples for error messages.
+    sign: -1 for a duration before now, 1 for a duration after now. accepted: examples for error messages.
     """
 
     name = "time"
@@ -32,7 +32,7 @@ class Time(click.ParamType):  # type: ignore[type-arg]  # not generic before cli
         self.accepted = accepted
 
     def convert(self, value: object, param: click.Parameter | None, ctx: click.Context | None) -> str:
-        """Return the time as ISO 8601 text in UTC. Raises BadParameter."""
+        """Parse a time, and return ISO 8601 text in UTC. Raises BadParameter."""
         text = str(value).strip()
         span = re.fullmatch(r"(\d{1,6})([mhdw])", text)
         try:
@@ -46,7 +46,7 @@ FUTURE: Final = Time(1, "90d, 12h, 2027-11-23 or 2027-11-23T10:00")
 
 
 class InputFile(click.Path):
-    """An option type for a file that a command reads. A permission error is not reported as a missing file."""
+    """An option type for a file that a command reads. Click's own type reports a permission error as a missing file."""
 
     def __init__(self) -> None:
         super().__init__(exists=True, dir_okay=False, path_type=Path)
@@ -54,7 +54,7 @@ class InputFile(click.Path):
     def convert(
         self, value: str | os.PathLike[str], param: click.Parameter | None, ctx: click.Context | None
     ) -> str | bytes | os.PathLike[str]:
-        """Return the path. UsageError: the path is not a file that this user can read."""
+        """Return the path. Raises UsageError if the path is not a file that this user can read."""
         try:
             Path(value).stat()
         except FileNotFoundError:
@@ -65,8 +65,8 @@ class InputFile(click.Path):
 
 
 class Group(click.Group):
-    """A group of commands. The help lists first the commands in `first`, and then the others in the order of their
-    declaration."""
+    """A group of commands. The help lists the commands in `first` before all other commands. The other commands keep
+    the order of their declaration."""
 
     def __init__(self, *args: object, first: Sequence[str] = (), **options: object) -> None:
         super().__init__(*args, **options)  # type: ignore[arg-type]
@@ -77,7 +77,7 @@ class Group(click.Group):
         return [*self.first, *(name for name in self.commands if name not in self.first)]
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """Write the list of commands, each with its whole first sentence."""
+        """Write the list of commands to the help, each with its whole first sentence."""
         commands = {name: self.get_command(ctx, name) for name in self.list_commands(ctx)}
         texts = [(name, each.get_short_help_str(_SENTENCE)) for name, each in commands.items() if each is not None]
         with formatter.section("Commands"):
@@ -86,7 +86,7 @@ class Group(click.Group):
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
-        """Return the called command. UsageError: there is no such command; the message suggests the most similar
+        """Return the called command. Raises UsageError if there is no such command; the message suggests a similar
         name."""
         name = args[0]
         if not name.startswith("-") and self.get_command(ctx, name) is None:
@@ -97,14 +97,14 @@ class Group(click.Group):
 
 
 def option_name(parameter: click.Parameter) -> str:
-    """Return the name of an option as typed, or the name of an argument as in the help."""
+    """Return the name of an option as the user types it. For an argument, return the name in the help."""
     if isinstance(parameter, click.Argument):
         return (parameter.name or "").upper()
     return max(parameter.opts, key=len)
 
 
 def scope_of(command: click.Command, context: click.Context) -> list[str]:
-    """Return the required options of a command as words, with the values that were given to the called command."""
+    """Return the required options of a command as words, with their values in the called command."""
     return [
         f"{option_name(each)} {shlex.quote(str(context.params[each.name]))}"
         for each in command.params
@@ -113,7 +113,7 @@ def scope_of(command: click.Command, context: click.Context) -> list[str]:
 
 
 def list_command(group: str) -> str:
-    """Return the list command of a group as text, with its required options (`scope_of`)."""
+    """Return the text of the list command of a group, with its required options (see `scope_of`)."""
     context, words = click.get_current_context(silent=True), f"sallyport {group} list"
     root = context.find_root().command if context is not None else None
     if context is None or not isinstance(root, click.Group):

@@ -1,9 +1,9 @@
 """File access as the owner of a directory, if root runs this program.
 
 Commands that root runs access directories of other users, mostly of the service's user. If root created a file there,
-the service could not read it. If that user created a symbolic link there, root would follow it to any file. So the
-thread that accesses such files takes the owner's identity for files (setfsuid(2)), as the kernel's NFS server does.
-Threads that it starts inherit the identity.
+the service could not read the file. If the directory's owner created a symbolic link there, root would follow the link
+to any file. So the thread that accesses such files takes the owner's identity for files (setfsuid(2)), as the kernel's
+NFS server does. Threads that this thread starts inherit the identity.
 """
 
 import os
@@ -19,14 +19,14 @@ if TYPE_CHECKING:
     from ctypes import CDLL
 
 _ASK: Final = -1
-"""If setfsuid(2) and setfsgid(2) are called with this argument, they change nothing and return the current id."""
+"""An argument with which setfsuid(2) and setfsgid(2) change nothing and return the current id."""
 _VERSION_3: Final = 0x20080522
-"""Version of the structures of capget(2) and capset(2)."""
+"""The version of the data structures that capget(2) and capset(2) get."""
 _DAC_READ_SEARCH: Final = 1 << 2
 
 
 def user_name(user_id: int) -> str:
-    """Return the name of a local user; the number if it has none."""
+    """Return the name of a local user. Return the user id as text if the user has no name."""
     try:
         return pwd.getpwuid(user_id).pw_name
     except KeyError:
@@ -34,7 +34,7 @@ def user_name(user_id: int) -> str:
 
 
 def denied(path: Path, owner: Path | None = None) -> str:
-    """Return the error message for a path for which the user has no permission. owner: a path whose owner has the
+    """Return the error message for a path that the user may not access. owner: a path whose owner has the
     permission."""
     try:
         name = user_name((owner or path).stat().st_uid)
@@ -46,11 +46,11 @@ def denied(path: Path, owner: Path | None = None) -> str:
 
 @contextmanager
 def as_owner(directory: Path, *, reads_all: bool = True) -> Iterator[None]:
-    """Access files as the owner of a directory in the block, in this thread and in threads that it starts.
+    """Access files as the owner of a directory during the block, in this thread and in the threads that it starts.
 
     Nothing changes if the user is not root, or if the thread already acts as another user. reads_all: whether to keep
-    root's right to read every file. It is needed for this program's own modules and for a backup that is restored.
-    OSError: the directory does not exist. StartError: root lacks a capability, as in some containers.
+    root's right to read every file, for this program's own modules and for a backup that is restored. Raises OSError if
+    the directory does not exist. Raises StartError if root lacks a capability, as in some containers.
     """
     if os.geteuid() != 0 or not (owner := directory.stat()).st_uid or (before := _file_ids())[0] != 0:
         yield
@@ -70,8 +70,8 @@ def as_owner(directory: Path, *, reads_all: bool = True) -> Iterator[None]:
 def become_owner(directory: Path) -> str:
     """Change the process's user from root to the owner of a directory, permanently. Return the owner's name.
 
-    Return empty text if the user is not root, or if root owns the directory. OSError: the directory does not exist.
-    StartError: root lacks a capability, as in some containers.
+    Return "" if the user is not root, or if root owns the directory. Raises OSError if the directory does not exist.
+    Raises StartError if root lacks a capability, as in some containers.
     """
     if os.geteuid() != 0 or not (owner := directory.stat()).st_uid:
         return ""
@@ -91,10 +91,10 @@ def become_owner(directory: Path) -> str:
 
 
 def _confined(directory: Path, user_id: int) -> StartError:
-    """Return the error if root lacks the capability to act as another user, as in some containers."""
+    """Return the error for a root user without the capability to act as another user, as in some containers."""
     name = user_name(user_id)
     return StartError(
-        f"{directory} belongs to user {name}, and this root lacks the capabilities CAP_SETUID and CAP_SETGID to act as "
+        f"{directory} belongs to user {name}, and root here lacks the capabilities CAP_SETUID and CAP_SETGID to act as "
         f"that user: run this command as user {name}"
     )
 
@@ -106,7 +106,7 @@ def _libc() -> "CDLL":
 
 
 def _file_ids() -> tuple[int, int]:
-    """Return the user id and group id with which this thread accesses files."""
+    """Return the user id and the group id that the kernel uses for this thread's file access."""
     library = _libc()
     return int(library.setfsuid(_ASK)), int(library.setfsgid(_ASK))
 
@@ -116,12 +116,12 @@ def _act_as(user_id: int, group_id: int) -> None:
     library = _libc()
     library.setfsgid(group_id)
     library.setfsuid(user_id)
-    if _file_ids() != (user_id, group_id):  # the calls do not report failures
+    if _file_ids() != (user_id, group_id):  # setfsuid and setfsgid do not report failures
         raise PermissionError(f"files cannot be accessed as user {user_id}")
 
 
 def _keep_reading() -> None:
-    """If root has the capability to read every file, restore it: setfsuid(2) has removed it from this thread."""
+    """Restore the capability of root to read every file in this thread, because setfsuid(2) has removed it."""
     from ctypes import c_uint32
 
     library, header = _libc(), (c_uint32 * 2)(_VERSION_3, 0)

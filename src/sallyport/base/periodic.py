@@ -1,4 +1,4 @@
-"""Work that a task repeats while the service runs."""
+"""A task that repeats its work while the service runs."""
 
 from collections.abc import Awaitable, Callable
 from typing import NoReturn
@@ -12,10 +12,10 @@ log = structlog.get_logger()
 
 
 async def every(seconds: float, work: Callable[[], Awaitable[object]], *, failure: str) -> NoReturn:
-    """Run `work` at once, and again `seconds` after the end of each run, until cancelled.
+    """Run `work` at once, and then again and again, until cancelled. The pause between two runs is `seconds`.
 
-    A SallyportError, such as a StoreError, is logged as the event `failure`, and the work runs again the next time. Any
-    other exception propagates.
+    failure: the name of the log event. A SallyportError, such as a StoreError, is logged under this name, and `work`
+    runs again after the pause. Any other exception propagates.
     """
     while True:
         try:

@@ -1,4 +1,4 @@
-"""A secret in memory that logs, errors and repr do not show, and random tokens, keys, shared secrets and error ids."""
+"""Secrets in memory that logs, errors and repr do not show. Random tokens, keys, shared secrets and error ids."""
 
 import hashlib
 import hmac
@@ -8,7 +8,7 @@ from typing import Final
 
 
 class Secret:
-    """Secret octets, shown as `***`. Only `reveal` returns them. The comparison takes constant time."""
+    """Secret octets, shown as `***`. Only `reveal` returns the octets. Comparisons take constant time."""
 
     __slots__ = ("_octets",)
 
@@ -16,7 +16,7 @@ class Secret:
         self._octets: Final = octets
 
     def reveal(self) -> bytes:
-        """Return the octets. Call it only where they are used."""
+        """Return the secret octets. Call this method only where the octets are used."""
         return self._octets
 
     def __repr__(self) -> str:
@@ -29,7 +29,7 @@ class Secret:
         return hash((Secret, self._octets))
 
     def __reduce__(self) -> str:
-        raise TypeError("a secret is not pickled")
+        raise TypeError("a secret cannot be pickled")
 
 
 TOKEN_PREFIX = "sp_"  # noqa: S105  so that scanners for leaked secrets recognize a token
@@ -49,15 +49,17 @@ def new_key() -> str:
 
 
 def token_hash(token: str) -> str:
-    """Return the SHA-256 of a token or key in hex, for the store. It has 256 random bits, so no salt is needed."""
+    """Return the SHA-256 of a token or key in hexadecimal digits, for the store. A token has 256 random bits, so the
+    hash needs no salt."""
     return hashlib.sha256(token.encode()).hexdigest()
 
 
 def new_shared_secret() -> str:
-    """Return a new RADIUS shared secret: 32 letters and digits (190 random bits). All products accept such a secret."""
+    """Return a new RADIUS shared secret of 32 letters and digits (190 random bits). All known products accept this
+    form."""
     return "".join(secrets.choice(_ALPHABET) for _ in range(32))
 
 
 def new_error_id() -> str:
-    """Return a random id of an unexpected error, for the answer and the log."""
+    """Return a random id for an unexpected error. Both the answer and the log contain the id."""
     return secrets.token_hex(8)

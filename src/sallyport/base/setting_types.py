@@ -1,4 +1,5 @@
-"""Types of settings. Each accepts the text of an environment variable and the value in `sallyport.toml`."""
+"""The types of the settings. Each type accepts the text of an environment variable and the value in
+`sallyport.toml`."""
 
 import ipaddress
 import re
@@ -46,13 +47,13 @@ Addresses = Annotated[tuple[Address, ...], BeforeValidator(_addresses)]
 
 
 def _limits(value: object) -> object:
-    """Return all limits: the given limits, and the defaults of all others. Raises ValueError."""
+    """Return the given limits, and the defaults of all other limits. Raises ValueError if a limit is unknown."""
     given = dict(part.partition("=")[::2] for part in _parts(value)) if isinstance(value, str) else value
     if not isinstance(given, Mapping):
         raise unfit("limits by name, such as domains=50, wallets=20000")
     numbers = {str(name).strip(): str(most).strip() for name, most in given.items()}
     if unknown := numbers.keys() - DEFAULTS.keys():
-        raise ValueError(f"there is no limit {', '.join(sorted(unknown))}; the limits are {', '.join(DEFAULTS)}")
+        raise ValueError(f"unknown limit {', '.join(sorted(unknown))}; the limits are {', '.join(DEFAULTS)}")
     if not all(re.fullmatch("[0-9]{1,12}", most) for most in numbers.values()):
         raise unfit(f"limits that are integers from 0 to {HIGHEST - 1}")
     return {**DEFAULTS, **{name: int(most) for name, most in numbers.items()}}
@@ -111,14 +112,15 @@ AddressIfGiven = Annotated[Address | None, BeforeValidator(lambda value: _addres
 
 
 def base_url(value: str) -> str:
-    """Return the base of a service's URLs without a slash at its end. ValueError: the text is not the base of an
-    http or https URL."""
+    """Return a base URL without a slash at its end. Raises ValueError if the text is not an http or https URL with a
+    host."""
     if value and not (re.fullmatch(r"https?://[!-~]+", value) and _is_base(value)):
-        raise unfit("http:// or https://, a host, and a path where there is one")
+        raise unfit("http:// or https://, a host, and optionally a path")
     return value.rstrip("/")
 
 
 def _is_base(url: str) -> bool:
-    """Return whether a URL has a host, and has no user, query or fragment. ValueError: the text is not a URL."""
+    """Return whether a URL has a host, and has no user, query or fragment. Raises ValueError if the text is not a
+    URL."""
     parts = urlsplit(url)
     return bool(parts.hostname) and parts.port != 0 and not any(mark in url for mark in "@?#")

@@ -1,4 +1,5 @@
-"""Values of settings that the login path and the protocols use. They do not import pydantic, unlike `config`."""
+"""The values of settings that the login path and the protocols use. Unlike `config`, this module does not import
+pydantic."""
 
 import ipaddress
 from typing import Final, Literal, NamedTuple
@@ -8,14 +9,14 @@ PREFIX: Final = "SALLYPORT_"
 MASTER_KEY: Final = "SALLYPORT_MASTER_KEY"
 """Environment variable of the master key. The settings file cannot contain the key, because it is a secret."""
 EGRESS_DEFAULT: Final = "default"
-"""Entry of the setting `egress` that allows all addresses except those that `outgoing/egress.py` excludes."""
+"""Entry of the setting `egress` that allows all addresses except the addresses that `outgoing/egress.py` excludes."""
 Network = ipaddress.IPv4Network | ipaddress.IPv6Network
 EgressRule = Literal["default"] | Network
 ANYWHERE: Final = (ipaddress.ip_network("0.0.0.0/0"), ipaddress.ip_network("::/0"))
 
 
 class Address(NamedTuple):
-    """An IP address (text, without brackets) and a port; port 0 lets the system choose."""
+    """An IP address (text, without brackets) and a port. With port 0, the system chooses the port."""
 
     host: str
     port: int
@@ -25,12 +26,12 @@ class Address(NamedTuple):
 
 
 def environment_name(setting: str) -> str:
-    """Return the environment variable of a setting: data_dir is SALLYPORT_DATA_DIR."""
+    """Return the environment variable of a setting: SALLYPORT_DATA_DIR for data_dir."""
     return PREFIX + setting.upper()
 
 
 def parse_address(text: str) -> Address:
-    """Parse an address such as `192.0.2.1:1812` or `[2001:db8::1]:1812`. ValueError: malformed."""
+    """Parse an address such as `192.0.2.1:1812` or `[2001:db8::1]:1812`. Raises ValueError if the text is malformed."""
     host, _, port = text.strip().rpartition(":")
     if host == "localhost":
         host = "127.0.0.1"
@@ -40,5 +41,5 @@ def parse_address(text: str) -> Address:
         raise ValueError("put an IPv6 address in brackets")
     ipaddress.ip_address(host)
     if not port.isdecimal() or int(port) > 65535:
-        raise ValueError("the port is a number up to 65535")
+        raise ValueError("the port must be a number up to 65535")
     return Address(host, int(port))

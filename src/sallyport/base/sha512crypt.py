@@ -1,8 +1,8 @@
 """Password hashes for /etc/shadow that every Linux accepts: `$6$salt$...`, SHA-512 with 5,000 rounds.
 
-The algorithm is "Unix crypt using SHA-256 and SHA-512", version 0.6, by U. Drepper; numbers in comments are its steps.
-It is implemented here because the service creates hashes for other machines, and Python versions after 3.12 have no
-`crypt` module.
+The algorithm is "Unix crypt using SHA-256 and SHA-512", version 0.6, by U. Drepper. The numbers in comments are the
+steps of its description. It is implemented here because the service creates hashes for other machines, and Python has
+no `crypt` module after version 3.12.
 """
 
 import hmac
@@ -18,19 +18,19 @@ _SIZE: Final = 64
 
 
 def sha512_crypt(password: bytes, salt: str | None = None) -> str:
-    """Return the hash of a password. It takes some milliseconds.
+    """Return the hash of a password. The calculation takes some milliseconds.
 
-    salt: 1 to 16 characters of the alphabet; None for a random one. ValueError: the salt is malformed, or the password
-    contains NUL, where crypt(3) would cut it off.
+    salt: 1 to 16 letters, digits, `.` or `/`; None for a random salt. Raises ValueError if the salt is malformed, or if
+    the password contains NUL, because crypt(3) ignores everything after a NUL.
     """
     chosen = "".join(secrets.choice(_ALPHABET) for _ in range(SALT)) if salt is None else salt
     if b"\0" in password or not 1 <= len(chosen) <= SALT or not set(chosen) <= set(_ALPHABET):
-        raise ValueError("a password without NUL, and a salt of 1 to 16 letters")
+        raise ValueError("the password must not contain NUL, and the salt must have 1 to 16 letters")
     return f"{_PREFIX}{chosen}${_encoded(_digest(password, chosen.encode()))}"
 
 
 def matches(password: bytes, hashed: str) -> bool:
-    """Return whether a hash of `sha512_crypt` is the hash of this password."""
+    """Return whether a password has this hash. hashed: a hash of `sha512_crypt`."""
     _, kind, salt, *_ = [*hashed.split("$"), "", "", ""]
     try:
         return kind == "6" and hmac.compare_digest(sha512_crypt(password, salt).encode(), hashed.encode())
@@ -56,12 +56,13 @@ def _digest(password: bytes, salt: bytes) -> bytes:
 
 
 def _stretched(digest: bytes, length: int) -> bytes:
-    """Return a digest, repeated up to a length and truncated to it."""
+    """Repeat a digest up to a length, and truncate the result to the length."""
     return (digest * (length // _SIZE + 1))[:length]
 
 
 def _encoded(digest: bytes) -> str:
-    """Return a digest in crypt's base64 (step 22): three octets at a time, in rotating order, lowest six bits first."""
+    """Return a digest in the base64 of crypt(3) (step 22): three octets at a time in rotating order, lowest six bits
+    first."""
     groups = [(turn, turn + 21, turn + 42) for turn in range(21)]
     turned = [group[turn % 3 :] + group[: turn % 3] for turn, group in enumerate(groups)]
     text = [_letters(digest[high] << 16 | digest[middle] << 8 | digest[low], 4) for high, middle, low in turned]

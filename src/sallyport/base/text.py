@@ -1,11 +1,11 @@
-"""Text for comparison: case-folded and in a Unicode normalization form.
+"""Normalized texts for comparison: case-folded, and in a Unicode normalization form.
 
-Unicode has two forms of `é`: one character, or an `e` followed by a combining accent. Keyboards and systems differ, and
+Unicode has two forms of `é`: one character, or an `e` followed by a combining accent. Keyboards and systems differ, but
 both forms are the same name (RFC 8265 section 3.3: normalization form C).
 
 Normalization sorts the combining marks after a letter in quadratic time: 80,000 marks take 14 s. Therefore, if a text
 is longer than NAME characters, a joiner is first inserted after each group of MARKS marks (UAX #15 section 13,
-Stream-Safe Text Format): 255 marks take 0.4 ms at most. No text in any language has so many marks.
+Stream-Safe Text Format). A text of NAME characters then takes 0.4 ms at most. No language needs so many marks.
 """
 
 from collections.abc import Iterable
@@ -19,7 +19,7 @@ MARKS: Final = 30
 NAME: Final = 255
 SUGGESTED: Final = 5
 MOST_COMPARED: Final = 1000
-"""Maximum number of known names with which an unknown name is compared."""
+"""Maximum number of known names that are compared with an unknown name."""
 _JOINER: Final = "\u034f"  # COMBINING GRAPHEME JOINER
 
 
@@ -34,27 +34,29 @@ def composed(text: str) -> str:
 
 
 def fold(text: str) -> str:
-    """Return a text in the form for comparison: case-folded and normalized."""
+    """Return a text in the form for comparison: case-folded, and in a normalization form."""
     return text.lower() if text.isascii() else normal("NFC", normal("NFC", text).casefold())
 
 
 def counted(number: object, one: str, several: str = "") -> str:
-    """Return a number with its noun: `1 device`, `2 devices`. several: the plural of the noun; it may be empty if
-    the plural only adds an s."""
+    """Return a number with its noun: `1 device`, `2 devices`. several: the plural of the noun; if empty, an s is
+    added."""
     return f"{number} {one if number == 1 else several or one + 's'}"
 
 
 def nearest(word: str, known: Iterable[str]) -> str:
-    """Return ` Did you mean "NAME"?` with the known name that is most similar to a word. Return an empty text if no
-    name is similar."""
+    """Return ` Did you mean "NAME"?` with the known name that is most similar to a word. Return "" if no known name is
+    similar."""
     found = get_close_matches(word.casefold(), list(known), n=1)
     return f' Did you mean "{found[0]}"?' if found else ""
 
 
 def existing(word: str, known: Iterable[str]) -> str:
-    """Return `; existing: NAME, NAME` with the known names that are most similar to a word. If no name is similar,
-    return the first known names. If there is no name, return an empty text. known: at most MOST_COMPARED names are
-    read, because a list may have a million."""
+    """Return `; existing: NAME, NAME` with some of the known names, for an error message.
+
+    The names that are most similar to the word are listed; if no name is similar, the first names. Return "" if there
+    are no names. known: may be very long; at most MOST_COMPARED names are read.
+    """
     names = sorted(set(islice(known, MOST_COMPARED)))
     shown = get_close_matches(word, names, n=SUGGESTED) or names[:SUGGESTED]
     left = len(names) - len(shown)
@@ -63,8 +65,7 @@ def existing(word: str, known: Iterable[str]) -> str:
 
 
 def folded(texts: Iterable[str]) -> frozenset[str]:
-    """Return texts in the form for comparison. A malicious name takes 0.4 ms, so fold a long list in a worker
-    thread."""
+    """Return texts in the form for comparison. A hostile text takes 0.4 ms, so fold a long list in a worker thread."""
     return frozenset(map(fold, texts))
 
 
@@ -83,8 +84,8 @@ def _with_joiners(text: str) -> str:
 
 @lru_cache(4096)
 def _marks_of(character: str) -> tuple[int, int, bool]:
-    """Return the number of combining marks before and after the letter in a character, and whether there is a
-    letter."""
+    """Return the number of combining marks before and after the letter in a character, and whether the character
+    contains a letter."""
     are_marks = [combining(each) > 0 for each in normalize("NFKD", character)]
     if all(are_marks):
         return len(are_marks), 0, False
@@ -94,7 +95,7 @@ def _marks_of(character: str) -> tuple[int, int, bool]:
 def fold_name(name: str) -> str:
     """Return a user name in the form for comparison, without surrounding spaces.
 
-    Many servers that check passwords ignore surrounding spaces. If this function did not remove them, ` ann` could log
-    in as ann, but without ann's login rules, failure counts and prompts.
+    Many servers that check passwords ignore surrounding spaces. Without this function, ` ann` could log in as ann, but
+    without ann's login rules, failure counts and prompts.
     """
     return fold(name.strip())

@@ -1,4 +1,4 @@
-"""TLS on the server side: RadSec and HTTPS."""
+"""TLS on the server side, for RadSec and HTTPS."""
 
 import ssl
 from collections.abc import Callable
@@ -12,10 +12,10 @@ T = TypeVar("T")
 
 
 class TlsStream:
-    """The server's side of a TLS connection. One task may read while another task sends.
+    """The server side of a TLS connection. One task may read while another task sends.
 
-    Unlike trio.SSLStream it sends an alert with the reason if it refuses a peer (RFC 8446 section 6.2).
-    BrokenResourceError: the connection is broken, or the peer violates TLS.
+    Unlike trio.SSLStream, the stream sends an alert with the reason if it rejects the peer (RFC 8446 section 6.2). The
+    methods raise BrokenResourceError if the connection is broken, or if the peer violates TLS.
     """
 
     def __init__(self, transport: trio.SocketStream, context: ssl.SSLContext) -> None:
@@ -25,10 +25,10 @@ class TlsStream:
         self._one_sends = trio.Lock()
 
     async def handshake(self, turn: trio.Lock) -> bytes:
-        """Do the handshake. Return the peer's certificate in DER; empty if the peer has sent none.
+        """Do the handshake. Return the peer's certificate in DER, or b"" if the peer has sent no certificate.
 
-        turn: a lock that all handshakes of the listener share. It ensures that only one handshake continues in each
-        pass of the event loop.
+        turn: a lock that all handshakes of the listener share, so that only one handshake continues in each pass of the
+        event loop.
         """
         try:
             await self._step(self._tls.do_handshake, turn)
@@ -38,27 +38,26 @@ class TlsStream:
         return self._tls.getpeercert(binary_form=True) or b""
 
     async def receive_some(self, most: int) -> bytes:
-        """Return received octets. They are empty if the peer has closed the connection, with or without a closure
-        alert."""
+        """Return received octets. Return b"" if the peer has closed the connection, with or without a closure alert."""
         try:
             return await self._step(lambda: self._tls.read(most))
         except (ssl.SSLZeroReturnError, ssl.SSLEOFError):
             return b""
 
     async def send_all(self, octets: bytes) -> None:
-        """Send octets. If the call is cancelled, the connection cannot be used any more."""
+        """Send octets. If this call is cancelled, the connection cannot be used any more."""
         self._tls.write(octets)
         await self._flush()
 
     async def close(self) -> None:
-        """Send a closure alert to the peer, without waiting for its answer."""
+        """Send a closure alert to the peer. Do not wait for the peer's alert."""
         with suppress(ssl.SSLError, trio.BrokenResourceError, trio.ClosedResourceError):
             with suppress(ssl.SSLWantReadError):
                 self._tls.unwrap()
             await self._flush()
 
     async def _step(self, work: Callable[[], T], turn: trio.Lock | None = None) -> T:
-        """Call a TLS operation, and repeat it each time octets arrive, until it needs no more octets from the peer."""
+        """Call a TLS operation. Call it again each time octets arrive, until it succeeds."""
         while True:
             if turn is not None:
                 async with turn:
@@ -79,6 +78,6 @@ class TlsStream:
                 self._incoming.write_eof()
 
     async def _flush(self) -> None:
-        async with self._one_sends:  # the lock ensures that octets are sent in the order of the buffer
+        async with self._one_sends:  # without the lock, two tasks could send octets in the wrong order
             if self._outgoing.pending:
                 await self.transport.send_all(self._outgoing.read())

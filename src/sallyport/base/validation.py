@@ -1,10 +1,10 @@
-"""Conversion of pydantic's errors to `Invalid`, which names fields and never repeats a submitted value.
+"""Conversion of pydantic's errors to `Invalid`, which names the wrong fields and never contains a submitted value.
 
-Pydantic puts values into some of its messages (a tag, a character of a UUID, the text of a ValueError). So this module
-has its own phrase for each type of error, made from the schema alone; an error of another type becomes `is not valid`.
-A validator of this program names the accepted values by raising `unfit("an IP address")`, or describes the error by
-raising `unfit_because("userName and station exclude each other")`. A range is declared with `Between`: its error has
-both ends.
+Pydantic puts submitted values into some of its messages, for example a character of a UUID. So this module has its own
+phrase for each type of error. All other types of errors become `is not valid`. Validators of this program describe
+their errors themselves: `unfit("an IP address")` names the accepted values, and `unfit_because("userName and station
+exclude each other")` is a sentence about the error. For the range of a number, use `Between`: its error names both
+limits.
 """
 
 from collections.abc import Iterator, Mapping
@@ -54,37 +54,37 @@ _PHRASES: Final[Mapping[str, str]] = {
     "too_short": "at least {min_length} {parts}",
     _PHRASE: "{message}",
 }
-"""Phrase for the accepted values, by the type of an error."""
+"""The phrase for the accepted values, by pydantic's type of the error."""
 MAX_LISTED = 100
 """Maximum number of wrong fields that an error lists."""
 MAX_COUNTED = 1000
-"""Maximum number of errors that pydantic may describe. It holds the interpreter lock meanwhile (15 ms for 10,000
-errors)."""
-# Parts that pydantic adds to the path inside a union. They are not field names.
+"""Maximum number of errors that pydantic may describe. Describing 10,000 errors holds the interpreter lock for 15
+ms."""
+# Parts of a path that pydantic adds inside a union. They are not names of fields.
 _UNION_TAGS = frozenset({"bool", "dict", "float", "int", "list", "none", "str"})
 
 
 def unfit(accepted: str, *fields: str) -> PydanticCustomError:
-    """Return the error for a validator to raise.
+    """Return an error that names the accepted values, for a validator to raise.
 
-    accepted: a phrase that describes the accepted values; it must not contain the submitted value. fields: names of the
-    wrong fields, for a validator of the whole model.
+    accepted: a phrase for the accepted values; must not contain the submitted value. fields: the names of the wrong
+    fields, if the validator checks the whole model.
     """
     return PydanticCustomError(_PHRASE, "{message}", {"message": accepted, "fields": fields})
 
 
 def unfit_because(sentence: str, *fields: str) -> PydanticCustomError:
-    """Return the error for a validator to raise.
+    """Return an error with a sentence, for a validator to raise.
 
-    sentence: the error, without a submitted value. fields: names of the wrong fields, for a validator of the whole
-    model.
+    sentence: describes the error; must not contain a submitted value. fields: the names of the wrong fields, if the
+    validator checks the whole model.
     """
     return PydanticCustomError(_SENTENCE, "{message}", {"message": sentence, "fields": fields})
 
 
 @dataclass(frozen=True, slots=True)
 class Between:
-    """The range of a number, both ends included: `Annotated[int, Between(1, 100)]`."""
+    """A number from `low` to `high`, both included: `Annotated[int, Between(1, 100)]`."""
 
     low: int
     high: int
@@ -111,8 +111,8 @@ Moment = Annotated[int, BeforeValidator(_moment), WithJsonSchema({"type": "strin
 
 
 def moment(field: str, text: str, default: int) -> int:
-    """Return a field's ISO 8601 text in microseconds; the default if the text is empty. Invalid: the text is
-    malformed."""
+    """Parse the ISO 8601 text of a field, and return microseconds. Return the default if the text is empty. Raises
+    Invalid."""
     if not text:
         return default
     try:
@@ -122,11 +122,11 @@ def moment(field: str, text: str, default: int) -> int:
 
 
 def refusal(error: ValidationError, within: str = "") -> Invalid:
-    """Return the error for a body or for arguments, with a message such as `missing orgId` or `invalid pageId`.
+    """Convert an error of pydantic to Invalid, with a message such as `missing orgId` or `invalid pageId`.
 
-    The error lists at most MAX_LISTED wrong fields. Its message contains only the last part of the first field's path,
-    because user interfaces show the text word for word. If there are more than MAX_COUNTED errors, no single field is
-    named. within: the field of the body that contains the validated object.
+    The error lists at most MAX_LISTED wrong fields. The message contains only the last part of the first field's path,
+    because user interfaces show the message to users. If there are more than MAX_COUNTED errors, no field is named.
+    within: the path of the validated object in the body.
     """
     if error.error_count() > MAX_COUNTED:
         field = within or BODY
@@ -138,7 +138,7 @@ def refusal(error: ValidationError, within: str = "") -> Invalid:
 
 
 def _fields(detail: ErrorDetails, within: str) -> Iterator[FieldError]:
-    """Yield the wrong fields of an error: a single one, or the fields that a validator of the whole model has named."""
+    """Yield the wrong fields of one pydantic error. A validator of the whole model may have named several fields."""
     path = [within, *_path(detail)] if within else _path(detail)
     named = detail.get("ctx", {}).get("fields", ()) if detail["type"] in (_PHRASE, _SENTENCE) else ()
     for place in [[*path, name] for name in named] or [path or [BODY]]:
@@ -155,8 +155,8 @@ def _headline(detail: ErrorDetails) -> str:
 
 
 def _path(detail: ErrorDetails) -> list[str]:
-    """Return the path to the wrong field. For an unknown field, return the path of the object that contains it,
-    because the unknown name is a submitted value."""
+    """Return the path to the wrong field. For an unknown field, return the path to the object that contains it, because
+    the name of an unknown field is a submitted value."""
     known = detail["loc"][:-1] if detail["type"] == _UNKNOWN else detail["loc"]
     return [str(part) for part in known if not isinstance(part, str) or _is_name(part)]
 
@@ -166,8 +166,8 @@ def _is_name(part: str) -> bool:
 
 
 def described(detail: ErrorDetails) -> tuple[str, bool]:
-    """Return the message of an error, and whether it is a sentence about the error (True) or a phrase for the accepted
-    values."""
+    """Return the message of an error, and whether the message is a sentence (otherwise it is a phrase for the accepted
+    values)."""
     kind, context = detail["type"], detail.get("ctx", {})
     if kind == _SENTENCE:
         return str(context["message"]), True
@@ -175,7 +175,9 @@ def described(detail: ErrorDetails) -> tuple[str, bool]:
         return _SENTENCES.get(kind, "is not valid"), True
     one = 1 in (context.get("min_length"), context.get("max_length"))
     words = {"characters": "character" if one else "characters", "parts": "entry" if one else "entries"}
-    if isinstance(detail.get("input"), str):  # our validators make pydantic report a long text as a long list
+    if isinstance(
+        detail.get("input"), str
+    ):  # pydantic reports a too long text as a too long list if a validator comes before
         words["parts"] = words["characters"]
     words |= {"expected": str(context.get("expected")).replace("'", "")}
     words |= {name: f"{value:g}" for name, value in context.items() if isinstance(value, float)}

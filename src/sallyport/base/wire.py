@@ -8,9 +8,8 @@ A message is a dataclass whose annotations define the valid values of its fields
         friends: Annotated[tuple[Greeting, ...], Many(10)] = ()
         since: Annotated[int, Whole(0, LATEST)] | None = None
 
-A field's name in JSON is its name in camelCase. A field with a default may be absent; `null` means absent. Unknown
-fields are ignored, so that a newer sender can add fields for newer receivers. Errors contain the name of the field and
-never its value.
+A field's name in JSON is the Python name in camelCase. A field with a default may be absent or `null`. Unknown fields
+are ignored, so that a newer sender can add fields. Errors contain the name of the wrong field and never its value.
 """
 
 import json
@@ -28,7 +27,7 @@ LATEST: Final = 253_402_300_799_999_999
 """The last microsecond of the year 9999."""
 
 JSON: TypeAlias = "bool | int | float | str | list[JSON] | dict[str, JSON] | None"
-"""A value in JSON's types."""
+"""A JSON value."""
 Row: TypeAlias = dict[str, JSON]
 """A JSON object, such as an entry of a list."""
 
@@ -42,8 +41,10 @@ Describe: TypeAlias = Callable[[object], JsonSchema]
 
 @dataclass(frozen=True, slots=True)
 class Text:
-    """Printable text of at most `longest` characters that matches `pattern`. means: a description of the text for
-    error messages."""
+    """A field type: printable text of at most `longest` characters that matches `pattern`.
+
+    means: a description of the accepted text, for error messages.
+    """
 
     longest: int
     pattern: str = ""
@@ -65,7 +66,7 @@ class Text:
 
 @dataclass(frozen=True, slots=True)
 class Whole:
-    """A whole number from `low` to `high`."""
+    """A field type: a whole number from `low` to `high`."""
 
     low: int
     high: int
@@ -81,7 +82,7 @@ class Whole:
 
 @dataclass(frozen=True, slots=True)
 class Many:
-    """A list of at most `most` entries."""
+    """A field type: a list of at most `most` entries."""
 
     most: int
 
@@ -90,8 +91,10 @@ class Many:
 
 
 def loads(octets: bytes, *, most: int) -> object:
-    """Parse a JSON message of at most `most` octets. WireError: the message is too long, not JSON, or has a duplicate
-    name."""
+    """Parse a JSON message of at most `most` octets.
+
+    Raises WireError if the message is longer, is not JSON, or contains an object with a duplicate name.
+    """
     if len(octets) > most:
         raise WireError(f"longer than {most} octets")
     try:
@@ -102,12 +105,12 @@ def loads(octets: bytes, *, most: int) -> object:
 
 
 def dumps(message: object) -> bytes:
-    """Return a message as canonical JSON: ASCII, sorted names, no blanks. Equal messages give equal octets."""
+    """Return a message as canonical JSON: ASCII, sorted names, no whitespace. Equal messages have equal octets."""
     return json.dumps(encode(message), sort_keys=True, separators=(",", ":"), allow_nan=False).encode()
 
 
 def decode(kind: type[MessageT], value: object, path: str = "") -> MessageT:
-    """Convert a JSON value to a message of a class. The text of WireError has the path of the wrong field, such as
+    """Convert a JSON value to a message of class `kind`. Raises WireError with the path of the wrong field, such as
     users[3].name."""
     if not isinstance(value, dict):
         raise WireError(f"{path or 'message'}: not an object")
@@ -123,7 +126,7 @@ def decode(kind: type[MessageT], value: object, path: str = "") -> MessageT:
 
 
 def encode(value: object) -> object:
-    """Return a message in JSON's types, without fields that are None."""
+    """Return a message in JSON's types. Fields that are None are left out."""
     if is_dataclass(value):
         each = ((field.name, getattr(value, field.name)) for field in fields(value))
         return {camel(name): encode(item) for name, item in each if item is not None}
@@ -133,7 +136,7 @@ def encode(value: object) -> object:
 
 
 def mapping(message: object) -> dict[str, object]:
-    """Return a message as a JSON object, without fields that are None."""
+    """Return a message as a JSON object. Fields that are None are left out."""
     value = encode(message)
     if not isinstance(value, dict):
         raise TypeError("no message")
@@ -148,8 +151,8 @@ def camel(name: str) -> str:
 
 @cache
 def _plan(kind: Hashable) -> tuple[tuple[str, str, bool, _Reader], ...]:
-    """Return a tuple for each field of a message class. It contains the name, the name in JSON, whether the field is
-    required, and the function that reads a value."""
+    """Return (name, name in JSON, whether the field is required, function that reads a value) for each field of a
+    message class."""
     hints = get_type_hints(kind, include_extras=True)
     return tuple(
         (
@@ -164,7 +167,7 @@ def _plan(kind: Hashable) -> tuple[tuple[str, str, bool, _Reader], ...]:
 
 @dataclass
 class _Dataclass:
-    """The type of the argument of `fields`. Only the type checker needs it."""
+    """A type that only the type checker needs: the type of the argument of `fields`."""
 
 
 def _takes_none(hint: object) -> bool:
@@ -183,7 +186,7 @@ def _reader(hint: object) -> _Reader:
         return _choice(hint)
     if isinstance(hint, type) and is_dataclass(hint):
         return lambda value, path: decode(hint, value, path)
-    raise TypeError(f"{hint!r} says no bounds")
+    raise TypeError(f"{hint!r} has no bounds: annotate it with Text, Whole or Many")
 
 
 def _flag(value: object, path: str) -> bool:
@@ -224,4 +227,4 @@ def _object(pairs: Iterable[tuple[str, object]]) -> dict[str, object]:
 
 
 def _no_constant(name: str) -> object:
-    raise ValueError(f"{name} is no JSON")
+    raise ValueError(f"{name} is not valid in JSON")

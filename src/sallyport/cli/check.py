@@ -1,4 +1,4 @@
-"""`sallyport check`: send a RADIUS request as a device does, and diagnose a failure."""
+"""`sallyport check`: send a RADIUS request as a device would, and explain a failure."""
 
 import os
 from secrets import token_hex
@@ -31,17 +31,17 @@ from sallyport.radius.packet import (
     as_text,
 )
 
-# Acct-Status-Type (RFC 2866 section 5.1); the Acct-Session-Id is random, so the record belongs to no real session
+# Acct-Status-Type (RFC 2866 section 5.1). The Acct-Session-Id is random, so that the record belongs to no real session.
 STOP = 2
 UNSIGNED = (
-    "warning: the answer has no Message-Authenticator: the server is open to BlastRADIUS (CVE-2024-3596), and devices "
-    "that demand one will not accept it"
+    "warning: the answer has no Message-Authenticator: the server is vulnerable to BlastRADIUS (CVE-2024-3596), and "
+    "devices that require a Message-Authenticator ignore the answer"
 )
 
 
 @click.group(cls=Group)
 def check() -> None:
-    """Send a RADIUS request as a device does, and diagnose a failure."""
+    """Send a RADIUS request as a device would, and explain a failure."""
 
 
 @check.command()
@@ -49,14 +49,26 @@ def check() -> None:
 @click.option("--secret", required=True, help="The shared secret; - reads it from standard input.")
 @click.option("--user", help="User name of the login.")
 @click.option("--password", help="The user's password; - reads it from standard input.")
-@click.option("--code", help="Code to answer an Access-Challenge with.")
+@click.option("--code", help="Code with which to answer an Access-Challenge.")
 @click.option("--chap", is_flag=True, help="Use CHAP instead of PAP.")
 @click.option("--accounting", is_flag=True, help="Send an Accounting-Request instead of a login (port 1813).")
 @click.option(
     "--status", is_flag=True, help="Send Status-Server instead of a login, to test whether the server answers."
 )
-@click.option("--timeout", type=click.FloatRange(min=0.1), default=5.0, show_default=True, help="Seconds for each try.")
-@click.option("--retries", type=click.IntRange(min=0), default=2, show_default=True, help="Tries after the first.")
+@click.option(
+    "--timeout",
+    type=click.FloatRange(min=0.1),
+    default=5.0,
+    show_default=True,
+    help="Seconds to wait for an answer to each try.",
+)
+@click.option(
+    "--retries",
+    type=click.IntRange(min=0),
+    default=2,
+    show_default=True,
+    help="Number of further tries after the first.",
+)
 @click.option(
     "--nas-identifier",
     default=CHECK.decode(),
@@ -79,14 +91,14 @@ def radius(
     retries: int,
     nas_identifier: str,
 ) -> int:
-    """Try one login. Print the round-trip time, or a diagnosis if there is no answer.
+    """Try one login. Print the round-trip time, or the likely cause if there is no answer.
 
-    Exit status 0 means Access-Accept (for --accounting, Accounting-Response).
+    Exit status 0 means Access-Accept; with --accounting it means Accounting-Response.
     """
     if accounting and status:
         raise click.UsageError("--accounting and --status exclude each other")
     if not accounting and not status and (user is None or password is None):
-        raise click.UsageError("--user and --password are needed for a login; or give --accounting or --status")
+        raise click.UsageError("a login needs --user and --password; or use --accounting or --status")
     octets = _octets(line, secret, "Secret")
     clear = _octets(line, password or "", "Password")
     address = _address(server, 1813 if accounting else 1812)
@@ -108,14 +120,15 @@ def radius(
         if answer.code == ACCESS_REJECT:
             explain_reject(line, client, nas_identifier, began)
         if answer.code == ACCESS_CHALLENGE:
-            line.note("The server asks for more: give the answer with --code")
+            line.note("The server asks for a code: add --code")
     return done
 
 
 def _log_in(
     line: Line, client: RadiusClient, user: bytes, password: bytes, code: str | None, nas: bytes, *, chap: bool
 ) -> Answer:
-    """Log in, and answer an Access-Challenge if a code was given (RFC 2865 section 4.4)."""
+    """Send an Access-Request. If the answer is an Access-Challenge and a code was given, send the code (RFC 2865
+    section 4.4)."""
     answer = client.login(user, password, nas, chap=chap)
     if answer.code != ACCESS_CHALLENGE or code is None or STATE not in answer.attributes:
         return answer
@@ -151,8 +164,7 @@ def _octets(line: Line, value: str, prompt: str) -> bytes:
 
 
 def _address(text: str, port: int) -> tuple[str, int]:
-    """Return the host and the port in a text of the form HOST, HOST:PORT, [IPV6] or [IPV6]:PORT. port: the default
-    port."""
+    """Parse HOST, HOST:PORT, [IPV6] or [IPV6]:PORT, and return (host, port). port: the default port."""
     host, colon, last = text.rpartition(":")
     if not colon or text.endswith("]"):
         host, last = text, str(port)

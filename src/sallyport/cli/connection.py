@@ -1,4 +1,4 @@
-"""Send requests to the running service. If no service is running, run them on the store."""
+"""Requests to the running service. If no service is running, the requests run on the store in this process."""
 
 import json
 import os
@@ -25,23 +25,23 @@ if TYPE_CHECKING:
     from sallyport.cli.local import Local
 
 ANSWER_S = 60.0
-COPY_S = 3600.0  # a backup or a restore may take long on a slow disk
+COPY_S = 3600.0  # a backup or restore may take a long time on a slow disk
 IN_MEMORY = frozenset({"listen.senders", "log.level"})
 """Commands that read or change the memory of the running service. They fail if no service runs."""
 MIGRATE: Final = "db.migrate"
 RESTORE: Final = "db.restore"
 PATIENCE: Final[Mapping[type[StartError], float]] = MappingProxyType({Absent: 3.0, Locked: 20.0})
-"""Seconds for which an error is retried. Absent: a service may be starting. Locked: a service or a command that ends
-releases the lock soon."""
+"""Seconds for which an error is retried. After Absent, a starting service may appear. After Locked, a service or
+command may soon release the lock."""
 AGAIN_S: Final = 0.05
-LOCKED: Final = "it answers no command yet: if it is starting, try again in a moment; if not, stop it"
-"""End of the error message if a process keeps the lock of a data directory."""
+LOCKED: Final = "it does not answer commands: if it is just starting, try again in a moment; otherwise stop it"
+"""The end of the error message if another process holds the lock of the data directory."""
 READING: Final = re.compile(
     r"[./](get|list|preview|search|validate|fetch|show|export|jobs?$|forwarders|weaknesses|owners|senders|domain$)"
     r"|(?<!set)(list|users|detail|history|(agent|presentation)status)$",
     re.IGNORECASE,
 )
-"""A pattern for the names of operations and commands that change nothing."""
+"""A pattern of the names of operations and commands that change nothing."""
 
 ReachedT = TypeVar("ReachedT")
 
@@ -53,8 +53,10 @@ def patiently(
     now: Callable[[], float] = time.monotonic,
     sleep: Callable[[float], None] = time.sleep,
 ) -> ReachedT:
-    """Repeat a function until it succeeds. patience: the number of seconds for which each kind of error is retried.
-    After that time the last error is raised. Any other error is raised at once.
+    """Call a function again and again until it succeeds. Return its result.
+
+    patience: the time in seconds for which each kind of error is retried; then the last error is raised. Any other
+    error is raised at once.
     """
     began = now()
     while True:
@@ -73,7 +75,8 @@ def _silent(_: str) -> None:
 class Connection:
     """A connection to the installation that `config`, the environment and the working directory select.
 
-    settings: the settings of the installation, if they are known. note: a function that prints a line for the caller.
+    settings: the settings of the installation, if they are already known. note: a function that prints a line for the
+    user.
     """
 
     def __init__(
@@ -87,7 +90,7 @@ class Connection:
 
     @property
     def file(self) -> Path | None:
-        """Return the settings file, or None if there is none. Raises StartError."""
+        """Return the path of the settings file. Return None if there is no settings file. Raises StartError."""
         return self._installation().file
 
     def settings(self) -> Settings:
@@ -95,14 +98,16 @@ class Connection:
         return self._installation().settings
 
     def read(self) -> Settings:
-        """Read the settings that `serve` uses. The installation need not exist yet. Raises ConfigError, StartError."""
+        """Return the settings that `serve` would use, even if there is no installation yet. Raises ConfigError,
+        StartError."""
         found = places(self._config, os.environ)
         if found.passed_over:  # the caller may rely on the settings in these files
             raise StartError("; ".join(found.passed_over))
         return found.places[0].settings
 
     def call(self, asked: Row) -> JSON:
-        """Run a request of the control socket. Raises SallyportError if it failed, with the message of the service."""
+        """Run a request of the control socket, and return the answer. Raises SallyportError with the service's message
+        if the request fails."""
         try:
             reached = self._local or patiently(partial(self._reach, asked))
         except Locked as error:
@@ -116,10 +121,10 @@ class Connection:
         return handed_over(reached.call, asked, self._installation().settings)
 
     def process_id(self, *, wait: bool = True) -> int | None:
-        """Return the process id of the running service, or None. wait: whether to wait for a service that is starting.
+        """Return the process id of the running service. Return None if no service runs.
 
-        Raises Absent or StartError if the service cannot be reached. Raises Locked if another process holds the lock of
-        the store and answers no command.
+        wait: whether to wait for a service that is just starting. Raises Absent or StartError if the service cannot be
+        reached. Raises Locked if another process holds the lock of the store, but does not answer commands.
         """
         if not wait:
             return process_id(self._find().settings)
@@ -139,15 +144,15 @@ class Connection:
             self._local = None
 
     def _installation(self) -> Installation:
-        """Return the installation. If there is none, wait a few seconds for one, because a starting service may be
-        creating it."""
+        """Return the installation. If there is none, wait some seconds, because a starting service may be creating the
+        installation."""
         if self._found is None:
             self._found = patiently(self._find)
         return self._found
 
     def _find(self, asked: Row = MappingProxyType({})) -> Installation:  # type: ignore[assignment]
-        """Return the first location that has an installation. Raises Absent. asked: the request; some requests create
-        an installation."""
+        """Return the first place that has an installation. Raises Absent if there is none. asked: the request; some
+        requests can create an installation."""
         if self._found is not None:
             return self._found
         found = places(self._config, os.environ)
@@ -155,23 +160,30 @@ class Connection:
             self._tell(text)
         restores = asked.get("command") == RESTORE
         for each in found.places:
-            is_shared = bool(each.settings.database_url)  # on a machine without a node, the master key is sufficient
+            is_shared = bool(each.settings.database_url)  # a machine without a node needs only the master key
             if each.exists(keyed=restores or is_shared) or (is_shared and MASTER_KEY in os.environ):
                 return each
         if asked.get("command") == MIGRATE or (restores and MASTER_KEY in os.environ):
-            self.read()  # this raises an error if settings would be ignored
+            self.read()  # raises an error if these settings would be ignored
             return found.places[0]
         absence = found.places[0].absence if found.places else NOTHING_HERE
-        raise Absent(f"{absence}; to restore there, put its master.key there first" if restores else absence)
+        raise Absent(
+            f"{absence}; to restore a backup there, first copy its master.key to this directory"
+            if restores
+            else absence
+        )
 
     def _reach(self, asked: Row) -> "socket.socket | Local":
-        """Return a connection to the running service, or the open store. Raises Absent, Locked, StartError."""
+        """Return a connection to the running service, or the opened store if no service runs. Raises Absent, Locked,
+        StartError."""
         found = self._find(asked)
         sock = _connect(found.settings.control_path)
         if sock is None:
             check_lock(found.settings.data_dir)
             if asked.get("command") in IN_MEMORY:
-                raise Absent(f"no service runs in {found.settings.data_dir}: only a running one knows; start it")
+                raise Absent(
+                    f"no service runs in {found.settings.data_dir}: only a running service can answer; start it"
+                )
             self._local = _open(found, asked.get("command"))
             self._found = found
             return self._local
@@ -179,7 +191,7 @@ class Connection:
         return sock
 
     def _tell(self, text: str) -> None:
-        """Print a line once."""
+        """Print a line, but only once for each text."""
         if text not in self._noted:
             self._noted.add(text)
             self._note(text)
@@ -201,8 +213,8 @@ def _field_error(wrong: Row) -> FieldError:
 
 
 def _open(found: Installation, command: JSON) -> "Local":
-    """Open the store for a command. Raises Absent if there is no store and this command does not create one. Also
-    raises Locked, StoreError."""
+    """Open the store for a command. Raises Absent if there is no store and this command does not create one. Raises
+    Locked, StoreError."""
     # This imports the whole service, which takes half a second. If a service runs, the import is not needed.
     from sallyport.cli.local import Local
 
@@ -215,7 +227,8 @@ def _open(found: Installation, command: JSON) -> "Local":
 
 
 def process_id(settings: Settings) -> int | None:
-    """Return the process id of the service that answers, or None. Raises StartError if it cannot be reached."""
+    """Return the process id of the running service. Return None if no service runs. Raises StartError if the connection
+    to the service fails."""
     sock = _connect(settings.control_path)
     if sock is None:
         return None
@@ -227,7 +240,8 @@ def process_id(settings: Settings) -> int | None:
 
 
 def _answer(sock: socket.socket, asked: Row) -> Row:
-    """Return the running service's answer. Raises StartError if the service does not answer."""
+    """Send a request, and return the answer of the running service. Raises StartError if the service does not
+    answer."""
     sock.settimeout(COPY_S if str(asked.get("command")).startswith("db.") else ANSWER_S)
     try:
         sock.sendall(json.dumps(asked).encode() + b"\n")
@@ -236,15 +250,16 @@ def _answer(sock: socket.socket, asked: Row) -> Row:
         raise StartError(f"the running service does not answer: {error}") from error
     if not line:
         raise StartError(
-            "the running service gave no answer: if it has ended, look whether the change was made before you repeat "
-            "it; the service answers only its own user and root"
+            "the running service gave no answer: check whether the change was made before you run the command again; "
+            "the service answers only its own user and root"
         )
     answer: Row = json.loads(line)
     return answer
 
 
 def _connect(path: Path) -> socket.socket | None:
-    """Return a connection to the service's socket, or None if no service is running. Raises StartError."""
+    """Connect to the service's control socket. Return None if no service is running. Raises StartError if the
+    connection fails for another reason."""
     try:
         directory = os.open(path.parent, os.O_PATH | os.O_DIRECTORY)
     except FileNotFoundError:

@@ -1,7 +1,7 @@
-"""`sallyport demo` runs the service, and simulated devices that send RADIUS traffic to it.
+"""`sallyport demo`: the service, with simulated devices that send RADIUS traffic.
 
-The service runs in this process on a temporary database. The rest of the demo uses it from outside, as operators and
-devices do: over its control socket, over UDP from several addresses, and over HTTP.
+The service runs in this process on a temporary database. The other parts of the demo use the service from outside, as
+admins and devices do: over the control socket, over UDP from several addresses, and over HTTP.
 """
 
 import signal
@@ -32,8 +32,8 @@ INTERRUPTED = 130
 def demo(*, once: bool) -> int:
     """Run the service with simulated devices, and show the inventory and the logins.
 
-    The service listens on the default ports of 127.0.0.1 if they are free. Its data are in a temporary directory, which
-    is removed at the end. Exit status 0 means that everything worked.
+    The service listens on the default ports of 127.0.0.1, or on other ports if these are in use. The data are in a
+    temporary directory, which is removed at the end. Exit status 0 means that every step worked.
     """
     log.configure(level="error", json=False)
     with TemporaryDirectory(prefix="sallyport-demo-") as directory:
@@ -49,7 +49,7 @@ def demo(*, once: bool) -> int:
 
 
 def _address(port: int, kind: SocketKind) -> Address:
-    """Return an address with this port if the port is free. Otherwise return it with port 0, so that the system chooses
+    """Return a loopback address with this port if the port is free. Otherwise return port 0, so that the system chooses
     a port."""
     usual = Address(HOST, port)
     try:
@@ -62,7 +62,7 @@ def _address(port: int, kind: SocketKind) -> Address:
 async def _run(settings: Settings, once: bool) -> int:
     """Run the service and the steps of the demo, until the demo ends or a signal arrives. Return the exit status.
 
-    once: stop after the last step.
+    once: whether to end after the last step.
     """
     stop, status = trio.Event(), INTERRUPTED
     connection = Connection(settings=settings)
@@ -79,7 +79,7 @@ async def _run(settings: Settings, once: bool) -> int:
                 if once:
                     stop.set()
                 else:
-                    line.print("\nThe service stays up; Ctrl-C ends it and removes its data.")
+                    line.print("\nThe service keeps running. Press Ctrl-C to stop it and to remove its data.")
 
             async with trio.open_nursery() as inner:
                 inner.start_soon(_stop_on_signal, signals, stop)

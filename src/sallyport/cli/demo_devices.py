@@ -1,5 +1,5 @@
-"""The simulated devices of the demo, with the attributes that each product sends (see `sallyport.vendors`), and with
-logins of users.
+"""The simulated devices of the demo. They send the attributes that real products send (see `sallyport.vendors`), and
+the logins of users.
 
 A sender is an address of this machine that is registered as a RADIUS client. A sender may forward the logins of several
 NAS.
@@ -24,7 +24,10 @@ USERS = {
 
 @dataclass(frozen=True)
 class Login:
-    """A login. user: the name as typed. password: the password as typed; None means the user's correct password."""
+    """A login of the demo.
+
+    user: the name as typed. password: the password as typed; None for the user's correct password.
+    """
 
     user: str
     password: bytes | None = None
@@ -38,7 +41,7 @@ class Login:
 
 @dataclass(frozen=True)
 class Nas:
-    """A device that users log in to. product: the product that the inventory must show."""
+    """A device (NAS) on which users log in. product: the product that the inventory must detect."""
 
     product: str
     medium: str
@@ -48,7 +51,8 @@ class Nas:
 
 @dataclass(frozen=True)
 class Sender:
-    """A host that sends RADIUS requests. product: the product that the inventory must show if it forwards for a NAS."""
+    """A host that sends RADIUS requests. product: the product that the inventory must detect if the host forwards
+    requests for a NAS."""
 
     name: str
     source: str
@@ -58,7 +62,7 @@ class Sender:
     secret: bytes = field(default=b"", compare=False)
 
     def expected(self) -> list[tuple[str, str, str]]:
-        """Return (device_type, nas_device_type, medium) of each device that the inventory must show."""
+        """Return (device_type, nas_device_type, medium) for each device that the inventory must show."""
         return [(self.product or nas.product, nas.product, nas.medium) for nas in self.nas]
 
 
@@ -74,12 +78,12 @@ class Outcome:
 
     @property
     def as_expected(self) -> bool:
-        """Whether the answer is signed and has the expected code."""
+        """Return whether the answer is authentic and has the expected code."""
         wanted = ACCESS_ACCEPT if self.login.accepted else ACCESS_REJECT
         return self.answer is not None and self.answer.code == wanted and self.answer.signed
 
     def answer_text(self) -> str:
-        """Return the name of the answer's code. If there is no answer, return the error."""
+        """Return the name of the answer's code. Return the error if there is no answer."""
         return CODE_NAMES[self.answer.code] if self.answer is not None else self.trouble
 
 
@@ -198,7 +202,7 @@ SENDERS = (
 
 
 def send(sender: Sender, server: tuple[str, int]) -> list[Outcome]:
-    """Send all logins of a sender one after another, and return their results."""
+    """Send all logins of a sender one after another. Return the results."""
     dictionary = load()
     with RadiusClient(server, sender.secret, source=sender.source) as client:
         return [
@@ -220,7 +224,7 @@ def _logins(client: RadiusClient, sender: Sender, nas: Nas, attributes: bytes) -
 
 
 def octets_of(dictionary: Dictionary, lines: tuple[str, ...]) -> bytes:
-    """Return encoded attributes, given as lines such as `NAS-Port = 7`."""
+    """Encode attributes that are written as lines such as `NAS-Port = 7`."""
     octets = b""
     for line in lines:
         name, _, text = line.partition(" = ")

@@ -1,4 +1,4 @@
-"""The steps of the demo. Unexpected results are listed at the end."""
+"""The steps of the demo. Steps with unexpected results are listed at the end."""
 
 import json
 import sys
@@ -50,7 +50,7 @@ START = 1  # Acct-Status-Type (RFC 2866 section 5.1)
 
 
 class Story:
-    """One run of the demo against a running service. Its methods block, so run it in a thread.
+    """One run of the demo against a running service. The methods block, so call them in a thread.
 
     stays_up: whether the service keeps running after the last step.
     """
@@ -69,7 +69,7 @@ class Story:
         self._senders: list[Sender] = []
 
     def tell(self) -> int:
-        """Run all steps; return 0 if all of them worked, else 1. Raises SallyportError."""
+        """Run all steps. Return 0 if every step worked, otherwise 1. Raises SallyportError."""
         self._set_up()
         self._show_logins()
         self._show_inventory()
@@ -95,7 +95,7 @@ class Story:
     # --- set-up and traffic -----------------------------------------------------------------------------------
 
     def _set_up(self) -> None:
-        """Add a domain with users, and a RADIUS client for each sender and for this machine."""
+        """Add a domain with users, a RADIUS client for each sender, and a RADIUS client for this machine."""
         line = self._line
         line.print(f"Sallyport runs: RADIUS on {self._radius} and {self._accounting}, HTTP on {self._http}")
         self._token = str(line.row("token.create", name="demo", **self._scope)["token"])
@@ -118,7 +118,7 @@ class Story:
         ]
 
     def _show_logins(self) -> None:
-        """Log in from all senders at the same time; each sender sends its logins one after another."""
+        """Send the logins of all senders. The senders work at the same time; each sends one login after another."""
         self._title(f"Logins over UDP from {len(SENDERS)} hosts")
         with ThreadPoolExecutor(len(SENDERS)) as pool:
             outcomes = [each for some in pool.map(self._send, self._senders) for each in some]
@@ -148,7 +148,7 @@ class Story:
         return entries(listed.get("network_devices"))
 
     def _show_inventory(self) -> None:
-        """Print the inventory, and check that every product was detected."""
+        """Print the inventory, and check that each product was detected."""
         devices = self._devices()
         self._title("Network devices, found by themselves")
         self._line.print_rows(devices, (*DEVICES, "request_count"))
@@ -158,7 +158,7 @@ class Story:
                 self._must(expected in found, f"no device {' / '.join(expected)} in the inventory")
 
     def _delete_and_return(self) -> None:
-        """Delete a device, log in again, and check that the login registers the device again."""
+        """Delete a device from the inventory. Then check that its next login registers it again."""
         name = "Lobby"  # its NAS-Identifier
         before = self._devices(search=name)
         deleted = self._post("/network_device/DeleteDevice", {**self._body(), "deviceId": before[0]["device_id"]})
@@ -170,27 +170,28 @@ class Story:
         states = [("before", before), ("deleted", between), ("after its next login", after)]
         rows = [{"when": when, **each} for when, some in states for each in some or [{"nas_identifier": "(none)"}]]
         self._line.print_rows(rows, ("when", "device_id", "device_type", "nas_identifier", "registrations"))
-        self._must(deleted.get("code") == 200 and not between, "DeleteDevice left the device there")
+        self._must(deleted.get("code") == 200 and not between, "DeleteDevice did not delete the device")
         self._must(all(each.as_expected for each in again), "the deleted device got no answer")
         self._must([each["registrations"] for each in after] == [2], "the deleted device did not register again")
 
     def _show_report(self) -> None:
-        """Print the decisions of the logins, as monitor mode records them."""
+        """Print the decisions about the logins, as monitor mode has recorded them."""
         events = self._line.listed("/ad/GetAuthLog", "events", domain=DOMAIN)
         counted = Counter(tuple(str(each[field]) for field in OF_EVENT) for each in events)
         rows: list[Row] = [{**dict(zip(REPORT, each, strict=False)), "logins": n} for each, n in counted.most_common()]
-        self._title(f"Monitoring report of the domain {DOMAIN}: what enforcing would have done")
+        self._title(f"Monitoring report of the domain {DOMAIN}: what enforce mode would have done")
         self._line.print_rows(rows, REPORT)
         sent = 1 + sum(len(nas.logins) for sender in SENDERS for nas in sender.nas)
         reported = sum(each["logins"] for each in rows if isinstance(each["logins"], int))
         self._must(reported == sent, f"the report has {reported} of {sent} logins")
 
     def _show_second_door(self) -> None:
-        """Switch the domain to enforce mode, and log in as alice, who has a second factor, and bob, who has none."""
+        """Switch the domain to enforce mode. Then log in as alice, who has a second factor, and as bob, who has
+        none."""
         self._line.run("/ad/updateDomainEnforcement", {"enforcementMode": "enforce"}, domain=DOMAIN)
         sender = next(each for each in self._senders if FORTIGATE in each.nas)
         octets = octets_of(load(), FORTIGATE.attributes)
-        # the code of the next time step, because the enrolment has used the present one
+        # the code of the next time step, because the enrolment has used the current code
         code = TOTP(self._seed).at(int(time.time()) + 30)
         with RadiusClient(self._radius, sender.secret, source=sender.source) as client:
 
@@ -233,8 +234,8 @@ class Story:
     def _show_next_steps(self) -> None:
         self._title("Where to go on")
         program = sys.argv[0]
-        self._line.print("The service of the demo has ended, and its data are removed.")
-        self._line.print(f"{program} demo    the same again; the service stays up for your own requests")
+        self._line.print("The service of the demo has stopped, and its data are removed.")
+        self._line.print(f"{program} demo    run the demo again; the service keeps running for your own requests")
         self._line.print(f"{program} serve   a service that keeps its data, in ./sallyport-data")
 
     def _show_ways_in(self) -> None:

@@ -1,6 +1,7 @@
-"""Diagnose why `sallyport check radius` got no answer or a reject. The RADIUS server does not send the cause. If the
-service runs on this machine, the service is asked for the dropped packets from the address of the check, or for the log
-entry of the rejected login.
+"""The cause of a failure of `sallyport check radius`: no answer, or a reject.
+
+The RADIUS server does not send the cause. If the service runs on this machine, it is asked over the control socket: for
+dropped packets from the address of the check, or for the log entry of the rejected login.
 """
 
 from itertools import islice
@@ -17,11 +18,11 @@ MOST_DOMAINS: Final = 100
 
 _NO_ANSWER: Final = {
     Why.REFUSED: "Is the service running (sallyport serve, systemctl status sallyport), and on this port?",
-    Why.UNREACHABLE: "Check the address, and the route and the firewall between here and there.",
-    Why.SILENT: "A RADIUS server is silent to a sender that is not its client, and where the secret is wrong. A "
+    Why.UNREACHABLE: "Check the address, and the route and the firewall on the way.",
+    Why.SILENT: "A RADIUS server is silent if the sender is not its client, or if the secret is wrong. A "
     "firewall may drop packets, too.",
-    Why.UNPROVEN: "The secret here is not the server's: enter the one that `sallyport client add` has printed.",
-    Why.MALFORMED: "What answers there is no RADIUS server: check the port.",
+    Why.UNPROVEN: "The server has another secret: use the secret that `sallyport client add` has printed.",
+    Why.MALFORMED: "The program at this address is not a RADIUS server: check the port.",
 }
 
 NOT_ENROLLED: Final = "not enrolled"
@@ -40,7 +41,8 @@ REMEDIES: Final = {
     "--timeout-seconds of sallyport provider set is the time for it",
     "blocked by rule": "sallyport rule test --domain {domain} --user {user} shows the rule",
     "locked out after failures": "sallyport lockout remove --domain {domain} --user {user}",
-    "the RADIUS client may not vouch for passwords": "sallyport client set NAME --password-verified, if it checks them",
+    "the RADIUS client may not vouch for passwords": "sallyport client set NAME --password-verified, if it "
+    "checks passwords",
     "this kind of login cannot ask for a code": "try without --chap, or append the code to the password",
     "the domain's first factor is not configured": "sallyport domain first-factor {domain}",
 }
@@ -54,7 +56,8 @@ _CHECK: Final = "sallyport domain check {domain} --user {user} shows each step"
 
 
 def explain_silence(line: Line, client: RadiusClient, why: Why, began: str) -> None:
-    """Print why there was no authentic answer, if the cause can be found. began: the start of the check, ISO 8601."""
+    """Print why there was no authentic answer, if the cause can be found. began: the start of the check, in ISO
+    8601."""
     line.note(_NO_ANSWER[why])
     if why is not Why.SILENT:
         return
@@ -80,8 +83,8 @@ def explain_silence(line: Line, client: RadiusClient, why: Why, began: str) -> N
 
 
 def explain_reject(line: Line, client: RadiusClient, nas: str, began: str) -> None:
-    """Print why a login was rejected, if the service on this machine decided it. began: start of the check, ISO
-    8601."""
+    """Print why a login was rejected, if the service on this machine has rejected it. began: the start of the check, in
+    ISO 8601."""
     event = _event(line, client, nas, began)
     if event is None:
         line.note("The reason is in the log of the server: there, sallyport event list --domain D")
@@ -94,16 +97,18 @@ def explain_reject(line: Line, client: RadiusClient, nas: str, began: str) -> No
 
 
 def remedy_for(reason: str, factor: str) -> str:
-    """Return the remedy for a reject. It is empty if none is known. factor: the field `factor` of the event, such as
+    """Return the remedy for a reject. Return "" if no remedy is known. factor: the field `factor` of the event, such as
     `local+totp`."""
     if reason == NOT_ENROLLED and (found := _ENROLLING.get(factor.rpartition("+")[2])):
         return found
-    checks_first_factor = factor != "local" and "+" not in factor  # in `local+totp`, the first factor has passed
+    checks_first_factor = (
+        factor != "local" and "+" not in factor
+    )  # `local+totp` means that the first factor was correct
     return REMEDIES.get(reason, _CHECK if checks_first_factor and reason != "wrong password" else "")
 
 
 def _event(line: Line, client: RadiusClient, nas: str, began: str) -> Row | None:
-    """Return the log entry of the rejected login from the service on this machine, or None if there is none."""
+    """Return the log entry of the rejected login. Return None if the service on this machine has no such entry."""
     try:
         if line.connection.process_id(wait=False) is None:
             return None

@@ -19,7 +19,7 @@ FIRST: tuple[tuple[str, Check], ...] = (
     ("IPv6", machine.check_ipv6),
     ("service", machine.check_service),
 )
-"""The checks on which all others depend. If one of them finds a problem, the examination ends."""
+"""The first checks. If one of them finds a problem, no other checks run, because all others need these settings."""
 
 STORE: tuple[tuple[str, Check], ...] = (
     ("files", machine.check_files),
@@ -50,14 +50,14 @@ ASKING: tuple[tuple[str, Check], ...] = (
     ("directories", service.check_directories),
     ("reach", reach.check_reach),
 )
-"""The checks that need the running service, or a store that is not changed by opening it."""
+"""The checks that need a running service, or a store that can be opened without a migration."""
 
 
 @click.command()
 @click.option("--json", "form", flag_value="json", help="Print JSON.")
 @click.pass_obj
 def doctor(line: Line, *, form: Form | None) -> int:
-    """Look for faults and weaknesses of this installation. Exit status 1 means that something does not work."""
+    """Look for faults and weaknesses of this installation. Exit status 1 means that a fault was found."""
     found = list(examine(Examination(line)))
     rows: list[Row] = [{"level": each.level.value, "check": name, "finding": each.text} for name, each in found]
     line.print_rows(rows, ("level", "check", "finding"), form)
@@ -65,7 +65,7 @@ def doctor(line: Line, *, form: Form | None) -> int:
 
 
 def examine(examination: Examination) -> Iterator[tuple[str, Finding]]:
-    """Run the checks, and yield (name of the check, finding) for each finding."""
+    """Run the checks. Yield (name of the check, finding) for each finding."""
     for name, check in FIRST:
         findings = list(_run(check, examination))
         yield from ((name, each) for each in findings)

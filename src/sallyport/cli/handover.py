@@ -1,7 +1,7 @@
-"""This module transfers files between root's commands and the service, which runs as another user.
+"""The exchange of files between root's command and the service, which runs as another user.
 
-The unit of the service may give it a private /tmp and read-only directories. So the service may be unable to read a
-file of root, and a backup in its private /tmp would be lost. Therefore root's command copies such a file through a
+The unit of the service may give the service a private /tmp and read-only directories. So the service may be unable to
+read a file of root, and a backup in the private /tmp would be lost. Therefore root's command copies the file through a
 temporary directory in the data directory.
 """
 
@@ -21,14 +21,15 @@ from sallyport.base.wire import JSON, Row
 
 BACKUP: Final = "db.backup"
 READ: Final = frozenset({"db.restore", "directory.import_ldif"})
-"""The commands that read the file which their argument `path` names."""
+"""The commands that read a file. The path of the file is their argument `path`."""
 
 
 def handed_over(ask: Callable[[Row], JSON], asked: Row, settings: Settings) -> JSON:
-    """Run a request, and return its answer. If root uses another user's service, copy the file that the request names.
-    Raises StartError.
+    """Run a request, and return the answer. Raises StartError.
 
-    A file in the directories of the store needs no copy.
+    ask: runs a request. asked: the request. If root uses the service of another user, the file that the request names
+    is copied, because the service may be unable to read or write it. A file in the directories of the store needs no
+    copy.
     """
     name, arguments = asked.get("command"), asked.get("arguments")
     if name not in {BACKUP, *READ} or not isinstance(arguments, dict) or "path" not in arguments:
@@ -52,7 +53,7 @@ def handed_over(ask: Callable[[Row], JSON], asked: Row, settings: Settings) -> J
 
 @contextmanager
 def _exchange(data_dir: Path) -> Iterator[Path]:
-    """Yield a temporary directory that the owner of the data directory owns."""
+    """Yield a temporary directory in the data directory, with the same owner."""
     with as_owner(data_dir):
         place = Path(mkdtemp(prefix="exchange-", dir=data_dir))
     try:
@@ -63,9 +64,10 @@ def _exchange(data_dir: Path) -> Iterator[Path]:
 
 
 def _copy(source: Path, target: Path, *, reader: Path | None = None, writer: Path | None = None) -> None:
-    """Copy a file. Raises StartError. reader, writer: a directory whose owner is the user that reads or writes the file
-    in the temporary directory. That user can replace the temporary directory by a link, so root itself must not follow
-    it.
+    """Copy a file. Raises StartError.
+
+    reader, writer: a directory whose owner reads the source, or writes the target; None for root. The owner of the
+    temporary directory could replace a file in it by a link. So root itself must not follow links there.
     """
     try:
         with as_owner(reader, reads_all=False) if reader else nullcontext():
@@ -81,7 +83,7 @@ def _copy(source: Path, target: Path, *, reader: Path | None = None, writer: Pat
 
 
 def _expired(directory: Path, keep: int) -> int:
-    """Delete all but the newest `keep` backups in a directory. Return the number of deleted backups. Raises
+    """Delete all backups in a directory except the newest `keep`. Return the number of deleted backups. Raises
     StartError."""
     from sallyport.store.copies import expire
 

@@ -1,9 +1,9 @@
-"""Find the installation for a command.
+"""How a command finds the installation.
 
-The installation is the first of these that exists: the settings file of `--config`; the data directory of
+The command uses the first of these that exists: the settings file of `--config`; the data directory of
 SALLYPORT_DATA_DIR; `./sallyport.toml` or `./sallyport-data`; the installation of the system service. A file or
-directory in the working directory is used only if the caller or root owns it: in a directory such as /tmp, another user
-could have created it to manipulate root's next command.
+directory in the working directory counts only if the caller or root owns it. Otherwise another user could create it in
+a directory such as /tmp, and manipulate root's next command.
 """
 
 import os
@@ -27,8 +27,10 @@ NOTHING_HERE: Final = f"no Sallyport installation in ./{DEFAULT_DATA_DIR}; set {
 
 @dataclass(frozen=True, slots=True)
 class Installation:
-    """The location of an installation. The installation may not exist. file: the settings file. named_by: the option,
-    variable or file that names the data directory. is_callers: whether the caller named the installation explicitly.
+    """The location of an installation, which may not exist.
+
+    file: the settings file. named_by: the option, variable or file that names the data directory. is_callers: whether
+    the caller has named the installation explicitly.
     """
 
     settings: Settings
@@ -37,23 +39,23 @@ class Installation:
     is_callers: bool = False
 
     def __str__(self) -> str:
-        """Return the data directory as the caller would type it, followed by the settings file."""
+        """Return the data directory as the user would type it, and the settings file."""
         path = self.settings.data_dir
         text = f"./{path}" if path == DEFAULT_DATA_DIR else str(path)
         return text if self.file is None else f"{text} ({self.file})"
 
     @property
     def absence(self) -> str:
-        """The error message if there is no installation here."""
+        """Return the error message for the case that there is no installation at this location."""
         if not self.named_by:
             return NOTHING_HERE
         return f"no Sallyport installation in {self.settings.data_dir}, which {self.named_by} names"
 
     def exists(self, *, keyed: bool = False) -> bool:
-        """Return whether a store exists, or a starting service is creating one.
+        """Return whether a store exists, or a starting service is creating a store. Raises StartError if the user has
+        no permission to look.
 
-        keyed: whether to return true also if there is a master key but no store. Raises StartError if the user may not
-        look there.
+        keyed: whether a master key without a store counts too.
         """
         data_dir = self.settings.data_dir
         marks = [self.settings.database_path, data_dir / LOCK, *([data_dir / "master.key"] if keyed else [])]
@@ -62,9 +64,9 @@ class Installation:
 
 @dataclass(frozen=True, slots=True)
 class Places:
-    """Possible locations of the installation, in order of precedence.
+    """The possible locations of the installation, in order of precedence.
 
-    passed_over: reasons why files or directories in the working directory are not used.
+    passed_over: for each ignored file or directory in the working directory, the reason.
     """
 
     places: tuple[Installation, ...]
@@ -72,7 +74,7 @@ class Places:
 
 
 def places(config: Path | None, environ: Mapping[str, str]) -> Places:
-    """Return the possible locations of the installation. Raises ConfigError if settings cannot be read. Also raises
+    """Return the possible locations of the installation. Raises ConfigError if settings cannot be read. Raises
     StartError."""
     if config is not None:
         return Places((Installation(_read(config, environ), config, CONFIG, is_callers=True),))
@@ -96,18 +98,15 @@ def places(config: Path | None, environ: Mapping[str, str]) -> Places:
 
 
 def _read(file: Path, environ: Mapping[str, str]) -> Settings:
-    """Return the settings in a file. Raises ConfigError.
-
-    Paths in the file of the system service are relative to that service's working directory.
-    """
+    """Return the settings in a file. Raises ConfigError. In the settings file of the system service, relative paths
+    start at the working directory of the service."""
     settings = load(file, environ)
     return settings.below(systemd.DATA_DIR) if file == systemd.CONFIG_FILE else settings
 
 
 def is_there(path: Path, owner: Path | None = None) -> bool:
-    """Return whether a path exists. Raises StartError if the user may not look there. owner: a path whose owner may
-    look there, for the message.
-    """
+    """Return whether a path exists. Raises StartError if the user has no permission to look. owner: a path whose owner
+    has the permission, for the message."""
     try:
         path.stat()
     except (FileNotFoundError, NotADirectoryError):
@@ -120,17 +119,19 @@ def is_there(path: Path, owner: Path | None = None) -> bool:
 
 
 def _counts(path: Path, strange: list[str], *, remedy: str) -> bool | None:
-    """Return whether the caller or root owns a path. If the path is a link, the target must be owned too. Return None
-    if the path does not exist. strange: a list to which the reason is appended if the result is False. remedy: the
-    option or variable by which the path is used nevertheless.
+    """Return whether the caller or root owns a path. If the path is a link, the target must have such an owner too.
+    Return None if the path does not exist.
+
+    strange: a list to which the reason is added if the result is False. remedy: the option or variable that makes a
+    command use the path anyway.
     """
     try:
         strangers = {path.lstat().st_uid, path.stat().st_uid} - {0, os.geteuid()}
     except FileNotFoundError:
         return None
     except OSError as error:
-        strange.append(f"./{path} does not count: {error.strerror}")
+        strange.append(f"./{path} is ignored: {error.strerror}")
         return False
     for user_id in sorted(strangers):
-        strange.append(f"./{path} belongs to user {user_name(user_id)} and does not count; to use it, set {remedy}")
+        strange.append(f"./{path} belongs to user {user_name(user_id)} and is ignored; to use it, set {remedy}")
     return not strangers

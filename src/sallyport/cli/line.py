@@ -1,4 +1,4 @@
-"""The context object of every click command. It has the connection to the service, and standard output and error."""
+"""The context object of every click command: the connection to the service, and the outputs."""
 
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -20,14 +20,14 @@ if TYPE_CHECKING:
 
 
 class Line:
-    """The implementation of `base.command.CommandLine`. connect: opens the connection to the service on first use."""
+    """The implementation of `base.command.CommandLine`. connect: opens the connection on first use."""
 
     def __init__(self, connect: "Callable[[], Connection]") -> None:
         self._connect = connect
 
     @cached_property
     def connection(self) -> "Connection":
-        """The connection to the service."""
+        """Return the connection to the service, which is opened on first use."""
         return self._connect()
 
     def settings(self) -> "Settings":
@@ -91,7 +91,8 @@ class Line:
         return self._ask({"command": command, "arguments": arguments}, arguments)
 
     def _ask(self, asked: "Row", sent: "JSON") -> "JSON":
-        """Send a request. Error messages name the options of the command instead of the fields that they set."""
+        """Send a request. In the message of an Invalid, replace the names of fields by the options that set the
+        fields."""
         try:
             return self.connection.call(asked)
         except Invalid as error:
@@ -135,8 +136,8 @@ class Line:
 
 
 def _entries(name: str, result: "JSON", field: str | None = None) -> "list[Row]":
-    """Return the objects in a list. The list is in `field` of the result; if `field` is None, the result itself is the
-    list."""
+    """Return the objects in a list. field: the field of the result that contains the list; None if the result itself is
+    the list."""
     if field is not None and isinstance(result, dict):
         result = result.get(field)
     if not isinstance(result, list):
@@ -145,4 +146,4 @@ def _entries(name: str, result: "JSON", field: str | None = None) -> "list[Row]"
 
 
 def _other_version(name: str) -> StartError:
-    return StartError(f"the running service answers {name} as another version does")
+    return StartError(f"the running service has another version: its answer to {name} has an unknown form")

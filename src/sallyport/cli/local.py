@@ -1,6 +1,6 @@
-"""Requests of the command line that run in this process on the store, if no service runs.
+"""Requests of the command line, run in this process on the store. This is used if no service runs.
 
-Trio runs in a separate thread until `close`, so that a command with several requests opens the store once.
+Trio runs in another thread until `close` is called, so that a command with several requests opens the store only once.
 """
 
 import json
@@ -26,11 +26,11 @@ from sallyport.web.scope import Gate
 
 
 class Local:
-    """The open store. It holds the lock of the data directory until it is closed. new: the action if there is no store
-    (see `build`). If root works with another user's data directory, new files belong to that user. Raises Locked,
-    Absent, ConfigError, StoreError.
+    """The open store. It holds the lock of the data directory until it is closed.
 
-    If an error ends the store's thread later, the next call, or `close`, raises it.
+    new: what to do if there is no store (see `build`). If root uses the data directory of another user, new files
+    belong to that user. Raises Locked, Absent, ConfigError, StoreError. If an error ends the store's thread later, the
+    next call of `call` or `close` raises this error.
     """
 
     def __init__(self, settings: Settings, environ: Mapping[str, str], *, new: New = "make") -> None:
@@ -42,7 +42,7 @@ class Local:
         self._requests, self._stop, self._trio = self._opened.result()
 
     def call(self, asked: Row) -> JSON:
-        """Run a request of the control socket. Raises SallyportError if it failed."""
+        """Run a request of the control socket. Raises SallyportError if the request fails."""
         try:
             result = trio.from_thread.run(self._requests.run, asked, user_name(os.geteuid()), trio_token=self._trio)
         except Refused as error:
@@ -58,7 +58,7 @@ class Local:
 
     def close(self) -> None:
         """Close the store and release the lock."""
-        with suppress(trio.RunFinishedError):  # an error has ended the thread
+        with suppress(trio.RunFinishedError):  # an error has already ended the thread
             trio.from_thread.run_sync(self._stop.set, trio_token=self._trio)
         self._join()
 

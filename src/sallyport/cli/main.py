@@ -1,4 +1,5 @@
-"""`sallyport`: the root of the command line, its groups, and its exit codes. A command is imported when it is used."""
+"""`sallyport`: the root of the command line, its groups, and its exit codes. A command is imported only when it is
+used."""
 
 import io
 import os
@@ -22,8 +23,8 @@ if TYPE_CHECKING:
 
 Sections: TypeAlias = Mapping[str, Mapping[str, tuple[str, str]]]
 
-# The commands under their headings, the most used first. An entry is name: (module:object, line in the help), so that
-# the help imports no command.
+# The commands by heading, the most used first. An entry is name: (module:object, line in the help). So the help is
+# shown without importing a command.
 SECTIONS: Sections = {
     "RADIUS": {
         "client": ("sallyport.inventory.clients.cli:client", "RADIUS clients: addresses that may send requests."),
@@ -106,7 +107,8 @@ AGENT_SECTIONS: Sections = {
 
 
 class LazyGroup(Group):
-    """A group that imports a command when it is used. sections: its commands by heading, in the order of the help."""
+    """A group that imports a command only when the command is used. sections: the commands by heading, in the order of
+    the help."""
 
     def __init__(self, *args: object, sections: Sections, **options: object) -> None:
         super().__init__(*args, **options)  # type: ignore[arg-type]
@@ -118,7 +120,7 @@ class LazyGroup(Group):
         return list(self._listed)
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        """Return a command by name; None if there is no such command."""
+        """Return the command with this name. Return None if there is no such command."""
         if cmd_name not in self._listed:
             return None
         module, _, name = self._listed[cmd_name].partition(":")
@@ -161,7 +163,7 @@ def root(ctx: click.Context, config: Path | None) -> None:
 
 @click.group(cls=LazyGroup, sections=AGENT_SECTIONS)
 def agent() -> None:
-    """Agents: programs on a machine, or near a directory, to which the service cannot connect."""
+    """Agents are programs on a machine or near a directory that the service itself cannot reach."""
 
 
 def main() -> None:
@@ -174,7 +176,7 @@ def main() -> None:
 
 
 def run(command: Callable[[], object]) -> int:
-    """Run a command, and return its exit code. Print an error as one line on standard error."""
+    """Run a command, and return its exit code. An error is printed as one line on standard error."""
     try:
         result = command()
     except click.exceptions.Exit as end:
@@ -187,7 +189,7 @@ def run(command: Callable[[], object]) -> int:
 
 
 def _print_usage_error(error: click.ClickException) -> int:
-    """Print a usage error, and the command that shows the help. Return the exit code."""
+    """Print a usage error, and how to see the help. Return the exit code."""
     from sallyport.cli.wrong import usage
 
     click.echo(safe(f"sallyport: {usage(error)}"), err=True)
@@ -204,12 +206,14 @@ def _print_error(error: BaseException) -> int:
         raise error
     if isinstance(error.__cause__, KeyboardInterrupt):
         return 130
-    if isinstance(ours, BrokenPipeError):  # a reader such as head has closed the pipe, so flushing at exit would fail
+    if isinstance(
+        ours, BrokenPipeError
+    ):  # the reader (such as head) has closed the pipe, so flushing at exit would fail
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 1
     text = str(ours)
     if isinstance(ours, OSError):
-        if ours.filename is None:  # the error is not about a file that an admin could correct
+        if ours.filename is None:  # an admin cannot correct this error, so the traceback is needed
             raise error
         reason = f"permission denied for user {user_name(os.geteuid())}"
         text = f"{ours.filename}: {reason if isinstance(ours, PermissionError) else ours.strerror}"
@@ -218,7 +222,8 @@ def _print_error(error: BaseException) -> int:
 
 
 def _only(group: BaseExceptionGroup[BaseException]) -> SallyportError | OSError | None:
-    """Return the only error in a group, nested or not, if it is a SallyportError or OSError; otherwise None."""
+    """Return the single error in a group, even in a nested group, if it is a SallyportError or OSError. Otherwise
+    return None."""
     found: BaseException = group
     while isinstance(found, BaseExceptionGroup) and len(found.exceptions) == 1:
         found = found.exceptions[0]

@@ -1,7 +1,7 @@
-"""This module prints the results of commands: as tables for people, and as JSON or CSV for programs.
+"""The output of commands: tables for people, and JSON or CSV for programs.
 
-Names come from the network and may contain control sequences. Unprintable characters become a replacement character, or
-an escape in JSON.
+Names come from the network and may contain terminal control sequences. Unprintable characters are replaced by a
+replacement character, and escaped in JSON.
 """
 
 import csv
@@ -22,7 +22,7 @@ _OUTSIDE_ASCII = re.compile(r"[^\n -~]")
 
 def safe(text: str) -> str:
     """Replace unprintable characters, because a terminal may execute control sequences. Line ends are kept."""
-    if text.isprintable():  # the usual case
+    if text.isprintable():  # the usual case, for speed
         return text
     return "".join(each if each.isprintable() or each == "\n" else "\ufffd" for each in text)
 
@@ -30,7 +30,8 @@ def safe(text: str) -> str:
 def print_rows(
     rows: "Iterable[Row]", columns: Sequence[str], form: "Form | None" = None, *, to: TextIO | None = None
 ) -> None:
-    """Print the columns of rows as a table or CSV, or whole rows as JSON. Only a table waits for all rows.
+    """Print the columns of rows as a table or CSV, or whole rows as JSON. CSV and JSON are printed row by row; a table
+    waits for all rows.
 
     to: a text file opened without newline translation; None for standard output.
     """
@@ -67,7 +68,8 @@ def _json(value: "JSON", indent: int | None = 2) -> str:
 
 
 def _print_csv(rows: "Iterable[Row]", columns: Sequence[str], out: TextIO) -> None:
-    """Print CSV with a header line (RFC 4180). A cell that a spreadsheet would run as a formula begins with a quote."""
+    """Print CSV with a header line (RFC 4180). If a spreadsheet would run a cell as a formula, the cell gets a quote in
+    front."""
     writer = csv.writer(out)
     writer.writerow(columns)
     writer.writerows([_cell(row.get(column)) for column in columns] for row in rows)
@@ -79,7 +81,7 @@ def _cell(value: "JSON") -> str:
 
 
 def _table(rows: "Iterable[Row]", columns: Sequence[str]) -> str:
-    """Return the columns of rows as a text table; a list is shown in one cell."""
+    """Return the columns of rows as a text table. A list is shown in one cell."""
     from tabulate import tabulate
 
     lines = [[_text(row.get(column)) for column in columns] for row in rows]

@@ -1,7 +1,7 @@
-"""A blocking RADIUS client that sends one packet at a time and reports why there is no answer.
+"""A blocking RADIUS client that sends one packet at a time, and reports why there is no answer.
 
-A packet is retransmitted unchanged, as RFC 5080 section 2.2.1 requires. A reply that is malformed or not authentic is
-not accepted. It is reported if no authentic reply arrives in the same try.
+A packet is retransmitted unchanged (RFC 5080 section 2.2.1). Malformed replies and replies that are not authentic are
+ignored. They are reported if no authentic reply arrives in the same try.
 """
 
 import socket
@@ -27,17 +27,17 @@ from sallyport.radius.password import chap_response, hide_password
 
 
 class Why(Enum):
-    """The cause why there is no answer."""
+    """The reason why there is no authentic answer."""
 
-    REFUSED = "nothing listens there: the machine says that the port is closed (ICMP)"
+    REFUSED = "the port is closed: the machine has sent an ICMP message"
     UNREACHABLE = "the address cannot be reached"
     SILENT = "no answer"
-    UNPROVEN = "an answer came that was made with another secret"
-    MALFORMED = "an answer came that is no RADIUS packet"
+    UNPROVEN = "the answer was made with another secret"
+    MALFORMED = "the answer is not a RADIUS packet"
 
 
 class NoAnswerError(SallyportError):
-    """The request got no authentic answer. why: the cause."""
+    """The request got no authentic answer. why: the reason."""
 
     def __init__(self, why: Why, detail: str = "") -> None:
         super().__init__(f"{why.value}{detail and f' ({detail})'}")
@@ -46,7 +46,8 @@ class NoAnswerError(SallyportError):
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """An authentic answer. attributes: the first value of each type. seconds: time since the last transmission."""
+    """An authentic answer. attributes: the first value of each attribute type. seconds: the time since the last
+    transmission."""
 
     code: int
     attributes: dict[int, bytes]
@@ -55,16 +56,16 @@ class Answer:
 
     @property
     def signed(self) -> bool:
-        """Whether the answer has a Message-Authenticator. It was verified if it is present."""
+        """Return whether the answer has a Message-Authenticator. If so, it was verified."""
         return MESSAGE_AUTHENTICATOR in self.attributes
 
 
 class RadiusClient:
     """A client of one RADIUS server, with one socket.
 
-    server: host and port. If a host name has several addresses, the first is used. source: the local address; if empty,
-    the system chooses it. timeout: the number of seconds for each try. retries: the number of tries after the first.
-    Raises StartError if the host name cannot be resolved, or if the local address does not exist.
+    server: host and port; the first address of a host name is used. source: the local address; empty lets the system
+    choose. timeout: the time to wait for each try, in seconds. retries: the number of tries after the first. Raises
+    StartError if the host name cannot be resolved, or if the local address does not exist.
     """
 
     def __init__(
@@ -90,7 +91,7 @@ class RadiusClient:
 
     @property
     def source(self) -> str:
-        """The source address of the packets."""
+        """Return the source address of the packets."""
         return str(self._socket.getsockname()[0])
 
     def close(self) -> None:
@@ -109,7 +110,7 @@ class RadiusClient:
     ) -> Answer:
         """Send an Access-Request with PAP or CHAP (RFC 2865 sections 5.2, 5.3), and return the answer.
 
-        Raises NoAnswerError if no authentic answer arrived, and ValueError if a value is too long.
+        Raises NoAnswerError if no authentic answer arrives. Raises ValueError if a value is too long.
         """
 
         def body(authenticator: bytes) -> bytes:
@@ -122,7 +123,7 @@ class RadiusClient:
         return self.ask(ACCESS_REQUEST, body, signed=signed)
 
     def ask(self, code: int, body: Callable[[bytes], bytes], *, signed: bool = True) -> Answer:
-        """Send a request, and return the answer. Raises NoAnswerError.
+        """Send a request, and return the answer. Raises NoAnswerError if no authentic answer arrives.
 
         body: returns the encoded attributes for a Request Authenticator. signed: whether to add a
         Message-Authenticator.
@@ -152,9 +153,9 @@ class RadiusClient:
         raise NoAnswerError(Why.SILENT, f"tries: {self._tries}, of {self._timeout:g} s each")
 
     def _await(self, packet: bytes, sent: float) -> tuple[int, dict[int, bytes]] | None:
-        """Wait for the authentic answer to one try; return None if no packet arrived.
+        """Wait for the authentic answer to one try. Return None if no packet arrives.
 
-        Raises NoAnswerError if only packets arrived that are not authentic. sent: the time of the transmission.
+        Raises NoAnswerError if packets arrive, but none is authentic. sent: the time of the transmission.
         """
         doubt: NoAnswerError | None = None
         while (left := sent + self._timeout - time.perf_counter()) > 0:

@@ -27,21 +27,21 @@ from sallyport.store.directory import make_data_directory, open_data_directory, 
 
 DESCRIPTORS = 65_536
 SWITCH_S: Final = 0.0005
-"""Switch interval of the interpreter lock in seconds. The store's thread releases the lock at each statement; with
+"""Switch interval of the interpreter lock, in seconds. The store's thread waits for the lock after each statement. With
 Python's default of 5 ms, a transaction of ten statements took 50 ms while the event loop was busy."""
 
 PATIENCE: Final[Mapping[type[StartError], float]] = MappingProxyType({Locked: 30.0})
-"""Number of seconds for which a starting service waits for a command that uses the store, such as a backup."""
+"""Time in seconds for which a starting service waits for a command that uses the store, such as a backup."""
 OCCUPIED: Final = f"stop it first, or set {environment_name('data_dir')} to another directory"
 NOTED: Final = int(2.0 / AGAIN_S)
-"""The number of the attempt at which the service logs that it waits. This is about two seconds after the start."""
+"""Number of failed attempts to take the lock after which the service logs that it waits (about two seconds)."""
 
 
 @click.command()
 @click.pass_obj
 def serve(line: Line) -> None:
-    """Run the service. It logs one line `ready` when all listeners answer."""
-    gc.disable()  # this saves a twentieth of the start time; the service configures the collector when it is `ready`
+    """Run the service. The service logs the line `ready` when all listeners answer."""
+    gc.disable()  # saves a twentieth of the start time; the service configures the collector when it is `ready`
     sys.setswitchinterval(SWITCH_S)
     settings = line.connection.read()
     if settings.workers > 1 and not settings.database_url:
@@ -76,9 +76,9 @@ def serve(line: Line) -> None:
 def _kept_if_ready(settings: Settings, made: Sequence[Path]) -> Iterator[Callable[[], None]]:
     """Remove a new data directory at the end of the block, unless the block calls the yielded function.
 
-    The directory also stays if another process has created a store in it. It also stays if the store is elsewhere,
-    because the directory contains the master key of that store. made: the directories that `make_data_directory`
-    created.
+    The directory also stays if another process has created a store in it, or if the store is in another place. In the
+    second case, the directory contains the master key of the store. made: the directories that `make_data_directory`
+    has created.
     """
     store = settings.database_path
     is_kept = not made or store.parent != settings.data_dir or store.exists()
@@ -98,11 +98,11 @@ def _kept_if_ready(settings: Settings, made: Sequence[Path]) -> Iterator[Callabl
 def hold(
     settings: Settings, *, now: Callable[[], float] = time.monotonic, sleep: Callable[[float], None] = time.sleep
 ) -> int:
-    """Take the lock of the data directory, and return its descriptor.
+    """Take the lock of the data directory, and return the descriptor that holds the lock.
 
-    If a command holds the lock, the function waits for it. If root runs the service, the process changes its user to
-    the owner of the directory, so that new files belong to that user. Raises Locked if another process did not release
-    the lock in time. Raises StartError if a service runs there, or if the owner cannot read the program.
+    If a command holds the lock, wait for the end of the command. If root runs the service, the process changes its user
+    to the owner of the directory, so that new files belong to the owner. Raises Locked if another process does not
+    release the lock in time. Raises StartError if a service already runs, or if the owner cannot read the program.
     """
     _check_program(settings.data_dir)
     if owner := become_owner(settings.data_dir):
@@ -140,7 +140,8 @@ def _check_program(data_dir: Path) -> None:
 
 
 def _take_descriptors() -> None:
-    """Raise the limit of file descriptors. Each waiting agent needs one, so the usual limit of 1024 is too low."""
+    """Raise the limit of file descriptors of this process. Each waiting agent needs a descriptor, and the usual limit
+    is only 1024."""
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     wanted = DESCRIPTORS if hard == resource.RLIM_INFINITY else min(hard, DESCRIPTORS)
     if soft != resource.RLIM_INFINITY and soft < wanted:
@@ -156,5 +157,5 @@ def log_group() -> None:
 @click.argument("level", type=click.Choice(log.LEVELS), required=False)
 @click.pass_obj
 def level(line: Line, *, level: str | None) -> None:
-    """Show or set the lowest level that is logged. A restart or SIGHUP restores the setting `log_level`."""
+    """Show or set the lowest level of log events. A restart or SIGHUP restores the setting `log_level`."""
     line.print(str(line.call("log.level", level=level)))

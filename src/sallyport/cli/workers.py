@@ -1,11 +1,12 @@
-"""The processes of a service with several workers. The process of `sallyport serve` starts, watches and stops them.
+"""The processes of a service with several workers. The process of `sallyport serve` is the parent: it starts, watches
+and stops the workers.
 
-This parent process runs no event loop and has no threads, so it can fork at any time. A worker therefore needs no
-imports, and inherits the sockets, which are bound only once (`sockets`). The parent waits for signals and for messages
-of the workers. These are the messages that a service sends to systemd.
+The parent runs no event loop and has no threads, so it can fork at any time. A worker therefore needs no imports. It
+inherits the sockets, which are bound only once (see `sockets`). The parent waits for signals and for messages from the
+workers. A worker sends the messages that a service sends to systemd, but to the parent.
 
 The first worker starts alone, because it creates the store at the first start of the service. If a worker ends before
-all workers are ready, the service ends. If a worker ends later, it is started again.
+all workers are ready, the service ends. If a worker ends later, the parent starts it again.
 """
 
 import os
@@ -34,23 +35,25 @@ from sallyport.store.extra import check_extra
 
 PAUSE_S: Final = 0.2
 LONGEST_PAUSE_S: Final = 30.0
-"""The longest pause before a worker is started again. The pause doubles each time that the worker ends."""
+"""The longest pause in seconds before a worker is started again. The pause doubles each time that the worker ends."""
 STEADY_S: Final = 60.0
-"""If a worker ends after it has run for this number of seconds and was ready, its pause is the shortest again."""
+"""Time in seconds. If a worker was ready and ran longer than this before it ended, its pause is the shortest again."""
 SIGNALS: Final = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGCHLD)
 
 Run = Callable[[int, ToParent], int]
-"""A function that runs a worker in its process and returns the exit code. It gets the number of the worker, and raises
-nothing."""
+"""A function that runs a worker in its process, and returns the exit code. It gets the number of the worker, and never
+raises an error."""
 
 log = structlog.get_logger()
 
 
 @dataclass(slots=True)
 class _Process:
-    """The process of a worker. messages: the socket on which its messages arrive. alive_at: the time of its last
-    message by the monotonic clock. is_ready: whether it answers requests. is_reloading: whether it has not answered
-    SIGHUP yet."""
+    """The process of a worker.
+
+    messages: the socket on which the worker's messages arrive. alive_at: the time of its last message, by the monotonic
+    clock. is_ready: whether the worker answers requests. is_reloading: whether the worker is still handling a SIGHUP.
+    """
 
     process_id: int
     messages: socket.socket
@@ -62,8 +65,8 @@ class _Process:
 
 @dataclass(slots=True)
 class _Place:
-    """The place of a worker. ends: how often the worker has ended in a row. due: the time at which it is started
-    again."""
+    """The place of a worker. ends: the number of times in a row that the worker has ended. due: when to start the
+    worker again."""
 
     ends: int = 0
     due: float = 0.0
@@ -71,8 +74,11 @@ class _Place:
 
 
 class Workers:
-    """The workers of a service. run: see Run. notifier: sends messages to systemd. ready: called when all workers are
-    ready. drain_s: the setting `drain_s`."""
+    """The workers of a service.
+
+    run: runs a worker (see `Run`). notifier: sends messages to systemd. ready: called when all workers are ready.
+    drain_s: the setting `drain_s`.
+    """
 
     def __init__(
         self, count: int, run: Run, notifier: Notifier, ready: Callable[[], None], *, drain_s: float = 0.0
@@ -89,8 +95,8 @@ class Workers:
         self._code = 0
 
     def watch(self) -> int:
-        """Start all workers, and return the exit code when all have ended. They end after SIGTERM or SIGINT, or if one
-        of them cannot start."""
+        """Start all workers, and return the exit code when all workers have ended. They end after SIGTERM or SIGINT, or
+        if a worker cannot start."""
         with self._selector, _signals() as came:
             self._selector.register(came, selectors.EVENT_READ)
             self._start(1)
@@ -109,7 +115,8 @@ class Workers:
         return [each.process for each in self._places.values() if each.process is not None]
 
     def _wait(self) -> float | None:
-        """Return the number of seconds until something is due. Return None if nothing is due."""
+        """Return the seconds until the next start of a worker or another deadline. Return None if there is no
+        deadline."""
         now, watchdog_s = time.monotonic(), self._notifier.watchdog_s
         waits = [max(0.0, each.due - now) for each in self._places.values() if each.process is None and each.due]
         waits += [] if watchdog_s is None else [watchdog_s / 3]
@@ -129,7 +136,7 @@ class Workers:
         self._selector.register(ours, selectors.EVENT_READ, place.process)
 
     def _become(self, number: int, messages: socket.socket) -> None:
-        """Run a worker in this process, and end the process."""
+        """Run a worker in this process, which was forked for it, and then exit."""
         code = 1
         try:
             signal.set_wakeup_fd(-1)
@@ -151,7 +158,7 @@ class Workers:
                 self._start(number)
 
     def _hear(self, process: _Process) -> None:
-        """Handle a message of a worker."""
+        """Handle a message from a worker."""
         try:
             lines = process.messages.recv(4096).decode().split("\n")
         except OSError:
@@ -186,7 +193,7 @@ class Workers:
             self._notifier.ready(STATUS)
 
     def _handle(self, number: int) -> None:
-        """Handle a signal."""
+        """Handle a signal to the parent process. number: the number of the signal."""
         if number == signal.SIGCHLD:
             self._reap()
         elif number == signal.SIGHUP:
@@ -210,7 +217,7 @@ class Workers:
             os.kill(process.process_id, signal.SIGTERM)
 
     def _reap(self) -> None:
-        """Process the end of each worker that has ended."""
+        """Handle the end of each worker that has ended."""
         for number, place in self._places.items():
             process = place.process
             if process is None:
@@ -241,7 +248,7 @@ class Workers:
             self._end_reload()
 
     def _feed_watchdog(self) -> None:
-        """Report to systemd, and kill each worker that has not reported in time."""
+        """Send `alive` to systemd if a watchdog is set. Kill each worker that has not sent a message in time."""
         watchdog_s = self._notifier.watchdog_s
         if watchdog_s is None:
             return
@@ -258,8 +265,8 @@ def run_workers(
 ) -> int:
     """Run a service with several workers, and return the exit code. Raises StartError.
 
-    read: returns the present settings. lock: the descriptor of the lock of the data directory; each worker gets a copy.
-    ready: called when all workers are ready.
+    read: returns the current settings. lock: the descriptor that holds the lock of the data directory; each worker gets
+    a copy. ready: called when all workers are ready.
     """
     check_extra()
     import_module("sallyport.store.postgres.engine")  # imported once for all workers
@@ -286,13 +293,13 @@ def run_workers(
 
 
 def _as_node(settings: Settings, number: int) -> Settings:
-    """Return the settings of a worker. Each worker is a separate node."""
+    """Return the settings of a worker. Each worker has a node name of its own."""
     return settings.model_copy(update={"node_name": settings.nodes[number - 1]})
 
 
 @contextmanager
 def _signals() -> Iterator[socket.socket]:
-    """Yield a socket. The numbers of arriving signals can be read from it."""
+    """Yield a socket from which the numbers of arriving signals can be read."""
     ours, kernels = socket.socketpair()
     with closing(ours), closing(kernels):
         kernels.setblocking(False)

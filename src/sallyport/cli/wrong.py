@@ -1,9 +1,9 @@
-"""Messages about values that click or the service does not accept. Each message names the option or argument of the
-value.
+"""Messages about values that click or the service does not accept. A message names the option or argument that contains
+the value.
 
-An operation names a wrong field by its path in the body, such as `time.from`. A command usually copies the values of
-its options into the body unchanged. So the option can be found by the value at that path and by the name of the field.
-No command has to define which option sets which field. Values of options with a secret are never repeated.
+An operation names a wrong field by its path in the body, such as `time.from`. Most commands copy the values of their
+options into the body unchanged. So the option can be found by the value at the path and by the name of the field, and
+no command has to list which option sets which field. The values of options with a secret are never repeated.
 """
 
 import ast
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 _SECRET: Final = frozenset({"secret", "password", "token", "code", "key", "pin", "passphrase", "skey", "seed", "motp"})
 _NOT_SECRET: Final = frozenset({"key_type", "keyType", "token_id", "code_digits", "password_verified"})
 _LONGEST: Final = 80
-"""Maximum number of characters of a value in a message."""
+"""Maximum number of characters that a message repeats of a value."""
 _NOT_FOUND: Final = re.compile(
     r"^(?:no (?P<kind>domain) (?P<name>\S.*?)(?P<existing>; existing: .*)?|(?P<other>[A-Za-z ]+) not found)$"
 )
@@ -35,24 +35,27 @@ _LISTS: Final[Mapping[str, tuple[str, ...]]] = {
     "DID": ("did", "list"),
     "holder": ("did", "list"),
 }
-"""The commands that list the objects of a kind, if the name of this command is not `KIND list`."""
+"""The commands that list the objects of a kind, for kinds without a command `KIND list`."""
 _KIND_OF_PATH: Final = re.compile("^(File|Directory|Path) ")
 _CLICK_VALUE: Final = re.compile(r"^(.*) is not (?:a valid|in the range|one of)\b", re.DOTALL)
 
 
 def not_understood(name: str, value: object, accepted: str) -> str:
-    """Return the message about a value that is not accepted. name: the option or argument."""
+    """Return the message about a value that is not accepted. name: the option or argument. accepted: a phrase for the
+    accepted values."""
     return f"{name}: {_quoted(value)} is not understood; give {accepted}"
 
 
 def refused(error: "Invalid", sent: "JSON") -> str:
-    """Return the message about the fields that an operation does not accept. It has a line for each field. sent: the
-    body of the request."""
+    """Return the message about the fields that an operation does not accept, with one line for each field.
+
+    error: the error of the operation. sent: the body of the request.
+    """
     context = click.get_current_context(silent=True)
     lines: dict[str, None] = {}
     wrong: list[str] = []
     for each in error.fields:
-        # if a field is wrong, its object is reported as wrong too
+        # the object that contains a wrong field is reported too
         if not any(field.startswith(f"{each.field}.") for field in wrong):
             wrong.append(each.field)
             lines[_field_line(each, sent, context)] = None
@@ -73,8 +76,8 @@ def _field_line(wrong: "FieldError", sent: "JSON", context: click.Context | None
 
 
 def _by_options(message: str, context: click.Context | None) -> str:
-    """Return a message with field names replaced by options. Only names that are no ordinary words, such as minLen, are
-    replaced."""
+    """Replace the names of fields in a message by options. Ordinary words are not replaced, even if they are names of
+    fields."""
     for each in context.command.params if context is not None else ():
         if isinstance(each, click.Option) and each.name and not each.name.islower():
             message = re.sub(rf"\b{each.name}\b", option_name(each), message)
@@ -82,7 +85,7 @@ def _by_options(message: str, context: click.Context | None) -> str:
 
 
 def _at(sent: "JSON", path: Sequence[str]) -> "JSON":
-    """Return the value at a path of a body. Return None if there is none."""
+    """Return the value at a path of a body. Return None if there is no value."""
     for part in path:
         if isinstance(sent, list) and part.isdecimal() and int(part) < len(sent):
             sent = sent[int(part)]
@@ -96,15 +99,15 @@ def _at(sent: "JSON", path: Sequence[str]) -> "JSON":
 
 
 def _text_of(value: "JSON") -> "JSON":
-    """Return a list of texts as one text."""
+    """Return a list of texts as one text, as the user typed it. Return any other value unchanged."""
     if isinstance(value, list) and all(isinstance(each, str) for each in value):
         return ", ".join(map(str, value))
     return value
 
 
 def _source(names: Sequence[str], value: "JSON", context: click.Context) -> click.Parameter | None:
-    """Return the parameter from which the value of a field came. It is the parameter with the same value, or else the
-    one with the most similar name."""
+    """Return the option or argument that has set a field: the one with the same value, or else the one with the most
+    similar name."""
     by_value = {id(each): _value_score(each, value, context) for each in context.command.params}
     best, most = None, 0
     for each in context.command.params:
@@ -128,8 +131,7 @@ def _value_score(parameter: click.Parameter, value: "JSON", context: click.Conte
 
 
 def _name_score(parameter: click.Parameter, names: Sequence[str]) -> int:
-    """Return a score for the similarity of a parameter's name to the names of a path; the last name of the path counts
-    most."""
+    """Return how similar the name of an option is to the names of a path. The last name of the path counts most."""
     own = {_plain(each) for each in (parameter.name or "", *parameter.opts)}
     scores = [0]
     for distance, name in enumerate(reversed(names)):
@@ -143,7 +145,7 @@ def _name_score(parameter: click.Parameter, names: Sequence[str]) -> int:
 
 
 def _resemble(one: str, other: str) -> bool:
-    """Return whether one of two names begins or ends with the other: userName and user, secret and radius-secret."""
+    """Return whether one name begins or ends with the other: userName and user, secret and radius-secret."""
     short, long = sorted((one, other), key=len)
     return len(short) > 2 and (long.startswith(short) or long.endswith(short))
 
@@ -153,7 +155,7 @@ def _plain(name: str) -> str:
 
 
 def _is_secret(parameter: click.Parameter, names: Sequence[str]) -> bool:
-    """Return whether a parameter or a field contains a secret, judged by the words in its name."""
+    """Return whether an option or a field contains a secret. The words in its name decide."""
     own = [parameter.name or "", *(each.lstrip("-") for each in parameter.opts), *names]
     words = {
         word.casefold()
@@ -165,8 +167,8 @@ def _is_secret(parameter: click.Parameter, names: Sequence[str]) -> bool:
 
 
 def not_found(error: "NotFound") -> str:
-    """Return the message about an object that does not exist. It contains the name of the object as given, and the
-    command that lists such objects."""
+    """Return the message about an object that does not exist, with its name as the user typed it, and the command that
+    lists such objects."""
     context = click.get_current_context(silent=True)
     found = _NOT_FOUND.match(str(error))
     if context is None or found is None:
@@ -181,11 +183,10 @@ def not_found(error: "NotFound") -> str:
 
 
 def _names(kind: str, context: click.Context) -> tuple[object, ...]:
-    """Return the names of objects of a kind that the command line contains. Empty if there is none, or if it may be a
+    """Return the names of objects of a kind in the command line. Return nothing if there is none, or if a name may be a
     secret.
 
-    They are the value of the parameter whose name resembles the kind, or of the argument NAME of the kind's command
-    group.
+    The names are in the parameter whose name resembles the kind, or in the argument NAME of the kind's command group.
     """
     group = context.parent.info_name if context.parent is not None else None
     own = {each.name or "": each for each in context.command.params}
@@ -199,8 +200,8 @@ def _names(kind: str, context: click.Context) -> tuple[object, ...]:
 
 
 def _list_of(kind: str, context: click.Context) -> str:
-    """Return the command that lists the objects of a kind, with the scope of the called command. The result is empty if
-    there is none."""
+    """Return the command that lists the objects of a kind, with the required options of the called command. Return ""
+    if there is no such command."""
     root = context.find_root()
     words = ("sallyport", *_LISTS.get(kind, (kind.rsplit(maxsplit=1)[-1], "list")))
     command: click.Command | None = root.command
@@ -264,7 +265,7 @@ def _literal(text: str) -> object:
 
 
 def _accepted(kind: "click.ParamType[object]") -> str:
-    """Return a phrase for the values that a type accepts. It is empty if click's own message contains them."""
+    """Return a phrase for the values that an option type accepts. Return "" if click's own message contains them."""
     if isinstance(kind, Time):
         return kind.accepted
     if isinstance(kind, click.Choice):

@@ -1,4 +1,4 @@
-"""Metrics of directories, credentials, and presentations of wallets."""
+"""Metrics of directory imports, issued credentials, and presentations of wallets."""
 
 from collections.abc import Callable, Iterable, Mapping
 
@@ -14,9 +14,11 @@ _BUCKETS = (0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0, 150.0, 300.0, 600.0, 1800.0, 3
 
 
 class DirectoryMetrics:
-    """Metrics of directory imports. domain: the domain's id. kind: the kind of the directory. state: the final state
-    of the import: DONE, FAILED or CANCELLED. result: the result for one entry of the directory: added, updated,
-    removed, skipped or failed."""
+    """Metrics of directory imports. The labels of these metrics:
+
+    domain: the domain's id. kind: the kind of the directory. state: the final state of an import: DONE, FAILED or
+    CANCELLED. result: what happened to an entry of the directory: added, updated, removed, skipped or failed.
+    """
 
     def __init__(self, registry: CollectorRegistry) -> None:
         self._jobs = Tally(
@@ -49,15 +51,16 @@ class DirectoryMetrics:
 
     def watch_domains(self, shown: Callable[[], Iterable[tuple[str, str]]]) -> None:
         """Export the metrics of these domains with the value 0 before their first event. shown: returns (domain, mode)
-        of each domain."""
+        for each domain; called at a scrape."""
         self._jobs.expect(lambda: ((domain, state) for domain, _ in shown() for state in ("DONE", "FAILED")))
 
     def ended(self, domain_id: int, state: str) -> None:
-        """Count an ended import."""
+        """Count an import that has ended. state: DONE, FAILED or CANCELLED."""
         self._jobs.cell(str(domain_id), state).count += 1
 
     def done(self, domain_id: int, kind: str, seconds: float, entries: Mapping[str, int]) -> None:
-        """Count a successful import. entries: the number of entries by result."""
+        """Record a successful import. kind: the kind of the directory. seconds: the duration. entries: the number of
+        entries by result."""
         self._seconds.labels(kind).observe(seconds)
         for result, number in entries.items():
             self._entries.cell(str(domain_id), result).count += number
@@ -68,12 +71,12 @@ class DirectoryMetrics:
             self._last[str(domain_id),] = at
 
     def forget(self, domain_id: int) -> None:
-        """Remove the time of a domain's last import, because the domain has no directory any more."""
+        """Stop exporting the time of a domain's last import, because the domain has no directory any more."""
         self._last.pop((str(domain_id),), None)
 
 
 class CredentialMetrics:
-    """Metrics of credentials that were issued and revoked."""
+    """Metrics of credentials: how many were issued and revoked."""
 
     def __init__(self, registry: CollectorRegistry) -> None:
         self._issued = Counter("sallyport_credentials_issued", "Credentials issued.", registry=registry)
@@ -89,11 +92,11 @@ class CredentialMetrics:
 
 
 class PresentationMetrics:
-    """Metrics of wallets' presentations."""
+    """Metrics of the presentations that wallets have sent."""
 
     def __init__(self, registry: CollectorRegistry) -> None:
         self._results = Tally(registry, "sallyport_presentations", _RESULTS, ("result",))
 
     def presented(self, result: str) -> None:
-        """Count a presentation."""
+        """Count a presentation. result: `accepted`, or why it was not accepted."""
         self._results.cell(result).count += 1

@@ -1,7 +1,7 @@
-"""Counters and histograms for hot paths, and gauges that are read at a scrape.
+"""Counters and histograms for code that runs at each login, and gauges that are read at a scrape.
 
-A hot path increments plain integers (0.04 µs), which become metrics at a scrape. The counters of `prometheus_client`
-take 0.24 µs and more.
+This code increments plain integers (0.04 µs), and a scrape converts them to metrics. The counters of
+`prometheus_client` would take 0.24 µs or more.
 """
 
 from bisect import bisect_left
@@ -18,17 +18,17 @@ disable_created_metrics()  # type: ignore[no-untyped-call]
 BUCKETS = (0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0)
 
 OPEN = frozenset({"client", "domain"})
-"""Labels whose values are not a closed set, because admins create them. Such a label is the first label of its metric.
-A metric has at most a thousand values of the label; further values are counted as `other`."""
+"""Labels whose values admins create, so that they are not a closed set. Such a label must be the first label of its
+metric. A metric exports at most a thousand values of the label; further values are counted as `other`."""
 MAX_NAMES = 1000
 OTHER = "other"
 
 Values: TypeAlias = Callable[[], dict[tuple[str, ...], float]]
-"""A function that is called at a scrape and returns numbers by label values."""
+"""A function that returns the values of a metric by label values. It is called at a scrape."""
 
 
 class Cell:
-    """One number of a Tally. A hot path only runs `cell.count += 1`."""
+    """One number of a Tally. Code that runs at each login only executes `cell.count += 1`."""
 
     __slots__ = ("count",)
 
@@ -37,14 +37,15 @@ class Cell:
 
 
 class Names:
-    """The values of a metric's first label. An open label has at most a thousand; further ones become `other`."""
+    """The values of the first label of a metric. If admins create the values, at most a thousand values are exported;
+    further values are counted as `other`."""
 
     def __init__(self, labels: Sequence[str]) -> None:
         self._is_open = bool(labels) and labels[0] in OPEN
         self._known: set[str] = set()
 
     def bound(self, values: tuple[str, ...]) -> tuple[str, ...]:
-        """Return the label values that are exported; the first one may become `other`."""
+        """Return the label values to export. The first value may be replaced by `other`."""
         if not self._is_open or values[0] in self._known:
             return values
         if len(self._known) < MAX_NAMES:
@@ -54,7 +55,8 @@ class Names:
 
 
 class Tally(Collector):
-    """A counter for hot paths. The caller keeps the cell of a combination of labels, and increments it."""
+    """A counter for code that runs at each login. The caller gets a cell for each combination of label values once, and
+    increments the cell."""
 
     def __init__(self, registry: CollectorRegistry, name: str, help: str, labels: Sequence[str]) -> None:
         self._cells: dict[tuple[str, ...], Cell] = {}
@@ -64,12 +66,15 @@ class Tally(Collector):
         registry.register(self)
 
     def expect(self, combinations: Callable[[], Iterable[tuple[str, ...]]]) -> None:
-        """Export these combinations with the value 0 before their first event, so that the first event is an increase.
-        combinations: a function that is called at each scrape."""
+        """Export these combinations of label values with the value 0 before their first event. Otherwise Prometheus
+        would not see the first event as an increase.
+
+        combinations: returns the combinations; called at each scrape.
+        """
         self._expected = combinations
 
     def cell(self, *labels: str) -> Cell:
-        """Return the cell of a combination of label values; a new cell starts at 0."""
+        """Return the cell for a combination of label values. A new cell starts at 0."""
         return self._cells.get(labels) or self._cells.setdefault(self._names.bound(labels), Cell())
 
     def collect(self) -> Iterator[CounterMetricFamily]:
@@ -83,7 +88,7 @@ class Tally(Collector):
 
 
 class Buckets:
-    """The counts of one histogram."""
+    """The counts of one histogram, by bucket."""
 
     __slots__ = ("_bounds", "_counts", "sum")
 
@@ -98,12 +103,12 @@ class Buckets:
         self.sum += value
 
     def cumulated(self) -> list[tuple[str, float]]:
-        """Return (bound, number of observations up to it), in the form of Prometheus."""
+        """Return (upper bound, number of observations up to this bound) for each bucket, as Prometheus expects."""
         return list(zip((*map(str, self._bounds), "+Inf"), accumulate(map(float, self._counts)), strict=True))
 
 
 class Durations(Collector):
-    """A histogram of seconds for hot paths, with one label."""
+    """A histogram of durations in seconds with one label, for code that runs at each login."""
 
     def __init__(self, registry: CollectorRegistry, name: str, help: str, label: str) -> None:
         self._family = (name, help, (label,))
@@ -111,7 +116,7 @@ class Durations(Collector):
         registry.register(self)
 
     def of(self, label: str) -> Buckets:
-        """Return the buckets of a label's value. A new value is exported from now on."""
+        """Return the buckets for a value of the label. From now on, the value is exported."""
         return self._buckets.get(label) or self._buckets.setdefault(label, Buckets(BUCKETS))
 
     def collect(self) -> Iterator[HistogramMetricFamily]:
@@ -123,8 +128,7 @@ class Durations(Collector):
 
 
 class ReadGauge(Collector):
-    """A gauge whose values are read at a scrape. The scrape runs in another thread than the code that changes the
-    values."""
+    """A gauge whose values are read at a scrape, in another thread than the code that changes the values."""
 
     def __init__(self, registry: CollectorRegistry, name: str, help: str, labels: Sequence[str], read: Values) -> None:
         self._names = Names(labels)
@@ -155,5 +159,5 @@ class ReadCounter(ReadGauge):
 
 
 def render(registry: CollectorRegistry) -> bytes:
-    """Return all metrics in Prometheus's text format. Run it in a worker thread."""
+    """Return all metrics in the text format of Prometheus. Call this function in a worker thread."""
     return generate_latest(registry)

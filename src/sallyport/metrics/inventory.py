@@ -8,7 +8,7 @@ from sallyport.metrics.instruments import ReadGauge, Tally, Values
 
 
 class InventoryMetrics:
-    """Metrics of devices. domain: the domain's id."""
+    """Metrics of network devices. Label: domain, the domain's id."""
 
     def __init__(self, registry: CollectorRegistry) -> None:
         self._registry = registry
@@ -28,12 +28,12 @@ class InventoryMetrics:
 
     def watch_domains(self, shown: Callable[[], Iterable[tuple[str, str]]]) -> None:
         """Export the metrics of these domains with the value 0 before their first event. shown: returns (domain, mode)
-        of each domain."""
+        for each domain; called at a scrape."""
         for tally in (self.registered, self.reregistered, self.deleted):
             tally.expect(lambda: ((domain,) for domain, _ in shown()))
 
     def watch(self, read: Values) -> None:
-        """Set the function that returns the number of devices of each domain; it is called at a scrape."""
+        """Set the function that returns the number of devices of each domain. The function is called at a scrape."""
         ReadGauge(
             self._registry,
             "sallyport_devices",
@@ -44,8 +44,10 @@ class InventoryMetrics:
 
 
 class SessionMetrics:
-    """Metrics of accounting. status: a value of Acct-Status-Type (RFC 2866), from a closed set. domain: the domain's
-    id."""
+    """Metrics of accounting. The labels of these metrics:
+
+    status: a value of Acct-Status-Type (RFC 2866), from a closed set. domain: the domain's id.
+    """
 
     def __init__(self, registry: CollectorRegistry) -> None:
         self._registry = registry
@@ -57,7 +59,8 @@ class SessionMetrics:
         )
 
     def watch(self, read: Values) -> None:
-        """Set the function that returns the number of live sessions of each domain; it is called at a scrape."""
+        """Set the function that returns the number of live sessions of each domain. The function is called at a
+        scrape."""
         ReadGauge(
             self._registry,
             "sallyport_sessions_live",
@@ -68,18 +71,18 @@ class SessionMetrics:
 
 
 class DomainMetrics:
-    """Metrics of domains. domain: the domain's id."""
+    """Metrics of domains. Label: domain, the domain's id."""
 
     def __init__(self, registry: CollectorRegistry) -> None:
         self._registry = registry
 
     def watch(self, modes: Values, names: Values) -> None:
-        """Set the functions that return each domain's mode (with the value 1 for the current mode) and its name.
-        They are called at a scrape."""
+        """Set the functions that return the mode of each domain (the value 1 for the current mode) and the name of each
+        domain. The functions are called at a scrape."""
         ReadGauge(
             self._registry,
             "sallyport_enforcement_mode",
-            "Mode of a domain: 1 for the mode in force.",
+            "Mode of a domain: 1 for the current mode.",
             ("domain", "mode"),
             modes,
         )
@@ -93,9 +96,10 @@ class DomainMetrics:
 
 
 class AgentMetrics:
-    """Metrics of endpoint agents and their messages. kind: type of a message (poll, report, rotation, privileges).
+    """Metrics of endpoint agents and their messages. The labels of these metrics:
 
-    outcome: ok, refused (malformed, or not acceptable), repeated.
+    kind: the kind of a message: poll, report, rotation or privileges. outcome: ok, refused (malformed or not
+    acceptable), or repeated.
     """
 
     def __init__(self, registry: CollectorRegistry) -> None:
@@ -110,14 +114,14 @@ class AgentMetrics:
     def watch(self, read: Callable[[], tuple[int, float]], waiting: Callable[[], int]) -> None:
         """Set the functions that are called at a scrape.
 
-        read: returns the number of active agents, and the longest time in seconds since an active agent sent its last
-        message. waiting: returns the number of waiting agents.
+        read: returns the number of active agents, and how long the most silent active agent has sent no message, in
+        seconds. waiting: returns the number of agents that wait for their next state.
         """
         ReadGauge(self._registry, "sallyport_agents", "Active endpoint agents.", (), lambda: {(): float(read()[0])})
         ReadGauge(
             self._registry,
             "sallyport_agent_last_seen_seconds",
-            "Time since the last message of the active agent that is silent longest.",
+            "Longest time since an active agent has sent its last message.",
             (),
             lambda: {(): read()[1]},
         )

@@ -1,4 +1,4 @@
-"""Metrics of decisions on logins, second factors, lock-outs, event outlets, and upstream RADIUS servers."""
+"""Metrics of decisions about logins, second factors, lock-outs, event outlets, and upstream RADIUS servers."""
 
 from collections.abc import Callable, Iterable
 
@@ -11,7 +11,7 @@ FROM_THE_START = {"monitor": ("allow", "deny", "would_deny"), "enforce": ("allow
 
 
 class LoginMetrics:
-    """Metrics of decisions on logins, and of purged events."""
+    """Metrics of the decisions about logins, and of deleted events."""
 
     def __init__(self, registry: CollectorRegistry) -> None:
         self.decisions = Tally(
@@ -26,14 +26,15 @@ class LoginMetrics:
 
     def watch_domains(self, shown: Callable[[], Iterable[tuple[str, str]]]) -> None:
         """Export the decisions of these domains with the value 0 before their first event. shown: returns (domain,
-        mode) of each domain."""
+        mode) for each domain; called at a scrape."""
         self.decisions.expect(
             lambda: ((domain, mode, each) for domain, mode in shown() for each in FROM_THE_START.get(mode, ()))
         )
 
 
 class MfaMetrics:
-    """Metrics of second factors. provider: the name of the provider. result: the result of the second factor."""
+    """Metrics of second factors. Labels: provider, the name of the MFA provider; result, how the second factor
+    ended."""
 
     def __init__(self, registry: CollectorRegistry) -> None:
         self._challenges = Counter(
@@ -59,41 +60,41 @@ class MfaMetrics:
             registry=registry,
         )
         self._open = Gauge(
-            "sallyport_mfa_circuits_open", "Domains whose provider has failed and is not called for now.", ["provider"],
+            "sallyport_mfa_circuits_open", "Domains whose provider has failed and is not called now.", ["provider"],
             registry=registry,
         )  # fmt: skip
 
     def finished(self, provider: str, result: str, seconds: float) -> None:
-        """Count a second factor that has ended. result: a value of a closed set."""
+        """Record the end of a second factor. result: how it ended, from a closed set. seconds: its duration."""
         self._challenges.labels(provider, result).inc()
         self._seconds.labels(provider, result).observe(seconds)
 
     def joined(self, provider: str) -> None:
-        """Count a request that joined a pending second factor."""
+        """Count a request that joined a second factor that was already pending."""
         self._joined.labels(provider).inc()
 
     def called(self, provider: str, call: str, result: str, seconds: float) -> None:
-        """Count an ended call of a provider."""
+        """Record a call of a provider that has ended. call: the kind of call. seconds: its duration."""
         self._calls.labels(provider, call, result).observe(seconds)
 
     def circuit(self, provider: str, *, is_open: bool) -> None:
-        """Record that the circuit breaker of a domain's provider opened or closed."""
+        """Record that the circuit breaker of a domain's provider has opened or closed."""
         self._open.labels(provider).inc(1 if is_open else -1)
 
 
 class LockoutMetrics:
-    """Metrics of lock-outs. kind: user or station."""
+    """Metrics of lock-outs. Label: kind, `user` or `station`."""
 
     def __init__(self, registry: CollectorRegistry) -> None:
         self._registry = registry
         self._lockouts = Counter("sallyport_lockouts", "Lock-outs after failures.", ["kind"], registry=registry)
 
     def locked(self, kind: str) -> None:
-        """Count a lock-out."""
+        """Count a new lock-out. kind: `user` or `station`."""
         self._lockouts.labels(kind).inc()
 
     def watch(self, read: Values) -> None:
-        """Set the function that returns the number of locked names; it is called at a scrape."""
+        """Set the function that returns the number of locked users and stations. The function is called at a scrape."""
         ReadGauge(
             self._registry,
             "sallyport_locked_out",
@@ -104,9 +105,9 @@ class LockoutMetrics:
 
 
 class OutletMetrics:
-    """Metrics of events sent to outlets. outlet: the outlet's URL in the settings. type: login, audit.
+    """Metrics of the events that are sent to outlets. The labels of these metrics:
 
-    waiting: the number of events that were not delivered yet, by (outlet, type).
+    outlet: the outlet's URL in the settings. type: `login` or `audit`.
     """
 
     def __init__(self, registry: CollectorRegistry) -> None:
@@ -126,26 +127,27 @@ class OutletMetrics:
         )
 
     def forget(self, outlet: str) -> None:
-        """Remove the number of waiting events, because another node delivers the events."""
+        """Stop exporting the number of waiting events of an outlet, because another node now delivers the events."""
         self.waiting = {labels: count for labels, count in self.waiting.items() if labels[0] != outlet}
 
 
 class SpoolMetrics:
-    """Metrics of accounting records that wait on local disk. outcome: spooled, delivered, dropped."""
+    """Metrics of the accounting records that wait on the local disk while PostgreSQL is unreachable. Label: outcome,
+    `spooled`, `delivered` or `dropped`."""
 
     def __init__(self, registry: CollectorRegistry) -> None:
         self._registry = registry
         self.records = Tally(
             registry,
             "sallyport_accounting_spooled_records",
-            "Accounting records for the spool, by outcome: spooled, delivered, dropped.",
+            "Accounting records written to the spool on disk, by outcome: spooled, delivered, dropped.",
             ("outcome",),
         )
         self.records.expect(lambda: (("spooled",), ("delivered",), ("dropped",)))
 
     def watch(self, records: Callable[[], int], octets: Callable[[], int]) -> None:
-        """Set the functions that return the number of waiting records and of their octets. They are called at a
-        scrape."""
+        """Set the functions that return the number of waiting records and their size in octets. The functions are
+        called at a scrape."""
         for name, help, read in (
             ("sallyport_accounting_spool_waiting_records", "Accounting records that wait on local disk.", records),
             ("sallyport_accounting_spool_bytes", "Size of the accounting spool.", octets),
@@ -154,7 +156,8 @@ class SpoolMetrics:
 
 
 class UpstreamMetrics:
-    """Metrics of RADIUS servers that check logins. domain: the domain's id. outcome: outcome of a forwarded login."""
+    """Metrics of the RADIUS servers that check logins. Labels: domain, the domain's id; outcome, how a forwarded login
+    ended."""
 
     def __init__(self, registry: CollectorRegistry) -> None:
         self.requests = Tally(
@@ -166,13 +169,13 @@ class UpstreamMetrics:
         self.repeats = Tally(
             registry,
             "sallyport_upstream_repeats",
-            "Requests forwarded again: to the same server (again), or to another one (moved).",
+            "Requests forwarded again: to the same server (again), or to another server (moved).",
             ("domain", "kind"),
         )
         self.discards = Tally(
             registry,
             "sallyport_upstream_discards",
-            "Datagrams of these servers that were dropped, by reason.",
+            "Datagrams from upstream RADIUS servers that were dropped, by reason.",
             ("domain", "reason"),
         )
         self.servers: dict[tuple[str, ...], float] = {}  # by (domain, state)
@@ -185,8 +188,8 @@ class UpstreamMetrics:
         )
 
     def moved(self, domain: str, before: str, after: str) -> None:
-        """Record a change of a server's state. before, after: the states. `before` is empty for a new server, `after`
-        for a removed one."""
+        """Record that a server has changed its state. before: the old state; empty for a new server. after: the new
+        state; empty for a removed server."""
         for state, change in ((before, -1), (after, 1)):
             if state:
                 self.servers[domain, state] = self.servers.get((domain, state), 0) + change

@@ -1,4 +1,4 @@
-"""Metrics of the process, its HTTP operations, and its store: transactions, their queue, errors, and files."""
+"""Metrics of the process, the HTTP operations, and the store: transactions, their queue, errors, and files."""
 
 import math
 import shutil
@@ -17,7 +17,7 @@ LAG_SAMPLES = 240
 
 
 class ProcessMetrics:
-    """Metrics of the process: version, memory, descriptors, CPU time, and delays of the event loop."""
+    """Metrics of the process: version, memory, file descriptors, CPU time, and delays of the event loop."""
 
     def __init__(self, registry: CollectorRegistry, version: str) -> None:
         ProcessCollector(namespace="sallyport", registry=registry)
@@ -38,13 +38,13 @@ class ProcessMetrics:
         )
 
     def lag(self, seconds: float) -> None:
-        """Record how late the event loop has woken up. It is called four times a second. The metric is the maximum
-        of the last minute."""
+        """Record how late the event loop has woken up, in seconds. This method is called four times a second. The
+        metric is the maximum of the last minute."""
         self._lags.append(seconds)
 
 
 class HttpMetrics:
-    """Metrics of HTTP operations. route: the path as a template."""
+    """Metrics of HTTP operations. Label: route, the path with placeholders."""
 
     def __init__(self, registry: CollectorRegistry) -> None:
         self._seconds = Histogram(
@@ -56,7 +56,7 @@ class HttpMetrics:
         )
 
     def observe(self, method: str, route: str, status: int, seconds: float) -> None:
-        """Count an answered request. The label of the status is its class, such as 4xx."""
+        """Record an answered HTTP request. The status label is the class of the status, such as 4xx."""
         self._seconds.labels(method, route, f"{status // 100}xx").observe(seconds)
 
 
@@ -72,7 +72,7 @@ class CommitDurations(Collector):
         for name, help, buckets in (
             (
                 "sallyport_store_commit_duration_seconds",
-                "Duration of a transaction, which several callers share.",
+                "Duration of a transaction. Several callers share a transaction.",
                 self.seconds,
             ),
             ("sallyport_store_batch_rows", "Callers that share a transaction.", self.callers),
@@ -83,24 +83,25 @@ class CommitDurations(Collector):
 
 
 class StoreMetrics:
-    """Metrics of the store. op: the operation that failed."""
+    """Metrics of the store. Label: op, the operation that failed."""
 
     def __init__(self, registry: CollectorRegistry) -> None:
         self._registry = registry
         self.commits = CommitDurations(registry)
         self.errors = Counter(
-            "sallyport_store_errors", "Transactions that the engine refused.", ["op"], registry=registry
+            "sallyport_store_errors", "Transactions that failed in the database.", ["op"], registry=registry
         )
         self.errors.labels("commit")  # exported as 0, so that the first error is an increase
 
     def watch_queue(self, depth: Callable[[], int]) -> None:
-        """Set the function that returns the number of waiting callers; it is called at a scrape."""
+        """Set the function that returns the number of waiting callers. The function is called at a scrape."""
         Gauge(
             "sallyport_store_queue_depth", "Callers waiting for the next transaction.", registry=self._registry
         ).set_function(depth)
 
     def watch_files(self, database: Path) -> None:
-        """Export the sizes of the database and of its log, and the free disk space. They are read at a scrape."""
+        """Export the size of the database, the size of its write-ahead log, and the free disk space. They are read at a
+        scrape."""
         for name, help, path in (
             ("sallyport_store_bytes", "Size of the database.", database),
             ("sallyport_store_wal_bytes", "Size of the write-ahead log of the database.", Path(f"{database}-wal")),
@@ -108,7 +109,7 @@ class StoreMetrics:
             Gauge(name, help, registry=self._registry).set_function(partial(_size, path))
         Gauge(
             "sallyport_store_free_bytes",
-            "Free space of the file system that has the database.",
+            "Free space of the file system that contains the database.",
             registry=self._registry,
         ).set_function(partial(_free, database.parent))
 

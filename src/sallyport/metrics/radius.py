@@ -11,14 +11,15 @@ DISCARDS: Final = (
     "bad_authenticator", "bad_message_authenticator", "duplicate", "internal_error", "malformed", "no_domain",
     "other_node", "overload", "proxy_state", "unknown_client", "unknown_type", "unsigned",
 )  # fmt: skip
-"""Reasons why a datagram gets no reply. RadSec has two more: `handshake` and `slow_reader`."""
+"""The reasons why a datagram gets no reply. RadSec has two more reasons: `handshake` and `slow_reader`."""
 
 
 FROM_THE_START: Final = ("Access-Accept", "bad_authenticator", "bad_message_authenticator")
 
 
 class RadiusMetrics:
-    """Metrics of the RADIUS listeners. listener: auth, acct or radsec. type: name of a packet's type (RFC 2865)."""
+    """Metrics of the RADIUS listeners. Labels: listener, `auth`, `acct` or `radsec`; type, the name of a packet type
+    (RFC 2865)."""
 
     def __init__(self, registry: CollectorRegistry) -> None:
         self._registry = registry
@@ -47,23 +48,28 @@ class RadiusMetrics:
         )
 
     def listen(self, listener: str) -> None:
-        """Export a listener's discards with the value 0, so that the first discard of each kind is an increase."""
+        """Export the discards of a listener with the value 0 for each reason. Otherwise Prometheus would not see the
+        first discard as an increase."""
         for reason in DISCARDS:
             self.discards.cell(listener, reason)
 
     def watch_clients(self, names: Callable[[], Iterable[str]]) -> None:
-        """Export each RADIUS client with the value 0 before its first request and its first wrong secret."""
+        """Export the requests and wrong secrets of each RADIUS client with the value 0 before the first event.
+
+        names: returns the names of the clients; called at a scrape.
+        """
         self.clients.expect(lambda: ((name, outcome) for name in names() for outcome in FROM_THE_START))
 
     def watch_listeners(self, in_flight: Values, drops: Values) -> None:
-        """Set the functions that return the number of waiting requests, and of datagrams dropped by the kernel.
+        """Set the functions that are called at a scrape.
 
-        They are called at a scrape.
+        in_flight: returns the number of waiting requests. drops: returns the number of datagrams that the kernel has
+        dropped.
         """
         ReadGauge(
             self._registry,
             "sallyport_radius_inflight_requests",
-            "Requests that wait for their reply.",
+            "Requests that the service has not answered yet.",
             ("listener",),
             in_flight,
         )
@@ -76,7 +82,7 @@ class RadiusMetrics:
         )
 
     def watch_radsec(self, connections: Values) -> None:
-        """Set the function that returns the number of RadSec connections; it is called at a scrape."""
+        """Set the function that returns the number of RadSec connections. The function is called at a scrape."""
         ReadGauge(
             self._registry,
             "sallyport_radsec_connections",
@@ -87,9 +93,10 @@ class RadiusMetrics:
 
 
 class DynamicMetrics:
-    """Metrics of Disconnect and CoA requests to NASes (RFC 5176). kind: disconnect, change.
+    """Metrics of the Disconnect and CoA requests that the service sends to NASes (RFC 5176). The labels of these
+    metrics:
 
-    outcome: ack, nak, timeout, unreachable, unknown client.
+    kind: `disconnect` or `change`. outcome: `ack`, `nak`, `timeout`, `unreachable` or `unknown client`.
     """
 
     def __init__(self, registry: CollectorRegistry) -> None:

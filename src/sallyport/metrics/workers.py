@@ -1,8 +1,8 @@
-"""The metrics of several workers, at one address.
+"""The metrics of several workers, merged at one address.
 
-Counters and histograms get the label `worker`, because their sum would look like a reset when one worker restarts. A
-gauge keeps its labels, so that a query sees a single service. The gauges in ADDED are the sum over all workers. The
-gauges in LOWEST have the lowest value of all workers, and the other gauges have the highest value.
+Counters and histograms get the label `worker`. Without the label, their sum would look like a reset when one worker
+restarts. A gauge keeps its labels, so that a query sees a single service. The gauges in ADDED are the sum over all
+workers. The gauges in LOWEST have the lowest value of all workers, and all other gauges have the highest value.
 """
 
 import re
@@ -27,8 +27,10 @@ _SAMPLE: Final = re.compile(r"([^ {]+)(\{.*\})? (\S+)")
 
 
 def merged(texts: Mapping[int, str]) -> str:
-    """Return the metrics of all workers in Prometheus's text format. texts: the metrics of each worker in this format,
-    by the worker's number."""
+    """Merge the metrics of all workers, and return them in the text format of Prometheus.
+
+    texts: the metrics of each worker in this format, by the number of the worker.
+    """
     families: dict[str, list[str]] = {}
     gauges: dict[str, dict[str, float]] = {}
     for number, text in texts.items():

@@ -1,7 +1,7 @@
-"""Several nodes that share one PostgreSQL database: which nodes run, which one does the periodic work, and what other
+"""Several nodes that share one PostgreSQL database: which nodes run, which node does the periodic work, and what other
 nodes have changed.
 
-node       a node as the others see it
+node       a node as other nodes see it
 repo       the SQL of the tables `nodes`, `leases` and `master_keys`, which only PostgreSQL has
 service    `Nodes`: joins, sends heartbeats, holds the lease of the periodic work; `Alone` for the embedded database
 periodic   runs the periodic work on the node with the lease
@@ -13,8 +13,8 @@ notices    events that each node counts in memory, but that must be counted over
 A node sends a heartbeat each second. A node that sends none for DEAD_US is dead: its name is free, and other nodes take
 over its prompts. All times are from the database's clock, so the clocks of the nodes do not matter.
 
-One node at a time holds the lease. This node does the work that must be done only once for the cluster. If it would do
-harm that two nodes do this work at the same time, each transaction checks the fencing number of the lease. Then a node
-that was paused and continues later changes nothing. Other periodic work can be done twice without harm, because it
-compares and sets a row, or deletes expired rows.
+One node at a time holds the lease. This node does the periodic work, which must be done only once for the cluster. Some
+of this work would do harm if two nodes did it at the same time. Its transactions check the fencing number of the lease,
+so that a node that was paused and continues later changes nothing. The other periodic work may be done twice, because
+it compares and sets a row, or deletes expired rows.
 """

@@ -1,11 +1,11 @@
-"""The certificates of `sallyport cert` on every node: sealed rows of the store, and files on each machine.
+"""The certificates of `sallyport cert` on every node: encrypted rows of the store, and files on each machine.
 
-The programs that use certificates read files. Therefore each node writes a file when its row in the store is newer, at
-the start and when a change is announced. A command reads the files. Its changes are committed to the store before any
-file is changed. If two nodes run commands at the same time, the command that finds newer rows runs again, so no change
+The programs that use certificates read files. So each node writes a file when the row in the store is newer, both at
+the start and after an announcement. A command works on the files, and its changes are committed to the store before any
+file is changed. If two nodes run commands at the same time, the command that finds newer rows runs again. So no change
 is lost.
 
-With SQLite only the files are used. If a backup of PostgreSQL is restored there, its rows become files.
+With SQLite, only the files are used. If a backup of PostgreSQL is restored to SQLite, its rows become files.
 """
 
 import time
@@ -25,7 +25,7 @@ from sallyport.store.vault import Vault
 
 T = TypeVar("T")
 LOOK_S: Final = 5.0
-"""Maximum seconds between two reads of the table, in case an announcement is lost."""
+"""Maximum time in seconds between two reads of the table, in case an announcement is lost."""
 TRIES: Final = 5
 
 log = structlog.get_logger()
@@ -33,8 +33,8 @@ log = structlog.get_logger()
 
 @dataclass(frozen=True, slots=True)
 class _Row:
-    """The row of a file. name: the path of the file, relative to the directory. version: a number that increases with
-    each change of any file."""
+    """The row of a certificate file. name: the path of the file, relative to the directory. version: a number that
+    grows with each change of any file."""
 
     name: str
     content: bytes
@@ -42,26 +42,27 @@ class _Row:
 
 
 class CertificateFiles(Protocol):
-    """The files of `sallyport cert`. directory: the directory of the files on this machine."""
+    """The files of `sallyport cert` on this machine. directory: the directory of the files."""
 
     directory: Directory
 
     async def change(self, work: Callable[[Directory], T]) -> T:
-        """Run `work` in a thread, and store its changes for all nodes. Raises StoreError, and the errors of `work`."""
+        """Run `work` on the files in a thread, and store its changes for all nodes. Raises StoreError, and the errors
+        of `work`."""
 
     async def load(self) -> None:
-        """Write the files whose rows in the store are newer. Call it at the start and after a restore. Raises
+        """Write the files that are newer in the store. Call this method at the start and after a restore. Raises
         StoreError, SecretError."""
 
     def changed(self) -> None:
-        """Make `run` look for newer rows at once."""
+        """Make `run` look for newer files in the store at once."""
 
     async def run(self) -> None:
-        """Write files when their rows become newer, until cancelled."""
+        """Write the files that become newer in the store, until cancelled."""
 
 
 class OwnFiles:
-    """The files of the only node."""
+    """The certificate files if there is only one node."""
 
     def __init__(self, store: Engine, vault: Vault, directory: Directory) -> None:
         self.directory = directory
@@ -69,12 +70,11 @@ class OwnFiles:
         self._vault = vault
 
     async def change(self, work: Callable[[Directory], T]) -> T:
-        """See CertificateFiles.change."""
         return await trio.to_thread.run_sync(work, self.directory)
 
     async def load(self) -> None:
-        """Write the files from a restored backup of PostgreSQL and delete their rows. If the directory has an authority
-        already, only delete the rows."""
+        """After a restore of a backup of PostgreSQL, write its certificates to files, and delete the rows. If the
+        directory already has an authority, only delete the rows."""
         rows = await self._store.read(partial(_newer, than=0))
         if rows:
             if not self.directory.ca.exists():
@@ -89,18 +89,19 @@ class OwnFiles:
 
 
 class SharedFiles:
-    """The files of several nodes over PostgreSQL."""
+    """The certificate files of a node that shares a PostgreSQL database with other nodes."""
 
     def __init__(self, store: Engine, vault: Vault, directory: Directory) -> None:
         self.directory = directory
         self._store = store
         self._vault = vault
-        self._version = 0  # version of the newest row that was written to a file
+        self._version = 0  # the version of the newest row that this node has written to a file
         self._one = trio.Lock()
         self._announced = trio.Event()
 
     async def change(self, work: Callable[[Directory], T]) -> T:
-        """See CertificateFiles.change. Conflict: other nodes changed the files during each of the TRIES attempts."""
+        """Run `work` on the files in a thread, and store its changes for all nodes. Raises Conflict if other nodes
+        changed the files during each of the TRIES attempts. Raises StoreError, and the errors of `work`."""
         async with self._one:
             for _ in range(TRIES):
                 await self._fetch()
@@ -112,8 +113,11 @@ class SharedFiles:
         raise Conflict("other nodes change certificates at the same time: try again")
 
     async def load(self) -> None:
-        """See CertificateFiles.load. If the store has no authority, store the files of this node for all nodes. If the
-        store has another authority than the directory, rename the directory first."""
+        """Write the files that are newer in the store.
+
+        If the store has no authority, store the files of this node for all nodes. If the store has another authority
+        than the directory, rename the directory first.
+        """
         async with self._one:
             self._version = 0
             own = await trio.to_thread.run_sync(self.directory.files)
@@ -128,11 +132,9 @@ class SharedFiles:
             await self._fetch()
 
     def changed(self) -> None:
-        """See CertificateFiles.changed."""
         self._announced.set()
 
     async def run(self) -> None:
-        """See CertificateFiles.run."""
         while True:
             with trio.move_on_after(LOOK_S):
                 await self._announced.wait()
@@ -150,7 +152,7 @@ class SharedFiles:
             self._version = max(each.version for each in rows)
 
     async def _keep(self, files: Mapping[str, bytes]) -> bool:
-        """Store files. Return False, and store nothing, if the table has newer rows."""
+        """Store files for all nodes. Return False, and store nothing, if the store has newer files."""
         sealed = [(name, self._vault.seal(octets, _identity(name))) for name, octets in files.items()]
 
         def keep(tx: Tx) -> bool:
@@ -171,7 +173,7 @@ class SharedFiles:
 
 
 def check_key(tx: Tx, vault: Vault) -> None:
-    """Check that the vault opens the rows of a store. Raises SecretError."""
+    """Check that the vault can decrypt the certificate files in a store. Raises SecretError."""
     _opened(vault, _newer(tx, 0))
 
 
@@ -181,7 +183,7 @@ def _newer(tx: Tx, than: int) -> list[_Row]:
 
 
 def _opened(vault: Vault, rows: list[_Row]) -> dict[str, bytes]:
-    """Return the files of rows. Raises SecretError."""
+    """Return the decrypted content of each row, by the name of the file. Raises SecretError."""
     return {each.name: vault.open(each.content, _identity(each.name)) for each in rows}
 
 

@@ -1,4 +1,4 @@
-"""`sallyport node`: the processes that use one database."""
+"""`sallyport node`: the services that share one PostgreSQL database."""
 
 import click
 
@@ -17,7 +17,7 @@ def node() -> None:
 @click.option("--json", "form", flag_value="json", help="Print JSON.")
 @click.pass_obj
 def list_(line: CommandLine, *, form: Form | None) -> None:
-    """List the nodes. One of them leads: it does the periodic work for all."""
+    """List the nodes. One node leads: it does the periodic work for all nodes."""
     line.print_rows(line.rows("node.list"), COLUMNS, form)
 
 
@@ -25,6 +25,6 @@ def list_(line: CommandLine, *, form: Form | None) -> None:
 @click.argument("name")
 @click.pass_obj
 def forget(line: CommandLine, *, name: str) -> None:
-    """Remove a silent node from the list. A node that starts again is listed again."""
+    """Remove a silent node from the list. If the node starts again, the list contains it again."""
     line.call("node.forget", name=name)
-    line.note(f"the node {name} is forgotten")
+    line.note(f"the node {name} is removed from the list")

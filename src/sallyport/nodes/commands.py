@@ -10,7 +10,7 @@ from sallyport.nodes.service import Cluster
 
 
 class Forget(Arguments):
-    """The name of a node."""
+    """Arguments of node.forget. name: the name of a node."""
 
     name: str
 

@@ -1,4 +1,4 @@
-"""This module handles the changes of other nodes: it removes outdated values from memory."""
+"""The task that follows the changes of other nodes, and removes outdated values from memory."""
 
 from collections.abc import Awaitable, Callable
 from typing import Final
@@ -16,8 +16,10 @@ log = structlog.get_logger()
 
 
 class Follower:
-    """Informs the areas of changes by other nodes. forget: for each kind of change, a function that is called with the
-    domain's id; 0 means all domains. restored: reloads all values in memory after another node has restored a backup.
+    """Tells the other packages about changes by other nodes.
+
+    forget: for each kind of change, a function that drops outdated values; it is called with the domain's id, or 0 for
+    all domains. restored: reloads all values in memory after another node has restored a backup.
     """
 
     def __init__(
@@ -29,7 +31,8 @@ class Follower:
         store.on_foreign_change(self.changed)
 
     def changed(self, change: ForeignChange) -> None:
-        """Inform the areas of one change; an empty kind means all kinds."""
+        """Call the registered function for the kind of a change. If the kind is empty, call the functions for all
+        kinds."""
         if not change.kind:
             for forget in self._forget.values():
                 forget(0)
@@ -37,8 +40,8 @@ class Follower:
             self._forget[change.kind](change.domain_id)
 
     async def run(self) -> None:
-        """Reload all values when another node has restored the store from a backup; until then the store refuses
-        writes. Runs until cancelled."""
+        """Wait until another node has restored a backup, then reload all values, and repeat until cancelled. Until the
+        values are reloaded, the store accepts no writes."""
         while True:
             await trio.sleep(POLL_S)
             if self._store.is_replaced:

@@ -1,4 +1,4 @@
-"""A node as the others see it."""
+"""A node as other nodes see it."""
 
 from dataclasses import dataclass
 from typing import Final
@@ -9,15 +9,18 @@ from sallyport.store.foreign import DEAD_US
 __all__ = ["DEAD_US", "LEASE_US", "Node"]
 
 LEASE_US: Final = 5 * SECOND
-"""Duration of the lease. Its holder renews it with each heartbeat."""
+"""Duration of the lease, in microseconds. The node that holds the lease renews it with each heartbeat."""
 
 
 @dataclass(frozen=True, slots=True)
 class Node:
-    """A node. id: a number that belongs to the node's name and is never used for another name. session: a random text
-    that is new at each start. installation: a random text that stays the same for a data directory. key_version: the
-    version of its newest master key. address: the URL of its HTTP listener, which is only displayed. silent_us: the
-    time since its last heartbeat. leads: whether it holds the lease of the periodic work."""
+    """A node of the cluster.
+
+    id: a number for the node's name, never used for another name. session: a random text, new at each start.
+    installation: a random text that belongs to a data directory. key_version: the version of the node's newest master
+    key. address: the URL of the node's HTTP listener, for display only. silent_us: the time since the last heartbeat,
+    in microseconds. leads: whether the node holds the lease of the periodic work.
+    """
 
     id: int
     name: str
@@ -33,5 +36,5 @@ class Node:
 
     @property
     def is_alive(self) -> bool:
-        """Return whether the node has sent a heartbeat within the last DEAD_US."""
+        """Return whether the last heartbeat is more recent than DEAD_US."""
         return self.silent_us < DEAD_US

@@ -1,9 +1,9 @@
 """Notices between nodes: failures and other events that each node counts in memory, but that must be counted over all
 nodes.
 
-A node writes its notices in batches, a few times a second, and the other nodes read them when they are announced.
-Therefore a count is exact after about a third of a second, and no login waits for another node. A node that starts
-reads the notices of the last minutes, including its own, so its counts survive a restart.
+A node writes its notices in batches, a few times a second. The other nodes read the notices when PostgreSQL announces
+them. So a count is exact after about a third of a second, and no login waits for another node. A node that starts reads
+the notices of the last minutes, including its own. So its counts survive a restart.
 """
 
 import json
@@ -24,7 +24,7 @@ SEND_S: Final = 0.1
 READ_S: Final = 1.0
 AT_ONCE: Final = 2000
 MOST_WAITING: Final = 100_000
-"""Maximum number of notices that wait for the database. If there are more, the oldest are dropped."""
+"""Maximum number of notices that wait for the database. If there are more, the oldest notices are dropped."""
 
 Values = Sequence[JSON]
 Apply = Callable[[Values, int], None]
@@ -34,24 +34,25 @@ log = structlog.get_logger()
 
 
 class Notices(Protocol):
-    """The interface to send notices to other nodes and to receive theirs. is_shared: whether there may be other
-    nodes."""
+    """The interface for sending notices to other nodes, and for receiving their notices.
+
+    is_shared: whether there may be other nodes.
+    """
 
     is_shared: bool
 
     def send(self, kind: str, *values: JSON) -> None:
-        """Queue a notice for the other nodes. It may be called in any thread."""
+        """Queue a notice for the other nodes. This method may be called in any thread."""
 
     def receive(self, kind: str, apply: Apply) -> None:
-        """Register a function that is called for each notice of a kind."""
+        """Register the function that is called for each notice of a kind from other nodes."""
 
     async def run(self, *, task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED) -> None:
-        """Send and receive notices until cancelled. When `started` is called, the notices of the last minutes have been
-        counted."""
+        """Send and receive notices until cancelled. `task_status.started` is called after the first read of notices."""
 
 
 class NoNotices:
-    """Notices if there is only one node: they are dropped."""
+    """The implementation for a single node. Notices are dropped."""
 
     is_shared = False
 
@@ -67,7 +68,8 @@ class NoNotices:
 
 
 class SharedNotices:
-    """Notices in the table `notices` of PostgreSQL. node_id: returns the id of this node, once it has joined."""
+    """The implementation for several nodes, with the table `notices` of PostgreSQL. node_id: returns the id of this
+    node after it has joined."""
 
     is_shared = True
 
@@ -81,11 +83,9 @@ class SharedNotices:
         store.on_foreign_change(self._changed)
 
     def send(self, kind: str, *values: JSON) -> None:
-        """See Notices.send."""
         self._waiting.append((kind, json.dumps(values)))
 
     def receive(self, kind: str, apply: Apply) -> None:
-        """See Notices.receive."""
         self._apply.setdefault(kind, []).append(apply)
 
     def _changed(self, change: ForeignChange) -> None:
@@ -93,7 +93,7 @@ class SharedNotices:
             self._announced.set()
 
     async def run(self, *, task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED) -> None:
-        """See Notices.run. Raises StoreError if the first read fails."""
+        """Send and receive notices until cancelled. Raises StoreError if the first read fails."""
         await self._receive(own=True)
         async with trio.open_nursery() as nursery:
             nursery.start_soon(self._send_all)
@@ -123,8 +123,7 @@ class SharedNotices:
                 log.debug("notices_not_read", error=str(error))
 
     async def _receive(self, *, own: bool) -> None:
-        """Read and count new notices. own: whether to include the notices that an earlier process of this node has
-        written."""
+        """Read and count new notices. own: whether to count notices of an earlier process of this node too."""
         but = 0 if own else self._node_id()
         while True:
             rows = await self._store.read(lambda tx: repo.notices(tx, self._read, but, AT_ONCE))

@@ -1,5 +1,5 @@
-"""The periodic work that one node does for the cluster: it runs on the node with the lease, and its writes check the
-lease."""
+"""The periodic work that one node does for the cluster. It runs on the node that holds the lease, and each of its
+writes checks the lease."""
 
 import math
 from collections.abc import Awaitable, Callable, Sequence
@@ -16,8 +16,8 @@ LOOK_S: Final = 0.25
 
 
 async def while_leading(cluster: Cluster, tasks: Sequence[Callable[[], Awaitable[object]]]) -> None:
-    """Run tasks whenever this node has the lease, until cancelled. The tasks are cancelled when the node loses the
-    lease, and are started again when it has the lease again."""
+    """Run tasks while this node holds the lease, until cancelled. When the node loses the lease, the tasks are
+    cancelled. When the node holds the lease again, the tasks start again."""
     while True:
         while not cluster.leads:
             await trio.sleep(LOOK_S)
@@ -30,8 +30,11 @@ async def while_leading(cluster: Cluster, tasks: Sequence[Callable[[], Awaitable
 
 
 class CheckedStore:
-    """A store that runs a check in the transaction of each write, before the write. If the check raises an error,
-    nothing is written. Each read of `changes` returns a new number, because other nodes write too."""
+    """A store that runs a check before each write, in the same transaction. If the check raises an error, nothing is
+    written.
+
+    Each read of `changes` returns a new number, because other nodes write too.
+    """
 
     def __init__(self, store: Store, check: Callable[[Tx], None]) -> None:
         self._store = store
@@ -42,16 +45,14 @@ class CheckedStore:
 
     @property
     def changes(self) -> int:
-        """See Store.changes."""
+        """Return a new number at each call, because other nodes may have changed rows."""
         self._asked += 1
         return self._asked
 
     async def write(self, work: Work[T]) -> T:
-        """See Store.write."""
         return await self._store.write(self._checked(work))
 
     def submit(self, work: Work[T], done: Done[T]) -> None:
-        """See Store.submit."""
         self._store.submit(self._checked(work), done)
 
     def _checked(self, work: Work[T]) -> Work[T]:
@@ -63,5 +64,5 @@ class CheckedStore:
 
 
 def store_of_leader(store: Store, cluster: Cluster) -> Store:
-    """Return the store for the periodic work: a write raises LeaseLost if another node holds the lease."""
+    """Return the store for the periodic work. Its writes raise LeaseLost if another node holds the lease."""
     return CheckedStore(store, cluster.check) if cluster.is_shared else store

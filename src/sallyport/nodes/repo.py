@@ -1,4 +1,4 @@
-"""The SQL for nodes, the lease, notices and the marks of master keys. All times are from the database's clock
+"""The SQL for nodes, the lease, notices, and the marks of master keys. All times come from the clock of the database
 (`now_us`)."""
 
 import json
@@ -12,7 +12,7 @@ from sallyport.store.foreign import NOTICES
 from sallyport.store.model import Tx
 
 KEEP_US: Final = 600 * SECOND
-"""Time after which a notice is deleted. Counts that must last longer are stored elsewhere."""
+"""Time after which a notice is deleted, in microseconds. Counts that must last longer are stored elsewhere."""
 
 _LEASE: Final = "work"
 _COLUMNS: Final = (
@@ -24,14 +24,16 @@ _FROM: Final = f"from nodes n left join leases l on l.name = '{_LEASE}' and l.no
 
 @dataclass(frozen=True, slots=True)
 class Lease:
-    """The lease of the periodic work: its holder and its fencing number, which grows with each new holder."""
+    """The lease of the periodic work. node_id: the node that holds the lease. fence: the fencing number, which grows
+    when another node takes the lease."""
 
     node_id: int
     fence: int
 
 
 def named(tx: Tx, name: str) -> Node | None:
-    """Return a node by name, and lock its row, so that no other process can join under this name."""
+    """Return the node with this name, and lock its row, so that no other process can join under this name. Return None
+    if there is no such node."""
     return tx.one(_node, f"select {_COLUMNS} {_FROM} where n.name = :name for update of n", name=name)
 
 
@@ -45,8 +47,10 @@ def _node(*, leads: int, **columns: object) -> Node:
 
 
 def join(tx: Tx, name: str, session: str, installation: str, version: str, schema: str, key_version: int) -> int:
-    """Write the row of a node that starts, and return the node's id. schema: the last schema step that the node knows.
-    key_version: the version of its newest master key."""
+    """Write the row of a node that starts, and return the node's id.
+
+    schema: the last step of the schema that the node knows. key_version: the version of the node's newest master key.
+    """
     found = tx.value(
         int,
         "insert into nodes (name, session, installation, version, schema, key_version, address, started_at, seen_at) "
@@ -67,8 +71,8 @@ def join(tx: Tx, name: str, session: str, installation: str, version: str, schem
 
 
 def forget_former(tx: Tx, installation: str, names: Sequence[str]) -> None:
-    """Delete the dead nodes of an installation whose names are not in `names`. Such rows
-    remain when the node was renamed or the number of workers was reduced."""
+    """Delete the dead nodes of an installation, except the given names. Such rows remain after a node was renamed, or
+    after the number of workers was reduced."""
     tx.execute(
         "delete from nodes where installation = :installation "
         f"and seen_at < now_us() - {DEAD_US} and name not in (select value from json_each(:names))",
@@ -78,7 +82,7 @@ def forget_former(tx: Tx, installation: str, names: Sequence[str]) -> None:
 
 
 def beat(tx: Tx, node_id: int, session: str, address: str) -> bool:
-    """Write a heartbeat. Return False if another process has joined under the name."""
+    """Write a heartbeat. Return False if another process has joined under this node's name."""
     sql = "update nodes set seen_at = now_us(), address = :address where id = :id and session = :session"
     return tx.execute(sql, id=node_id, session=session, address=address) == 1
 
@@ -94,17 +98,18 @@ def leave(tx: Tx, node_id: int, session: str) -> None:
 
 
 def forget(tx: Tx, name: str) -> bool:
-    """Delete a dead node and its notices. Return False if no dead node has the name."""
+    """Delete a dead node and its notices. Return False if there is no dead node with this name."""
     dead = f"select id from nodes where name = :name and seen_at < now_us() - {DEAD_US}"
     tx.execute(f"delete from notices where node_id in ({dead})", name=name)
     return tx.execute(f"delete from nodes where id in ({dead})", name=name) == 1
 
 
 def renew(tx: Tx, node_id: int) -> Lease | None:
-    """Renew the lease, or take it if it has ended. Return the lease if the node holds it.
+    """Renew the lease, or take the lease if it has expired. Return the lease if the node then holds it, otherwise None.
 
-    A heartbeat never waits for a transaction that checks the lease with `holds`: a renewal does not conflict with the
-    lock of `holds`. A node skips a locked lease, and takes it with a later heartbeat.
+    A heartbeat never waits for a transaction that checks the lease with `holds`. A renewal does not conflict with the
+    lock of `holds`. If another node's expired lease is locked, the node leaves it alone, and takes it with a later
+    heartbeat.
     """
     until = f"until = now_us() + {LEASE_US}"
     renewed = f"update leases set {until} where name = '{_LEASE}' and node_id = :id returning node_id, fence"
@@ -116,24 +121,26 @@ def renew(tx: Tx, node_id: int) -> Lease | None:
 
 
 def holds(tx: Tx, lease: Lease) -> bool:
-    """Return whether no other node has taken the lease, and prevent other nodes from taking it until the transaction
-    ends."""
+    """Return whether the node still holds the lease. Until the transaction ends, no other node can take the lease."""
     sql = f"select 1 from leases where name = '{_LEASE}' and node_id = :id and fence = :fence for key share"
     return bool(tx.rows(sql, id=lease.node_id, fence=lease.fence))
 
 
 @dataclass(frozen=True, slots=True)
 class Replication:
-    """The replication of the database. standbys: the number of standby servers, see `replication`. is_synchronous:
-    whether a commit waits for a standby server."""
+    """The replication of the database.
+
+    standbys: the number of standby servers (see `replication`). is_synchronous: whether a commit waits for a standby
+    server.
+    """
 
     standbys: int
     is_synchronous: bool
 
 
 def replication(tx: Tx) -> Replication:
-    """Return the state of the replication. The number of standbys is that of the connected servers, or of the physical
-    replication slots if there are more."""
+    """Return the state of the database's replication. The number of standby servers is the number of connected
+    standbys, or of physical replication slots if there are more slots."""
     found = tx.one(
         _replication,
         "select greatest((select count(*) from pg_stat_replication), "
@@ -150,7 +157,10 @@ def _replication(*, standbys: int, is_synchronous: int) -> Replication:
 
 
 def mark(tx: Tx, version: int, mark: str) -> str:
-    """Store the mark of a version of the master key, unless one is stored already. Return the stored mark."""
+    """Store the mark of a version of the master key if there is none yet. Return the stored mark.
+
+    mark: a hash of the key, by which nodes notice that their keys differ.
+    """
     tx.execute(
         "insert into master_keys (version, mark) values (:version, :mark) on conflict (version) do nothing",
         version=version,
@@ -161,7 +171,7 @@ def mark(tx: Tx, version: int, mark: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Notice:
-    """A notice of a node. id: increases in the order of the node's commits, because a single connection writes the
+    """A notice of a node. id: grows in the order of the node's commits, because one connection writes all its
     notices."""
 
     node_id: int
@@ -172,16 +182,18 @@ class Notice:
 
 
 def send(tx: Tx, node_id: int, notices: Sequence[tuple[str, str]]) -> None:
-    """Store notices, given as (kind, content), and announce them to the other nodes. Also delete the node's expired
-    notices."""
+    """Store notices, and announce them to the other nodes. Delete the node's expired notices. notices: (kind, content)
+    for each notice."""
     tx.execute("delete from notices where node_id = :id and at < now_us() - :keep", id=node_id, keep=KEEP_US)
     tx.insert("notices", ("kind", "content"), notices, same={"node_id": node_id})
     tx.rows(f"select pg_notify('sallyport', '{NOTICES} 0')")
 
 
 def notices(tx: Tx, read: Mapping[int, int], but: int, limit: int) -> list[Notice]:
-    """Return the unread notices of all nodes except the node `but`, in order for each node. read: the id of the last
-    notice that was read from each node."""
+    """Return the unread notices of all nodes except the node `but`. The notices of a node are in order.
+
+    read: for each node, the id of the last notice that was read.
+    """
     of_node = (
         "select * from notices where node_id = n.id and id > coalesce((:read::json ->> n.id::text)::bigint, 0) "
         "order by id limit :limit"

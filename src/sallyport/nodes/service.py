@@ -1,4 +1,5 @@
-"""This node in its cluster: it joins, sends heartbeats, and may hold the lease of the periodic work."""
+"""The membership of this node in the cluster: it joins, sends heartbeats, and may hold the lease of the periodic
+work."""
 
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -19,14 +20,17 @@ from sallyport.store.model import Engine, Tx
 
 BEAT_S: Final = 1.0
 MARGIN_S: Final = 1.0
-"""The holder of the lease stops the periodic work this long before other nodes may take the lease."""
+"""Time in seconds between the end of the periodic work on one node and the earliest start on another node."""
 
 log = structlog.get_logger()
 
 
 class Cluster(Protocol):
-    """The interface through which the areas use the cluster. id: the number of this node. name: its name. session: a
-    random text that is new at each start. is_shared: whether there may be other nodes."""
+    """The interface through which other packages use the cluster.
+
+    id: the number of this node. name: the name of this node. session: a random text, new at each start. is_shared:
+    whether there may be other nodes.
+    """
 
     id: int
     name: str
@@ -35,21 +39,22 @@ class Cluster(Protocol):
 
     @property
     def leads(self) -> bool:
-        """Return whether this node does the periodic work."""
+        """Return whether this node holds the lease of the periodic work."""
 
     @property
     def silent_s(self) -> float:
-        """Return the seconds since the last heartbeat of this node."""
+        """Return the time since the last heartbeat of this node, in seconds."""
 
     def check(self, tx: Tx) -> None:
-        """Raise LeaseLost if another node does the periodic work. Call it in each transaction of that work."""
+        """Raise LeaseLost if another node holds the lease. Call this method in each transaction of the periodic
+        work."""
 
     async def join(self) -> None:
-        """Join the cluster. StartError: another node has the same name, or its master key differs. Raises
+        """Join the cluster. Raises StartError if another node has the same name, or has another master key. Raises
         StoreError."""
 
     async def check_key(self) -> None:
-        """Check the master key without joining. StartError: the other nodes have another master key. Raises
+        """Check the master key without joining. Raises StartError if the other nodes have another master key. Raises
         StoreError."""
 
     async def run(self) -> None:
@@ -59,11 +64,11 @@ class Cluster(Protocol):
         """Return all nodes, ordered by name. Raises StoreError."""
 
     async def forget(self, name: str) -> bool:
-        """Delete a dead node. Return False if no dead node has the name. Raises StoreError."""
+        """Delete a dead node. Return False if there is no dead node with this name. Raises StoreError."""
 
 
 class Alone:
-    """The only node, if the service uses the embedded database."""
+    """The implementation for the embedded database, where this node is the only one."""
 
     id = 0
     session = ""
@@ -110,11 +115,11 @@ class _Held:
 
 
 class Nodes:
-    """This node and the others. Call `join` before the first login.
+    """The implementation for PostgreSQL. `join` must be called before the first login.
 
     name: the name of this process. names: the names of all processes with this data directory. installation: the id of
-    the data directory. keys: returns the master keys by version. address: returns the URL of the HTTP listener, which
-    is only displayed.
+    the data directory. keys: returns the master keys by version. address: returns the URL of the HTTP listener, for
+    display only.
     """
 
     is_shared = True
@@ -146,26 +151,22 @@ class Nodes:
 
     @property
     def silent_s(self) -> float:
-        """See Cluster.silent_s."""
         return self._monotonic() - self._beaten_at
 
     @property
     def leads(self) -> bool:
-        """See Cluster.leads."""
         return self._held is not None and self._monotonic() < self._held.until
 
     def check(self, tx: Tx) -> None:
-        """See Cluster.check."""
         if self._held is None or not repo.holds(tx, self._held.lease):
-            raise LeaseLost("another node does the periodic work")
+            raise LeaseLost("another node holds the lease of the periodic work")
 
     async def join(self) -> None:
-        """Join under the name of this process. StartError: a node with this name runs, or the other nodes have another
-        master key. Raises StoreError."""
+        """Join the cluster under the name of this process. Raises StartError if a node with this name is running, or if
+        the other nodes have another master key. Raises StoreError."""
         self.id = await self._store.write_aside(self._join)
 
     async def check_key(self) -> None:
-        """See Cluster.check_key."""
         await self._store.write_aside(self._check_key)
 
     def _check_key(self, tx: Tx) -> None:
@@ -173,8 +174,8 @@ class Nodes:
             own = blake2b(key.reveal(), digest_size=16, person=b"sallyport mark").hexdigest()
             if repo.mark(tx, version, own) != own:
                 raise StartError(
-                    f"version {version} of the master key is not the one of the other nodes: copy master.key from one "
-                    "of them, or set SALLYPORT_MASTER_KEY to the same value on all"
+                    f"version {version} of the master key differs from the other nodes: copy master.key from another "
+                    "node, or set SALLYPORT_MASTER_KEY to the same value on all nodes"
                 )
 
     def _join(self, tx: Tx) -> int:
@@ -198,8 +199,8 @@ class Nodes:
         )
 
     async def run(self) -> None:
-        """Send heartbeats until cancelled. StartError: another process has joined under the name of this node, or a
-        newer version has migrated the database."""
+        """Send heartbeats until cancelled. Raises StartError if another process has joined under the name of this node,
+        or if a newer version has migrated the database."""
         try:
             while True:
                 try:
@@ -218,7 +219,7 @@ class Nodes:
             if not repo.beat(tx, self.id, self.session, self._address()):
                 raise StartError(
                     f"another process has joined as the node {self.name}, or a newer version has migrated the database:"
-                    " this one stops"
+                    " this node stops"
                 )
             return repo.renew(tx, self.id)
 
@@ -243,5 +244,5 @@ class Nodes:
         return await self._store.read(repo.everyone)
 
     async def forget(self, name: str) -> bool:
-        """Delete a dead node. Return False if no dead node has the name. Raises StoreError."""
+        """Delete a dead node. Return False if there is no dead node with this name. Raises StoreError."""
         return await self._store.write(lambda tx: repo.forget(tx, name))

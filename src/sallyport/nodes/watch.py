@@ -1,4 +1,4 @@
-"""This module exports the state of all nodes, and of the database's replication, as metrics of this node."""
+"""The metrics about all nodes and about the replication of the database."""
 
 import structlog
 import trio

@@ -1,9 +1,9 @@
-"""Attribute numbers and the layout of attributes in a packet (RFC 2865 section 5).
+"""Attribute numbers, and the layout of attributes in a packet (RFC 2865 section 5).
 
-A device sends the same attributes with the same lengths again and again. Therefore `Layouts` caches the positions of
-the attributes (`Layout`) by the packet's length. It compares the attribute types and lengths of a packet with those of
-a cached layout in one operation on two large integers. Parsing is the most expensive part of a login, and this
-comparison takes only a third of its time.
+A device sends the same attributes with the same lengths again and again. So `Layouts` caches the positions of the
+attributes (a `Layout`) for recent packets. One operation on two large integers compares all attribute types and lengths
+of a new packet with a cached layout. Parsing is the most expensive part of a login, and this comparison takes only a
+third of its time.
 """
 
 from collections.abc import Callable, Iterator
@@ -67,7 +67,7 @@ CHARGEABLE_USER_IDENTITY: Final = 89
 ERROR_CAUSE: Final = 101
 
 MAX_ATTRIBUTES: Final = 200
-"""Maximum number of attributes in a packet. A packet with more is refused, as by FreeRADIUS."""
+"""Maximum number of attributes in a packet. A packet with more attributes is malformed, as in FreeRADIUS."""
 HEADER: Final = 20
 """Length of a packet's header in octets."""
 INTEGER: Final = 6
@@ -75,17 +75,17 @@ INTEGER: Final = 6
 SAME_LENGTH: Final = 16
 """Maximum number of cached layouts for packets of one length."""
 MAX_KEPT: Final = 16_384
-"""Maximum number of attributes in all cached layouts together, which takes some megabytes at most."""
+"""Maximum number of attributes in all cached layouts together. They take some megabytes at most."""
 NO_PARTS: Final = (slice(0), slice(0))
-"""Empty slices that are added to the parts of a layout. They are needed because `itemgetter` returns a tuple only
-for two or more keys."""
+"""Two empty slices, added to the slices of a layout. With fewer than two keys, `itemgetter` would not return a
+tuple."""
 Picked = Callable[[tuple[int | None, ...]], tuple[int | None, ...]]
 
 
 def pull_attributes(body: bytes, at: int = 0) -> Iterator[tuple[int, bytes]]:
     """Yield (type, value) for each attribute (RFC 2865 section 5).
 
-    body: octets in which the attributes begin at offset `at`. value: 0..253 octets, as sent. Raises PacketError when a
+    body: octets in which the attributes begin at offset `at`. value: 0..253 octets, as sent. Raises PacketError if a
     length octet is below 2 or runs past the end.
     """
     end = len(body)
@@ -98,20 +98,20 @@ def pull_attributes(body: bytes, at: int = 0) -> Iterator[tuple[int, bytes]]:
 
 
 def push_attribute(kind: int, value: bytes) -> bytes:
-    """Return one attribute in octets. ValueError: the value is longer than 253 octets."""
+    """Return one attribute in octets. Raises ValueError if the value is longer than 253 octets."""
     if len(value) > 253:
         raise ValueError(f"attribute {kind}: {len(value)} octets")
     return bytes((kind, len(value) + 2)) + value
 
 
 def push_vendor_attribute(vendor: int, kind: int, value: bytes) -> bytes:
-    """Return one vendor attribute in its own Vendor-Specific attribute (RFC 2865 section 5.26)."""
+    """Return one vendor attribute in octets, in a Vendor-Specific attribute of its own (RFC 2865 section 5.26)."""
     return push_attribute(VENDOR_SPECIFIC, vendor.to_bytes(4) + push_attribute(kind, value))
 
 
 def combine(found: bytes, chosen: bytes) -> bytes:
-    """Return the attributes of `found` and `chosen` in octets. If both contain an attribute with the same type or
-    the same (vendor, type), only that of `chosen` is returned."""
+    """Return the attributes of `found` and `chosen` in octets. An attribute of `found` is left out if `chosen` contains
+    an attribute of the same type, or of the same (vendor, type)."""
     taken = {_key(kind, value) for kind, value in pull_attributes(chosen)}
     kept = (pair for pair in pull_attributes(found) if _key(*pair) not in taken)
     return b"".join(push_attribute(kind, value) for kind, value in kept) + chosen
@@ -124,7 +124,7 @@ def _key(kind: int, value: bytes) -> tuple[int, int, int]:
 def pull_vendor_attributes(value: bytes) -> tuple[int, list[tuple[int, bytes]]]:
     """Return the vendor's number and the (type, value) pairs of a Vendor-Specific value (RFC 2865 section 5.26).
 
-    If the value does not have the format that the RFC suggests, there are no pairs; the packet is still valid.
+    If the value does not have the format that the RFC suggests, the list of pairs is empty. The packet is still valid.
     """
     if len(value) < 4:
         return 0, []
@@ -135,18 +135,22 @@ def pull_vendor_attributes(value: bytes) -> tuple[int, list[tuple[int, bytes]]]:
 
 
 class Layout:
-    """The attributes of a packet without padding.
+    """The positions of the attributes in a packet. The packet must have no padding.
 
-    mask, heads: another packet of this length has this layout if `number & mask == heads`. `number` is the other
-    packet, read as one big-endian integer. signature: the offset of the Message-Authenticator's value; 0 if there is
+    mask, heads: a packet of the same length has this layout if `number & mask == heads`, where `number` is the packet,
+    read as one big-endian integer. signature: the offset of the value of the Message-Authenticator; 0 if the packet has
     none.
     """
 
     __slots__ = ("_attributes", "_integers", "_kinds", "_parts", "_places", "_pull", "heads", "mask", "signature")
 
     def __init__(self, packet: bytes) -> None:
-        """Parse a packet. PacketError: a length octet is below 2 or runs past the end, there are too many attributes,
-        there are two Message-Authenticators, or the Message-Authenticator does not have 16 octets."""
+        """Parse a packet. Raises PacketError for each of these faults:
+
+        - A length octet is below 2 or runs past the end.
+        - There are too many attributes, or two Message-Authenticators.
+        - The Message-Authenticator does not have 16 octets.
+        """
         end, at = len(packet), HEADER
         mask = bytearray(end)
         found: list[tuple[int, int, int]] = []
@@ -180,12 +184,15 @@ class Layout:
         return len(self._attributes)
 
     def first(self, packet: bytes) -> dict[int, bytes]:
-        """Return the first value of each type."""
+        """Return the first value of each attribute type."""
         return dict(zip(self._kinds, self._pull(packet)))  # noqa: B905  to ask for strictness takes as long as two values
 
     def integers(self, packet: bytes, kinds: tuple[int, ...]) -> tuple[int | None, ...]:
-        """Return the first value of each given type as a number; None if the value is missing or does not have four
-        octets. kinds: two or more types. Pass a constant, because it is a key of the cache."""
+        """Return the first value of each given type as a number. An element is None if the value is missing or does not
+        have four octets.
+
+        kinds: two or more types. Pass a constant, because `kinds` is the key of a cache.
+        """
         found = self._integers.get(kinds)
         if found is None:
             found = self._integers[kinds] = self._integer_places(kinds)
@@ -203,7 +210,8 @@ class Layout:
         return Struct("".join(places)), itemgetter(*(kinds.index(kind) if kind in kinds else -1 for kind in wanted))
 
     def values(self, packet: bytes, kind: int) -> list[bytes]:
-        """Return all values of a type, in order. kind: the type. Pass a constant, because it is a key of the cache."""
+        """Return all values of an attribute type, in order. kind: the type. Pass a constant, because it is the key of a
+        cache."""
         places = self._places.get(kind)
         if places is None:
             places = [slice(at + 2, end) for found, at, end in self._attributes if found == kind]
@@ -211,16 +219,18 @@ class Layout:
         return [packet[place] for place in places]
 
     def without(self, packet: bytes, kinds: frozenset[int]) -> bytes:
-        """Return the attributes in octets and in order, without those of the given types. kinds: the types to leave
-        out. Pass a constant, because it is a key of the cache."""
+        """Return the attributes in octets and in order, except the attributes of the given types.
+
+        kinds: the types to leave out. Pass a constant, because `kinds` is the key of a cache.
+        """
         parts = self._parts.get(kinds)
         if parts is None:
             parts = self._parts[kinds] = itemgetter(*self._stretches(kinds), *NO_PARTS)
         return b"".join(parts(packet))
 
     def _stretches(self, kinds: frozenset[int]) -> list[slice]:
-        """Return the slices of a packet that contain all attributes except those of the given types. Adjacent
-        attributes are in one slice."""
+        """Return the slices of a packet that contain all attributes except the given types. Adjacent attributes are in
+        one slice."""
         parts, begun = list[slice](), HEADER
         for kind, at, end in self._attributes:
             if kind in kinds:
@@ -239,14 +249,14 @@ def _signature(attributes: list[tuple[int, int, int]]) -> int:
 
 
 class Layouts:
-    """A cache of recent layouts."""
+    """A cache of the layouts of recent packets."""
 
     def __init__(self) -> None:
-        self._known: dict[int, list[Layout]] = {}  # by the packet's length
+        self._known: dict[int, list[Layout]] = {}  # by the length of the packet
         self._room = MAX_KEPT
 
     def of(self, packet: bytes) -> Layout:
-        """Return the layout of a packet, from the cache if possible. PacketError: see `Layout`."""
+        """Return the layout of a packet, from the cache if possible. Raises PacketError if the packet is malformed."""
         alike = self._known.get(len(packet), ())
         number = int.from_bytes(packet)
         for layout in alike:
@@ -268,4 +278,4 @@ class Layouts:
 
 
 layout_of: Final = Layouts().of
-"""Return the layout of a packet without padding. PacketError: see `Layout`."""
+"""Return the layout of a packet without padding. Raises PacketError if the packet is malformed."""

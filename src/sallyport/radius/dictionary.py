@@ -1,15 +1,15 @@
-"""Names, types and values of RADIUS attributes, for people: logs, JSON, rules and reply attributes.
+"""Names, types and values of RADIUS attributes for people: in logs, JSON, rules and reply attributes.
 
-The codec does not interpret the values of a packet. This module converts octets to text and text to octets. It uses one
-dictionary, which is loaded once from the files of the package and from the admin's directories.
+The codec does not interpret the values of a packet. This module converts octets to text and text to octets, with one
+dictionary. The dictionary is loaded once, from the files of the package and from the admin's directories.
 
-- pyrad parses the files; `values` converts octets to text and back by the type that the files give.
-- This module resolves $INCLUDE, so that every error and every note has a file and a line, and so that a file which
-  several files include is read once.
-- Octets from the network are never refused: a value that does not fit its type is shown as `0x...`. A text from an
-  admin is refused if it does not fit the type; the error names the attribute.
-- Passwords, keys and values made from them are shown as `***`: no secret reaches a log.
-- If a number has several names, each is accepted and the last defined one is shown, as in FreeRADIUS.
+- pyrad parses the files. `values` converts octets and text, by the type that the files define.
+- This module resolves $INCLUDE, so that every error and note has a file and a line. A file that several files include
+  is read once.
+- Octets from the network never cause an error: a value that does not fit its type is shown as `0x...`. A text from an
+  admin must fit the type; the error names the attribute.
+- Passwords, keys and values derived from them are shown as `***`, so that no secret reaches a log.
+- If a number has several names, each name is accepted, and the name that was defined last is shown (as in FreeRADIUS).
 """
 
 import codecs
@@ -59,8 +59,8 @@ class Dictionary:
         vendors: Mapping[int, str],
         notes: tuple[str, ...] = (),
     ) -> None:
-        """attributes: all attributes by name. shown: the name to show for each (vendor, number). notes: messages
-        about skipped entries, for the log."""
+        """attributes: all attributes by name. shown: for each (vendor, number), the name to show. vendors: the names of
+        the vendors by number. notes: messages about skipped entries, for the log."""
         self.attributes: Final = MappingProxyType(dict(attributes))
         self.vendors: Final = MappingProxyType(dict(vendors))
         self.notes: Final = notes
@@ -68,9 +68,11 @@ class Dictionary:
         self._numbered: Final = {place: attributes[name] for place, name in shown.items()}
 
     def attribute(self, name: str) -> Attribute:
-        """Return the attribute with a name, ignoring case. The name contains no tag. `Attr-N` and `Attr-26.VENDOR.N`
-        are attributes of the type octets. DictionaryError: no attribute has this name; the message suggests the most
-        similar name."""
+        """Return the attribute with a name, ignoring case. The name must not contain a tag.
+
+        `Attr-N` and `Attr-26.VENDOR.N` are attributes of the type octets. Raises DictionaryError if no attribute has
+        this name; the message suggests a similar name.
+        """
         attribute = self._named.get(name.casefold()) or _unnamed(name)
         if attribute is None:
             near = difflib.get_close_matches(name.casefold(), self._named, 1)
@@ -78,29 +80,30 @@ class Dictionary:
         return attribute
 
     def find(self, vendor: int, number: int) -> Attribute | None:
-        """Return the attribute with a vendor and a type number; None if no file defines it. The vendor 0 means the
+        """Return the attribute with this vendor and type number. Return None if no file defines it. vendor: 0 for the
         attributes of the RFCs."""
         return self._numbered.get((vendor, number))
 
     def name(self, vendor: int, number: int) -> str:
-        """Return the name to show: the name in the dictionary, or if there is none, `Attr-N` or `Attr-26.VENDOR.N`,
-        as in FreeRADIUS. `attribute` accepts all three forms."""
+        """Return the name to show for an attribute. If the dictionary has no name for it, return `Attr-N` or
+        `Attr-26.VENDOR.N`, as FreeRADIUS does. The method `attribute` accepts all these names."""
         attribute = self.find(vendor, number)
         if attribute is not None:
             return attribute.name
         return f"Attr-26.{vendor}.{number}" if vendor else f"Attr-{number}"
 
     def decode(self, vendor: int, number: int, octets: bytes) -> str:
-        """Return a value as text for a log or JSON: one line, printable, without its tag, `***` for a secret.
+        """Return a value as printable text in one line, for a log or JSON. The tag is left out, and a secret becomes
+        `***`.
 
-        octets: the value as received. Never raises: a value of an unknown attribute, or one that does not fit its type,
-        becomes `0x...`.
+        octets: the value as received. If the attribute is unknown, or the value does not fit the type, the text is
+        `0x...`. So this method raises no errors.
         """
         return self.show(vendor, number, octets)[1]
 
     def show(self, vendor: int, number: int, octets: bytes) -> tuple[str, str]:
-        """Return the attribute's name and the value as text; the name includes the tag: ("Tunnel-Type:1", "VLAN").
-        Never raises, see `decode`."""
+        """Return the attribute's name, with its tag, and the value as text: ("Tunnel-Type:1", "VLAN"). This method
+        raises no errors (see `decode`)."""
         attribute = self.find(vendor, number)
         if attribute is None:
             return self.name(vendor, number), as_hex(octets)
@@ -113,43 +116,47 @@ class Dictionary:
             return attribute.name, as_hex(octets)
 
     def encode(self, name: str, text: str) -> bytes:
-        """Return the octets of an attribute's value, for a reply; the counterpart of `decode`.
+        """Return the octets of an attribute's value, for a reply. This is the inverse of `decode`.
 
-        name: the name of the attribute, with `:TAG` (0..31) if the attribute has tags. text: the name or number of a
-        value, an address, an ISO 8601 time, plain text, or `0x...` for octets. Returns 1..253 octets (at most 247 for a
-        vendor attribute), which begin with the tag if there is one. A value that must be encrypted in a reply is
-        returned in clear, with its tag. The message of a DictionaryError names the attribute.
+        name: the name of the attribute, followed by `:TAG` (0..31) if the attribute has tags. text: the name or number
+        of a value, an address, an ISO 8601 time, plain text, or `0x...` for octets. The result has 1..253 octets (at
+        most 247 for a vendor attribute), and begins with the tag if there is one. A value that must be encrypted in a
+        reply is returned in clear. Raises DictionaryError if the text does not fit the attribute; the message names the
+        attribute.
         """
         base, tag = _named_tag(name)
         attribute = self.attribute(base)
         if attribute.parent:
-            raise DictionaryError(f"{attribute.name} is a part of {attribute.parent}, which is written as 0x...")
+            raise DictionaryError(
+                f"{attribute.name} is a part of {attribute.parent}: write the whole {attribute.parent} as 0x..."
+            )
         if tag is not None and not attribute.has_tag:
             raise DictionaryError(f"{attribute.name} takes no tag (RFC 2868)")
         octets = join_tag(attribute, tag or 0, as_octets(attribute, text))
         if len(octets) > attribute.room:
-            raise DictionaryError(f"{attribute.name}: {len(octets)} octets, and it has room for {attribute.room}")
+            raise DictionaryError(
+                f"{attribute.name}: the value has {len(octets)} octets, but at most {attribute.room} fit"
+            )
         return octets
 
 
 def packaged() -> Path:
-    """Return the directory of the dictionaries that come with Sallyport, in the package or in the checkout.
-
-    DictionaryError: neither exists.
-    """
+    """Return the directory of the dictionaries that come with Sallyport. Raises DictionaryError if it does not
+    exist."""
     inside = Path(str(files("sallyport"))) / "dictionaries"
     beside = Path(__file__).resolve().parents[3] / "dictionaries"
     for directory in (inside, beside):
         if (directory / "dictionary").is_file():
             return directory
-    raise DictionaryError(f"{inside}: the RADIUS dictionaries of the package are missing")
+    raise DictionaryError(f"{inside}: the RADIUS dictionaries of Sallyport are missing: install the package again")
 
 
 def load(*directories: Path) -> Dictionary:
-    """Load the dictionaries of the package, then the files `dictionary*` of each directory, sorted by name.
+    """Load the dictionaries of the package, and then the files `dictionary*` of each directory, sorted by name.
 
-    A file may name vendors, add values to attributes and redefine attributes. Entries that pyrad cannot represent are
-    skipped, and `notes` lists them. DictionaryError: a file cannot be read or parsed; the message has file and line.
+    A file may name vendors, add values to attributes, and redefine attributes. pyrad does not support all entries; the
+    others are skipped, and `notes` lists them. Raises DictionaryError if a file cannot be read or parsed. The message
+    contains the file and the line.
     """
     loader = _Loader()
     loader.read(packaged() / "dictionary")
@@ -162,7 +169,7 @@ def load(*directories: Path) -> Dictionary:
 
 
 def _dictionary_files(directory: Path) -> list[Path]:
-    """Return the dictionary files of a directory, without the backup files of editors and package managers."""
+    """Return the dictionary files of a directory. The backup files of editors and package managers are left out."""
     try:
         names = [path for path in directory.iterdir() if path.name.startswith("dictionary")]
     except OSError as error:
@@ -172,7 +179,7 @@ def _dictionary_files(directory: Path) -> list[Path]:
 
 @dataclass(frozen=True, slots=True)
 class _Line:
-    """A line of a file: its number (the first line is 1), and its words without the comment."""
+    """A line of a dictionary file: its number (from 1 on), and its words without the comment."""
 
     file: Path
     number: int
@@ -183,7 +190,7 @@ class _Line:
 
 
 class _Loader:
-    """A loader that reads files into one pyrad dictionary, and collects notes about skipped entries."""
+    """The loading of all files into one pyrad dictionary. Skipped entries are collected as notes."""
 
     def __init__(self) -> None:
         self.notes: list[str] = []
@@ -192,7 +199,7 @@ class _Loader:
         self._tlvs = 0
 
     def read(self, path: Path) -> None:
-        """Read one file and all files that it includes; skip files that were read before."""
+        """Read a file and all files that it includes. Files that were already read are skipped."""
         try:
             lines = list(self._lines(path))
         except OSError as error:
@@ -210,7 +217,7 @@ class _Loader:
                 self._redefined(path, name, old)
 
     def finish(self) -> Dictionary:
-        """Return the dictionary of all files. If a number has several names, the last defined one is shown."""
+        """Return the dictionary of all files that were read. If a number has several names, the last name is shown."""
         attributes = {name: self._attribute(name, parsed) for name, parsed in self._parsed.attributes.items()}
         names = [*attributes, *self._parsed.attrindex.backward.values()]
         whole = (attributes[name] for name in names if not attributes[name].parent)
@@ -232,16 +239,16 @@ class _Loader:
         )
 
     def _redefined(self, path: Path, name: str, old: ParsedAttribute) -> None:
-        """Keep the named values of an attribute if a file repeats its definition unchanged; pyrad would drop them.
-        If the definition has changed, add a note."""
+        """Keep the named values of an attribute if a file repeats its definition; pyrad would drop them. Add a note if
+        the definition has changed."""
         new = self._parsed.attributes[name]
         if self._attribute(name, new) == self._attribute(name, old):
             new.values.forward = {**old.values.forward, **new.values.forward}
         else:
-            self.notes.append(f"{path}: {name} is defined anew, as something else")
+            self.notes.append(f"{path}: {name} is defined again, and differently")
 
     def _lines(self, path: Path) -> Iterator[_Line]:
-        """Yield the lines of a file that are not empty, with the lines of an included file in place of its $INCLUDE."""
+        """Yield the non-empty lines of a file. The lines of an included file replace the line with $INCLUDE."""
         if path.resolve() in self._seen:
             return
         self._seen.add(path.resolve())
@@ -262,7 +269,7 @@ class _Loader:
             raise DictionaryError(line.says(f"cannot read {path}: {error.strerror}")) from error
 
     def _checked(self, line: _Line) -> str:
-        """Return the line in a form that pyrad accepts; empty if the line is skipped."""
+        """Return the line in a form that pyrad accepts. Return "" if the line must be skipped."""
         keyword = line.words[0].upper()
         if keyword == "BEGIN-TLV":
             self._tlvs += 1
@@ -278,8 +285,7 @@ class _Loader:
         return ""
 
     def _attribute_line(self, line: _Line) -> str:
-        """Return the line with the type in lower case; empty if the number is one of FreeRADIUS's internal
-        attributes."""
+        """Return the line with the type in lower case. Return "" for an internal attribute of FreeRADIUS."""
         keyword, name, number, kind, *flags = (*line.words, "", "", "")
         if _beyond_an_octet(number):
             self.notes.append(line.says(f"skipping attribute {name}: number {number} is never on the wire"))
@@ -288,9 +294,9 @@ class _Loader:
 
 
 class _Notes(logging.Filter):
-    """A filter that turns pyrad's log messages about skipped lines into notes with file and line.
+    """A log filter that turns pyrad's messages about skipped lines into notes with file and line.
 
-    pyrad logs `(LINE): TEXT` without a file. Messages of other threads are not collected.
+    pyrad logs `(LINE): TEXT` without the file. Messages of other threads are not collected.
     """
 
     def __init__(self, lines: list[_Line], notes: list[str]) -> None:
@@ -312,7 +318,7 @@ class _Notes(logging.Filter):
 
 @contextmanager
 def _listening(lines: list[_Line], notes: list[str]) -> Iterator[None]:
-    """Collect pyrad's log messages of all levels; the service's log does not get them."""
+    """Collect pyrad's log messages of all levels during the block. The service's log does not get these messages."""
     logger, taken = logging.getLogger("pyrad"), _Notes(lines, notes)
     level = logger.level
     logger.setLevel(logging.DEBUG)
@@ -325,7 +331,7 @@ def _listening(lines: list[_Line], notes: list[str]) -> Iterator[None]:
 
 
 def _line(path: Path, number: int, octets: bytes) -> _Line:
-    """Parse a line into words. A comment may have any encoding; the rest must be UTF-8."""
+    """Split a line into words. A comment may have any encoding; everything else must be UTF-8."""
     try:
         return _Line(path, number, tuple(octets.partition(b"#")[0].decode().split()))
     except UnicodeDecodeError as error:
@@ -333,22 +339,23 @@ def _line(path: Path, number: int, octets: bytes) -> _Line:
 
 
 def _beyond_an_octet(number: str) -> bool:
-    """Return whether a number, or one of the two numbers of `TLV.PART`, is outside 0..255. FreeRADIUS uses such
-    numbers for its internal attributes."""
-    with suppress(ValueError):  # pyrad reports a malformed number
+    """Return whether a number, or one of the two numbers of `TLV.PART`, is outside 0..255. FreeRADIUS uses such numbers
+    for its internal attributes, which are never in a packet."""
+    with suppress(ValueError):  # pyrad will report a malformed number
         return not all(0 <= int(part, 0) <= 255 for part in number.split("."))
     return False
 
 
 def _values(named: Mapping[str, bytes], kind: DataType) -> Mapping[str, int]:
-    """Return the named values of an attribute as numbers; pyrad keeps them as octets."""
+    """Convert the named values of an attribute from octets (as pyrad stores them) to numbers."""
     if kind not in NUMBERS:
         return MappingProxyType({})
     return MappingProxyType({n: int.from_bytes(v, signed=kind is DataType.SIGNED) for n, v in named.items()})
 
 
 def _unnamed(name: str) -> Attribute | None:
-    """Return the attribute for `Attr-N` or `Attr-26.VENDOR.N`, of type octets; None for other names."""
+    """Return an attribute of the type octets for the names `Attr-N` and `Attr-26.VENDOR.N`. Return None for other
+    names."""
     match = _UNNAMED.fullmatch(name)
     if match is None:
         return None
@@ -358,7 +365,7 @@ def _unnamed(name: str) -> Attribute | None:
 
 
 def _named_tag(name: str) -> tuple[str, int | None]:
-    """Split `Tunnel-Type:1` into name and tag; the tag is None if there is none."""
+    """Split `Tunnel-Type:1` into the name and the tag. The tag is None if the text has no tag."""
     match = _TAGGED.fullmatch(name)
     if match is None:
         return name, None

@@ -1,35 +1,35 @@
 """Duplicate detection by source and identifier (RFC 5080 section 2.2.2).
 
-Two requests are the same if source address, port, identifier and authenticator are equal. While the first request is
-pending, its duplicates are dropped. After it is answered, its duplicates get the same octets.
+Two requests are duplicates if source address, port, identifier and authenticator are equal. While the first request is
+pending, its duplicates are dropped. After the request is answered, a duplicate gets the same octets as answer.
 
-A signed request with a new authenticator replaces the earlier signed request with the same source and identifier. An
-unsigned request can be spoofed, so it replaces no other request: the table keeps it separately, with its authenticator
-in the key.
+A signed request (with a Message-Authenticator) replaces the earlier signed request with the same source and identifier,
+if its authenticator is new. An unsigned request can be spoofed, so it replaces no other request: its key in the table
+also contains its authenticator.
 
-An entry is kept for one to two windows. Each owner has two dictionaries that alternate, so that no search for expired
-entries is needed. If all owners together exceed the limit, the window of the owner with the most entries ends early: a
-flood does not shorten another owner's window. A request that waits longer, for a second factor, is parked: its entry is
-kept until it is answered.
+An entry is kept for one to two windows of time. Each owner has two dictionaries, one for the current window and one for
+the window before. At the end of a window the older dictionary is dropped, so there is no search for expired entries. If
+all owners together exceed the limit, the window of the owner with the most entries ends early. So a flood does not
+shorten another owner's window. A request that waits for a second factor can be parked: its entry is then kept until the
+request is answered.
 """
 
 from collections.abc import Callable
 
 Source = tuple[str, int] | tuple[str, int, bytes]
 """The peer's address and port. If a socket receives packets for several local addresses, the source also contains
-the destination address in the kernel's form: a NAS that uses two of these addresses has separate identifiers for
-each."""
+the local address, in the kernel's form. The reason is that a NAS counts the identifiers separately for each address."""
 Key = tuple[Source, int] | tuple[Source, int, bytes]
-"""Source and identifier; for an unsigned request also the authenticator."""
+"""The key of a request: source and identifier, and for an unsigned request also the authenticator."""
 
 
 class Entry:
-    """One request.
+    """A received request, and the answer to it.
 
-    owner: the tenant of the RADIUS client. answer: the answer in octets; None while the request is pending. replaced: a
-    newer request has replaced this one, so the NAS no longer waits for an answer to it. first, last: the times of the
-    first and of the last arrival, in seconds of the monotonic clock. gap: the seconds between the last two arrivals.
-    on_again: called at each further arrival.
+    owner: the tenant of the RADIUS client. answer: the answer in octets; None while the request is pending. replaced:
+    whether a newer request has replaced this one; if so, the NAS does not wait for an answer any more. first, last: the
+    times of the first and the last arrival, in seconds of the monotonic clock. gap: the seconds between the last two
+    arrivals. on_again: called each time a duplicate arrives.
     """
 
     __slots__ = ("answer", "authenticator", "first", "gap", "key", "last", "on_again", "owner", "replaced", "signed")
@@ -48,20 +48,21 @@ class Entry:
         self.on_again: Callable[[], None] | None = None
 
     def again(self, now: float) -> None:
-        """Record another arrival."""
+        """Record that a duplicate of this request has arrived."""
         self.gap = now - self.last
         self.last = now
         if self.on_again is not None:
             self.on_again()
 
     def follows(self, before: "Entry") -> None:
-        """Record that an earlier request belongs to the same login: `first` and `gap` then count from that request."""
+        """Record that this request continues the login of an earlier request. `first` and `gap` are then computed from
+        the earlier request."""
         self.first = before.first
         self.gap = self.last - before.last
 
 
 class _Window:
-    """The requests of one owner in the present window and in the previous one."""
+    """The requests of one owner in the current window (`fresh`) and in the window before (`stale`)."""
 
     __slots__ = ("fresh", "stale")
 
@@ -75,11 +76,11 @@ class _Window:
 
 
 class Duplicates:
-    """The recent requests at one socket, and the parked ones. A request is kept for `window_s` to 2 x `window_s`
-    seconds.
+    """The recent requests at one socket. A request is kept for `window_s` to 2 x `window_s` seconds, or while it is
+    parked.
 
-    max_entries: the maximum number of requests in one window, for all owners together. The table keeps at most three
-    times as many.
+    max_entries: the maximum number of requests in one window, for all owners together. The table has at most three
+    times as many entries.
     """
 
     def __init__(self, window_s: float, *, max_entries: int = 131_072) -> None:
@@ -87,16 +88,16 @@ class Duplicates:
         self._max_entries = max_entries
         self._turn_at = 0.0
         self._windows: dict[int, _Window] = {}
-        self._noted = 0  # requests of this window, including the forgotten ones
+        self._noted = 0  # requests of the current window, including requests that were forgotten
         self._parked: dict[Key, Entry] = {}
 
     def note(
         self, source: Source, identifier: int, authenticator: bytes, *, signed: bool, now: float, owner: int
     ) -> tuple[Entry, bool]:
-        """Return the entry of a request, and whether the request is new. now: seconds of a monotonic clock. owner: the
-        tenant of the RADIUS client.
+        """Return the entry of a request, and whether the request is new (not a duplicate).
 
-        An unsigned copy of a signed request is a duplicate of it, but is not counted as an arrival.
+        now: the time in seconds of a monotonic clock. owner: the tenant of the RADIUS client. An unsigned copy of a
+        signed request is a duplicate, but does not count as an arrival.
         """
         if now >= self._turn_at:
             self._turn(now)
@@ -120,8 +121,8 @@ class Duplicates:
         return entry, True
 
     def _turn(self, now: float) -> None:
-        """Start a new window for all owners. It begins at the end of the last window, or now if no request has
-        arrived for a whole window since then."""
+        """Start a new window for all owners. The new window begins at the end of the last window. If no request has
+        arrived since that time for a whole window, it begins now."""
         silent = now >= self._turn_at + self._window_s
         if silent:
             self._windows.clear()
@@ -133,13 +134,13 @@ class Duplicates:
         self._turn_at = (now if silent else self._turn_at) + self._window_s
 
     def _make_room(self) -> None:
-        """End the window of the owner with the most requests in it."""
+        """Start a new window for the owner with the most requests in the current window."""
         windows = self._windows.values()
         max(windows, key=lambda window: len(window.fresh)).turn()
         self._noted = sum(len(window.fresh) for window in windows)
 
     def __len__(self) -> int:
-        """Return the number of known requests."""
+        """Return the number of entries."""
         return sum(len(each.fresh) + len(each.stale) for each in self._windows.values()) + len(self._parked)
 
     def forget(self, entry: Entry) -> None:
@@ -150,11 +151,11 @@ class Duplicates:
                 del entries[entry.key]
 
     def park(self, entry: Entry) -> None:
-        """Park a request: its entry is kept until `unpark`."""
+        """Keep the entry of a request until `unpark` is called."""
         self._parked[entry.key] = entry
 
     def unpark(self, entry: Entry, *, now: float) -> None:
-        """Unpark a request: from now on its entry expires like the others."""
+        """Let the entry of a parked request expire from now on, like the entries of all other requests."""
         if self._parked.get(entry.key) is entry:
             del self._parked[entry.key]
             if now >= self._turn_at:

@@ -1,9 +1,9 @@
-"""Dynamic authorization (RFC 5176): requests to a NAS about one of its sessions, and the answers.
+"""Dynamic authorization (RFC 5176): requests to a NAS to disconnect or change a session, and the answers.
 
-The Request Authenticator is computed as for accounting. The Message-Authenticator is computed before it, with an
-authenticator of zeros (section 3.4). Attributes identify the session and the NAS. A NAS refuses a request if it does
-not support one of the attributes (Error-Cause 401), or if no session matches all of them (503). Therefore a request
-should have few attributes.
+The Request Authenticator is computed as for accounting. Before that, the Message-Authenticator is computed with an
+authenticator of zeros (section 3.4). Attributes identify the session and the NAS. A NAS rejects a request if it does
+not support one of the attributes (Error-Cause 401), or if no session matches all attributes (503). So a request should
+have few attributes.
 """
 
 from dataclasses import dataclass
@@ -17,12 +17,12 @@ from sallyport.radius.packet import MAX_LENGTH, MIN_LENGTH, ZERO, SharedSecret, 
 PORT: Final = 3799
 """The UDP port on which a NAS listens (RFC 5176 section 2.1)."""
 ROOM: Final = MAX_LENGTH - MIN_LENGTH - 18 - 6
-"""Maximum length of the attributes in octets. Message-Authenticator and Event-Timestamp are not included in it."""
+"""Maximum length of the attributes in octets, without Message-Authenticator and Event-Timestamp."""
 
 
 class Kind(IntEnum):
-    """The kind of a request, with its code. The code of the ACK is higher by one, and the code of the NAK is higher
-    by two (RFC 5176 section 2.3)."""
+    """The kind of a request. The value is the packet code. The code of the ACK is higher by one, and the code of the
+    NAK is higher by two (RFC 5176 section 2.3)."""
 
     DISCONNECT = 40
     CHANGE = 43
@@ -30,18 +30,18 @@ class Kind(IntEnum):
 
 @dataclass(frozen=True, slots=True)
 class Reply:
-    """The answer of a NAS. error_cause: the Error-Cause (RFC 5176 section 3.5), or None if it is absent; an ACK may
-    have one too."""
+    """The answer of a NAS. error_cause: the Error-Cause (RFC 5176 section 3.5), which even an ACK may contain; None if
+    the answer has none."""
 
     acknowledged: bool
     error_cause: int | None
 
 
 def encode(kind: Kind, identifier: int, secret: SharedSecret, attributes: bytes, *, at: int) -> bytes:
-    """Return a Disconnect-Request or CoA-Request, signed, with Event-Timestamp as a protection against replay (RFC 5176
-    section 6.3).
+    """Return a signed Disconnect-Request or CoA-Request in octets. It contains an Event-Timestamp, as protection
+    against replay (RFC 5176 section 6.3).
 
-    attributes: up to ROOM octets. at: seconds since 1970.
+    attributes: encoded attributes, up to ROOM octets. at: the time in seconds since 1970.
     """
     attributes = push_attribute(EVENT_TIMESTAMP, at.to_bytes(4)) + attributes
     head = bytes((kind, identifier)) + (MIN_LENGTH + 18 + len(attributes)).to_bytes(2)
@@ -51,10 +51,10 @@ def encode(kind: Kind, identifier: int, secret: SharedSecret, attributes: bytes,
 
 
 def decode(datagram: bytes, request: bytes, secret: SharedSecret) -> Reply:
-    """Decode and verify the answer to a request that `encode` returned.
+    """Decode and verify the answer to a request that `encode` has returned.
 
-    PacketError: wrong lengths, identifier, Response Authenticator or Message-Authenticator, or a code that does not
-    answer this kind of request.
+    request: the octets of the request. Raises PacketError if a length, the identifier, the code, the Response
+    Authenticator or the Message-Authenticator is wrong.
     """
     code, first = decode_reply(datagram, request, secret)
     if code - request[0] not in (1, 2):

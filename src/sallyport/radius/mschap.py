@@ -1,14 +1,15 @@
-"""MS-CHAP and MS-CHAPv2: the attempt in a request, and its check against a password (RFC 2433, 2759, 2548 section 2).
+"""MS-CHAP and MS-CHAPv2: the attempt in a request, and how it is checked against a password (RFC 2433, 2759, 2548
+section 2).
 
-A client computes the response from the NT hash of the password. Therefore the response can be checked only with the
-password, with its NT hash, or by a domain controller. `recognise` reads an attempt from a request, `NtKey` checks it,
-and `mschap_reply` encodes the answer. The answer needs only the hash of the NT hash, which winbind's ntlm_auth calls
-NT_KEY. The LAN Manager response (computed from the two halves of the password in upper case) is not supported: an
-attempt that has no other response is Unusable.
+A client computes its response from the NT hash of the password. So the response can be checked with the password, with
+its NT hash, or by a domain controller. `recognise` reads an attempt from a request, `NtKey` checks it, and
+`mschap_reply` encodes the answer. The answer needs only the hash of the NT hash; winbind's ntlm_auth calls this hash
+NT_KEY. The LAN Manager response (computed from the password in upper case) is not supported. An attempt that has no
+other response is Unusable.
 
-The NT hash is an MD4 hash (RFC 1320), which OpenSSL 3 no longer offers. `_mix` processes one block: the NT hash of a
-password of up to 27 characters takes one block, about 15 µs. Each loop iteration makes four steps, so the four
-registers stay in fixed variables and are not rotated.
+The NT hash is an MD4 hash (RFC 1320), and OpenSSL 3 no longer has MD4. `_mix` processes one block, in about 15 µs. The
+NT hash of a password of up to 27 characters takes one block. Each iteration of a loop makes four steps, so that the
+four registers stay in the same variables.
 """
 
 import struct
@@ -31,8 +32,8 @@ _START: Final = (0x67452301, 0xEFCDAB89, 0x98BADCFE, 0x10325476)  # section 3.3
 
 
 def md4(message: bytes) -> bytes:
-    """Return the MD4 digest of a message: 16 octets (RFC 1320 section 3). MD4 is broken; do not use it for any new
-    purpose."""
+    """Return the MD4 digest of a message, 16 octets (RFC 1320 section 3). MD4 is broken: do not use it for new
+    purposes."""
     size = len(message)
     padded = message + b"\x80" + bytes(-(size + 9) % 64) + (size * 8 & 0xFFFFFFFFFFFFFFFF).to_bytes(8, "little")
     state = _START
@@ -42,7 +43,7 @@ def md4(message: bytes) -> bytes:
 
 
 def _mix(state: tuple[int, int, int, int], x: tuple[int, ...]) -> tuple[int, int, int, int]:
-    """Return the state after one block of sixteen words, by the three rounds of RFC 1320 section 3.4."""
+    """Return the state after one block of sixteen words (the three rounds of RFC 1320 section 3.4)."""
     a, b, c, d = state
     for k in (0, 4, 8, 12):
         a = (a + (d ^ b & (c ^ d)) + x[k]) & _WORD
@@ -90,8 +91,8 @@ MS_CHAP2_RESPONSE: Final = 25
 MS_CHAP2_SUCCESS: Final = 26
 MS_CHAP2_CPW: Final = 27
 
-# The attributes that can be an attempt: name, length of the value, and length of its MS-CHAP-Challenge, in octets (RFC
-# 2548 sections 2.1 and 2.3).
+# The attributes with an attempt: name, length of the value, and length of the MS-CHAP-Challenge, in octets (RFC 2548
+# sections 2.1 and 2.3).
 _OFFERS: Final = {
     MS_CHAP_RESPONSE: ("MS-CHAP-Response", 50, 8),
     MS_CHAP_CPW_1: ("MS-CHAP-CPW-1", 70, 8),
@@ -109,21 +110,23 @@ _ITERATION: Final = b"Pad to make it do more than one iteration"
 
 @dataclass(frozen=True, slots=True)
 class MsChap1:
-    """An MS-CHAP attempt (RFC 2548 section 2.1.3). challenge: 8 octets. response: the NT response, 24 octets."""
+    """An MS-CHAP attempt (RFC 2548 section 2.1.3). challenge: 8 octets. response: the NT response of 24 octets."""
 
     identifier: int
     challenge: bytes
     response: bytes
 
     def nt_challenge(self, name: bytes) -> bytes:
-        """Return the 8-octet challenge for the NT response; in MS-CHAP it does not depend on the name."""
+        """Return the 8-octet challenge for the NT response. In MS-CHAP, the name is not used."""
         return self.challenge
 
 
 @dataclass(frozen=True, slots=True)
 class MsChap2:
-    """An MS-CHAPv2 attempt (RFC 2548 section 2.3.2). challenge, peer_challenge: 16 octets each. response: 24 octets.
-    flags: the Flags octet as sent."""
+    """An MS-CHAPv2 attempt (RFC 2548 section 2.3.2).
+
+    challenge, peer_challenge: 16 octets each. response: 24 octets. flags: the octet Flags, as sent.
+    """
 
     identifier: int
     challenge: bytes
@@ -132,14 +135,15 @@ class MsChap2:
     flags: int = 0
 
     def nt_challenge(self, name: bytes) -> bytes:
-        """Return the 8-octet challenge for the NT response: ChallengeHash of RFC 2759 section 8.2, which includes the
-        user's name."""
+        """Return the 8-octet challenge for the NT response (ChallengeHash of RFC 2759 section 8.2). The user's name is
+        a part of the hash."""
         return sha1(self.peer_challenge + self.challenge + name).digest()[:8]
 
 
 @dataclass(frozen=True, slots=True)
 class PasswordChange:
-    """A request to change an expired password (RFC 2548 sections 2.1.6, 2.1.7 and 2.3.4). Its content is not decrypted.
+    """A request to change an expired password (RFC 2548 sections 2.1.6, 2.1.7 and 2.3.4). The new password in it is not
+    decrypted.
 
     version: 1 for MS-CHAP-CPW-1, 2 for MS-CHAP-CPW-2, 3 for MS-CHAP2-CPW.
     """
@@ -150,7 +154,7 @@ class PasswordChange:
 
 @dataclass(frozen=True, slots=True)
 class Unusable:
-    """An MS-CHAP attempt that cannot be checked. reason: the cause in words, without any part of the response."""
+    """An MS-CHAP attempt that cannot be checked. reason: why it cannot be checked, without any part of the response."""
 
     reason: str
 
@@ -159,9 +163,9 @@ Offer = MsChap1 | MsChap2 | PasswordChange | Unusable
 
 
 def recognise(values: Mapping[tuple[int, int], Sequence[bytes]]) -> Offer | None:
-    """Return the MS-CHAP attempt of a request; None if it has none.
+    """Return the MS-CHAP attempt of a request. Return None if the request has no attempt.
 
-    values: the result of `Request.vendor_values()`.
+    values: the vendor attributes, as `Request.vendor_values()` returns them.
     """
     offers = [(kind, value) for kind in _OFFERS for value in values.get((MICROSOFT, kind), ())]
     if not offers:
@@ -190,8 +194,8 @@ def _offer(kind: int, value: bytes, challenge: bytes) -> Offer:
 
 
 def push_attempt(attempt: MsChap2) -> bytes:
-    """Return the attributes of an MS-CHAPv2 attempt in octets (RFC 2548 sections 2.1.1 and 2.3.2). This is the
-    counterpart of `recognise`."""
+    """Return the attributes of an MS-CHAPv2 attempt in octets (RFC 2548 sections 2.1.1 and 2.3.2). `recognise` is the
+    inverse."""
     value = bytes((attempt.identifier, attempt.flags)) + attempt.peer_challenge + bytes(8) + attempt.response
     return push_vendor_attribute(MICROSOFT, MS_CHAP_CHALLENGE, attempt.challenge) + push_vendor_attribute(
         MICROSOFT, MS_CHAP2_RESPONSE, value
@@ -199,9 +203,9 @@ def push_attempt(attempt: MsChap2) -> bytes:
 
 
 def nt_hash(password: bytes) -> bytes:
-    """Return NtPasswordHash of RFC 2759 section 8.3: MD4 of the password in UTF-16LE, 16 octets.
+    """Return NtPasswordHash of RFC 2759 section 8.3: the MD4 hash of the password in UTF-16LE, 16 octets.
 
-    password: octets in UTF-8; if they are not valid UTF-8, they are read as Latin-1.
+    password: octets in UTF-8. Octets that are not valid UTF-8 are read as Latin-1.
     """
     try:
         text = password.decode()
@@ -211,14 +215,14 @@ def nt_hash(password: bytes) -> bytes:
 
 
 def nt_hash_hash(hashed: bytes) -> bytes:
-    """Return HashNtPasswordHash of RFC 2759 section 8.4, which winbind's ntlm_auth calls NT_KEY: 16 octets."""
+    """Return HashNtPasswordHash of RFC 2759 section 8.4, 16 octets. winbind's ntlm_auth calls this hash NT_KEY."""
     return md4(hashed)
 
 
 class NtKey:
-    """A password's NT hash with prepared DES keys. One instance can check many responses.
+    """The NT hash of a password, with prepared DES keys. One instance can check many responses.
 
-    hashed: `nt_hash` of the password, 16 octets.
+    hashed: the result of `nt_hash`, 16 octets.
     """
 
     __slots__ = ("_ciphers", "_hash_hash", "hashed")
@@ -227,7 +231,7 @@ class NtKey:
         self.hashed = hashed
         self._hash_hash: bytes | None = None
         key = hashed.ljust(21, b"\0")  # RFC 2759 section 8.5
-        # OpenSSL offers single DES only as Triple DES with three equal keys. In ECB mode one context can encrypt any
+        # OpenSSL has single DES only as Triple DES with three equal keys. In ECB mode one context can encrypt any
         # number of blocks.
         self._ciphers = [
             Cipher(TripleDES(des_key(key[at : at + 7]) * 3), ECB()).encryptor()  # noqa: S305
@@ -236,7 +240,7 @@ class NtKey:
 
     @property
     def hash_hash(self) -> bytes:
-        """Return `nt_hash_hash`, computed once."""
+        """Return the hash of the NT hash (see `nt_hash_hash`)."""
         if self._hash_hash is None:
             self._hash_hash = nt_hash_hash(self.hashed)
         return self._hash_hash
@@ -246,42 +250,43 @@ class NtKey:
         return b"".join([cipher.update(challenge) for cipher in self._ciphers])
 
     def made(self, attempt: MsChap1 | MsChap2, name: bytes) -> bool:
-        """Return whether the attempt's response is correct for this NT hash. The comparison takes constant time.
+        """Return whether the response of an attempt was made with this NT hash. The comparison takes constant time.
 
-        name: the octets that the client has hashed as its name, one of `peer_names`; only MS-CHAPv2 uses the name.
+        name: the name that the client may have hashed (see `peer_names`). MS-CHAP ignores the name.
         """
         return compare_digest(self.response(attempt.nt_challenge(name)), attempt.response)
 
 
 def challenge_response(challenge: bytes, hashed: bytes) -> bytes:
-    """Return the 24-octet response to an 8-octet challenge (ChallengeResponse of RFC 2759 section 8.5). hashed: the NT
-    hash, 16 octets."""
+    """Return the 24-octet response to an 8-octet challenge (ChallengeResponse of RFC 2759 section 8.5).
+
+    hashed: the NT hash of the password, 16 octets.
+    """
     return NtKey(hashed).response(challenge)
 
 
 def peer_names(user_name: bytes) -> tuple[bytes, ...]:
-    r"""Return the names that a client may have hashed, without duplicates; the most likely name is first.
+    r"""Return the names that a client may have hashed, without duplicates. The most likely name is first.
 
     RFC 2759 section 4 requires the name without `DOMAIN\`. Some clients hash the name as they send it, other clients
-    hash it without its `@realm`.
+    hash the name without its `@realm`.
     """
     plain = user_name.partition(b"\\")[2] or user_name
     return tuple(dict.fromkeys((plain, user_name, plain.rpartition(b"@")[0] or plain)))
 
 
 def authenticator_response(attempt: MsChap2, hash_hash: bytes, name: bytes) -> bytes:
-    """Return `S=` and 40 hex digits, which prove to the client that the server knows the password
+    """Return `S=` and 40 hexadecimal digits, the proof for the client that the server knows the password
     (GenerateAuthenticatorResponse of RFC 2759 section 8.7).
 
-    hash_hash: the hash of the NT hash, 16 octets, see `nt_hash_hash`. name: the name that the client has hashed in the
-    response.
+    hash_hash: the hash of the NT hash, 16 octets (see `nt_hash_hash`). name: the name that the client has hashed.
     """
     inner = sha1(hash_hash + attempt.response + _SIGNING).digest()
     return b"S=" + sha1(inner + attempt.nt_challenge(name) + _ITERATION).hexdigest().upper().encode()
 
 
 def des_key(septets: bytes) -> bytes:
-    """Return the 8-octet DES key, with odd parity, for a 7-octet key (RFC 2759 section 8.6)."""
+    """Return the 8-octet DES key with odd parity for a 7-octet key (RFC 2759 section 8.6)."""
     bits = int.from_bytes(septets)
     octets = ((bits >> shift & 0x7F) << 1 for shift in range(49, -1, -7))
     return bytes(octet | ~octet.bit_count() & 1 for octet in octets)

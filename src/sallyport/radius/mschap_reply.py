@@ -1,8 +1,8 @@
-"""The attributes that answer an MS-CHAP attempt: the authenticator response, the MPPE keys, or the error (RFC 2548
+"""The attributes of the answer to an MS-CHAP attempt: the authenticator response, the MPPE keys, or the error (RFC 2548
 section 2, RFC 3079).
 
-All functions need only the hash of the NT hash: it is the result of `mschap.nt_hash_hash`, or the session key that a
-domain controller returns. The `push_` functions return attributes in octets, each in its own Vendor-Specific attribute.
+All functions need only the hash of the NT hash: the result of `mschap.nt_hash_hash`, or the session key that a domain
+controller returns. The `push_` functions return attributes in octets, each in a Vendor-Specific attribute of its own.
 """
 
 from enum import IntEnum
@@ -60,11 +60,11 @@ class ErrorCode(IntEnum):
 def push_success(
     attempt: MsChap1 | MsChap2, hash_hash: bytes, name: bytes, hiding: Hiding, *, policy: int = ENCRYPTION_ALLOWED
 ) -> bytes:
-    """Return the attributes of an Access-Accept for a valid attempt: MS-CHAP2-Success, and the MPPE keys and policy.
+    """Return the attributes of an Access-Accept for a correct attempt: MS-CHAP2-Success, the MPPE keys and the
+    encryption policy. After MS-CHAP (version 1), there is no MS-CHAP2-Success.
 
-    hash_hash: the hash of the NT hash, 16 octets. name: the name that the client has hashed in the response. hiding:
-    the object that encrypts the keys in the reply. policy: ENCRYPTION_ALLOWED or ENCRYPTION_REQUIRED. In MS-CHAP, the
-    server does not prove that it knows the password, so the answer contains only keys and policy.
+    hash_hash: the hash of the NT hash, 16 octets. name: the name that the client has hashed. hiding: encrypts the keys.
+    policy: ENCRYPTION_ALLOWED or ENCRYPTION_REQUIRED.
     """
     if isinstance(attempt, MsChap1):
         return push_chap_keys(hash_hash, hiding) + push_encryption(policy)
@@ -87,9 +87,9 @@ def push_error(
 ) -> bytes:
     """Return MS-CHAP-Error for an Access-Reject (RFC 2548 section 2.1.5, RFC 2433 section 5, RFC 2759 section 6).
 
-    challenge: 16 new random octets for the client's next try, of which MS-CHAP uses the first 8. retry: whether the
-    client may try another password. message: a text for the user, sent only in MS-CHAPv2; up to 100 octets of UTF-8
-    always fit. ValueError: the message is too long, or the challenge does not have 16 octets.
+    challenge: 16 new random octets for the client's next try; MS-CHAP uses only the first 8. retry: whether the client
+    may try another password. message: a text for the user, sent only in MS-CHAPv2; up to 100 octets of UTF-8 always
+    fit. Raises ValueError if the message is too long, or if the challenge does not have 16 octets.
     """
     if len(challenge) != 16:
         raise ValueError(f"a challenge of {len(challenge)} octets")
@@ -101,8 +101,8 @@ def push_error(
 
 
 def push_chap_keys(hash_hash: bytes, hiding: Hiding) -> bytes:
-    """Return MS-CHAP-MPPE-Keys: zeros for the LAN Manager key, the NT key, and padding, encrypted like a User-Password
-    (RFC 2548 section 2.4.1)."""
+    """Return MS-CHAP-MPPE-Keys, encrypted like a User-Password (RFC 2548 section 2.4.1). The value contains zeros
+    instead of the LAN Manager key, then the NT key, then padding."""
     keys = hide_password(bytes(8) + hash_hash + bytes(8), hiding.secret, hiding.authenticator)
     return push_vendor_attribute(MICROSOFT, MS_CHAP_MPPE_KEYS, keys)
 
@@ -110,8 +110,9 @@ def push_chap_keys(hash_hash: bytes, hiding: Hiding) -> bytes:
 def push_mppe_keys(receive: bytes, send: bytes, hiding: Hiding) -> bytes:
     """Return MS-MPPE-Recv-Key and MS-MPPE-Send-Key (RFC 2548 sections 2.4.2 and 2.4.3).
 
-    receive, send: the keys for the octets that the NAS receives and sends. After MS-CHAPv2 each has 16 octets. After
-    EAP they are the first and the second 32 octets of the MSK (RFC 5216 section 2.3).
+    receive: the key for the octets that the NAS receives. send: the key for the octets that the NAS sends. After
+    MS-CHAPv2, a key has 16 octets. After EAP, the keys are the first and the second 32 octets of the MSK (RFC 5216
+    section 2.3).
     """
     return push_vendor_attribute(MICROSOFT, MS_MPPE_RECV_KEY, hiding.hide(receive)) + push_vendor_attribute(
         MICROSOFT, MS_MPPE_SEND_KEY, hiding.hide(send)
@@ -127,13 +128,14 @@ def push_encryption(policy: int = ENCRYPTION_ALLOWED, types: int = RC4_40_BIT | 
 
 
 def master_key(hash_hash: bytes, response: bytes) -> bytes:
-    """Return GetMasterKey of RFC 3079 section 3.4: 16 octets. response: the response in the attempt, 24 octets."""
+    """Return the master key (GetMasterKey of RFC 3079 section 3.4), 16 octets. response: the response of the attempt,
+    24 octets."""
     return sha1(hash_hash + response + _MASTER_KEY).digest()[:16]
 
 
 def start_key(master: bytes, *, sent: bool) -> bytes:
-    """Return GetAsymmetricStartKey of RFC 3079 section 3.4 on the server's side, for 128 bits: 16 octets.
+    """Return the 128-bit start key of the server side, 16 octets (GetAsymmetricStartKey of RFC 3079 section 3.4).
 
-    sent: True for the key of the octets that the NAS sends, False for the octets that it receives.
+    sent: True for the key of the octets that the NAS sends, False for the key of the octets that the NAS receives.
     """
     return sha1(master + (_SERVER_SENDS if sent else _CLIENT_SENDS)).digest()[:16]

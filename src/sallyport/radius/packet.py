@@ -1,11 +1,12 @@
 """The packet codec: it parses and verifies requests, and encodes and signs replies (RFC 2865, 2866, 2869, 5080, 5997).
 
-`decode` verifies the packet, and reads the first value of each attribute type. Repeated attributes and vendor
-attributes are parsed only when they are read, because only new devices and proxied requests need them. This is the
-hottest code of the service. Therefore it uses `attributes.Layout`, and its classes are no dataclasses.
+`decode` verifies a packet, and reads the first value of each attribute type. Repeated attributes and vendor attributes
+are parsed only when the caller reads them, because only new devices and proxied requests need them. This code runs more
+often than any other code of the service. So it uses `attributes.Layout`, and its classes are not dataclasses.
 
-It prefers the interpreter's built-in MD5 to OpenSSL's. The built-in MD5 works even if a system policy forbids MD5 in
-OpenSSL, and takes half the time for packets of a few hundred octets (HMAC-MD5 of 200 octets: 0.7 instead of 1.9 µs).
+The codec prefers the interpreter's built-in MD5 to OpenSSL's MD5. The built-in MD5 works even if a system policy
+forbids MD5 in OpenSSL. It takes half the time for packets of a few hundred octets (HMAC-MD5 of 200 octets: 0.7 instead
+of 1.9 µs).
 """
 
 import hashlib
@@ -64,7 +65,7 @@ MAX_LENGTH: Final = 4096
 
 
 class SharedSecret:
-    """The shared secret of a RADIUS client and the service, with a precomputed HMAC-MD5 state (RFC 2104)."""
+    """The shared secret of a RADIUS client and the service, with the prepared state of HMAC-MD5 (RFC 2104)."""
 
     __slots__ = ("_inner", "_outer", "octets")
 
@@ -87,11 +88,10 @@ class SharedSecret:
 
 
 class Request:
-    """A request of a RADIUS client. `decode` has verified its lengths and authenticators, `peek` only its lengths.
+    """A parsed request of a RADIUS client. `decode` verifies its lengths and authenticators, `peek` only its lengths.
 
     code, identifier: header fields. authenticator: 16 octets. data: the packet without padding. first: the first value
-    of each attribute type. signed: whether the packet has a Message-Authenticator; `decode` has verified it, `peek` has
-    not.
+    of each attribute type. signed: whether the packet has a Message-Authenticator; only `decode` has verified it.
     """
 
     __slots__ = ("_layout", "_vendors", "authenticator", "code", "data", "first", "identifier", "signed")
@@ -107,8 +107,11 @@ class Request:
         self._vendors: dict[tuple[int, int], list[bytes]] | None = None
 
     def integers(self, kinds: tuple[int, ...]) -> tuple[int | None, ...]:
-        """Return the first value of each given type as a number; None if the value is missing or does not have four
-        octets. kinds: two or more types. Pass a constant, because it is a key of a cache."""
+        """Return the first value of each given type as a number. An element is None if the value is missing or does not
+        have four octets.
+
+        kinds: two or more types. Pass a constant, because `kinds` is the key of a cache.
+        """
         return self._layout.integers(self.data, kinds)
 
     def values(self, kind: int) -> list[bytes]:
@@ -116,12 +119,15 @@ class Request:
         return self._layout.values(self.data, kind) if kind in self.first else []
 
     def without(self, kinds: frozenset[int]) -> bytes:
-        """Return the attributes in octets and in order, without those of the given types. kinds: the types to leave
-        out, as a constant."""
+        """Return the attributes in octets and in order, except the attributes of the given types.
+
+        kinds: the types to leave out. Pass a constant, because `kinds` is the key of a cache.
+        """
         return self._layout.without(self.data, kinds)
 
     def vendor_values(self) -> Mapping[tuple[int, int], Sequence[bytes]]:
-        """Return the values of each (vendor, type) in Vendor-Specific attributes, in order; parsed once."""
+        """Return the values of each (vendor, type) in Vendor-Specific attributes, in order. They are parsed only
+        once."""
         if self._vendors is None:
             found: dict[tuple[int, int], list[bytes]] = {}
             for value in self.values(VENDOR_SPECIFIC):
@@ -132,14 +138,15 @@ class Request:
         return self._vendors
 
     def text(self, kind: int) -> str:
-        """Return an attribute's first value as text for people, see `as_text`; empty if the attribute is absent."""
+        """Return the first value of an attribute as text for people (see `as_text`). Return "" if the attribute is
+        absent."""
         return as_text(self.first.get(kind, b""))
 
 
 def as_text(value: bytes) -> str:
-    """Decode octets as UTF-8, or if they are not valid UTF-8, as Latin-1, which maps every octet to a character.
+    """Decode octets as UTF-8. If they are not valid UTF-8, decode them as Latin-1, in which every octet is a character.
 
-    NUL becomes U+FFFD, because some databases do not accept NUL in text.
+    NUL becomes U+FFFD, because some databases do not accept NUL in a text.
     """
     try:
         text = value.decode()
@@ -149,16 +156,16 @@ def as_text(value: bytes) -> str:
 
 
 def as_name(value: bytes) -> str:
-    """Return a user's name as text in Unicode normalization form C, see `as_text`."""
+    """Return a user's name as text in Unicode normalization form C. Octets are decoded as in `as_text`."""
     return composed(as_text(value))
 
 
 def decode(datagram: bytes, secret: SharedSecret) -> Request:
-    """Parse and verify a request with the client's secret.
+    """Parse a request, and verify it with the secret of the RADIUS client.
 
-    datagram: as received; octets after the packet's Length are padding (RFC 2865 section 3). PacketError contains the
-    reason, which is a metric label: malformed, unknown_type, bad_authenticator, bad_message_authenticator, or unsigned
-    (a required Message-Authenticator is missing).
+    datagram: the octets as received; octets after the packet's Length are padding (RFC 2865 section 3). Raises
+    PacketError. Its reason is the label of a metric: malformed, unknown_type, bad_authenticator,
+    bad_message_authenticator, or unsigned (a required Message-Authenticator is missing).
     """
     data = _open(datagram)
     layout = layout_of(data)
@@ -175,8 +182,11 @@ def decode(datagram: bytes, secret: SharedSecret) -> Request:
 
 
 def peek(datagram: bytes) -> Request:
-    """Parse a request without verifying it, because the sender's secret is not known. `signed` only means that a
-    Message-Authenticator is present. PacketError: the datagram is not a RADIUS request."""
+    """Parse a request of an unknown sender, without verifying it. Raises PacketError if the datagram is not a RADIUS
+    request.
+
+    In the result, `signed` only means that a Message-Authenticator is present.
+    """
     data = _open(datagram)
     if data[0] not in (ACCESS_REQUEST, ACCOUNTING_REQUEST, STATUS_SERVER):
         raise PacketError(f"code {data[0]}", "unknown_type")
@@ -185,7 +195,7 @@ def peek(datagram: bytes) -> Request:
 
 
 def _open(datagram: bytes) -> bytes:
-    """Return the packet without padding."""
+    """Return the packet without padding. Raises PacketError if the Length is wrong."""
     size = len(datagram)
     if size < MIN_LENGTH:
         raise PacketError(f"{size} octets")
@@ -206,7 +216,7 @@ def _check_access_request(data: bytes, first: dict[int, bytes], signature: int, 
     elif EAP_MESSAGE in first:  # RFC 3579 section 3.1
         raise PacketError("EAP-Message without Message-Authenticator", "unsigned")
     if EAP_MESSAGE in first and (USER_PASSWORD in first or CHAP_PASSWORD in first):
-        raise PacketError("EAP-Message beside a password")
+        raise PacketError("EAP-Message and a password in one request")
 
 
 def _check_accounting_request(data: bytes, signature: int, secret: SharedSecret) -> None:
@@ -230,9 +240,9 @@ def _with_authenticator(data: bytes, authenticator: bytes) -> bytes:
 def message_authenticator_holds(data: bytes, at: int, secret: SharedSecret) -> bool:
     """Return whether a packet's Message-Authenticator is correct (RFC 3579 section 3.2).
 
-    data: the packet with the authenticator field that the sender signed: for requests their own authenticator, for
-    answers the request's authenticator, for accounting requests zeros. at: the offset of the Message-Authenticator's
-    value.
+    data: the packet with the authenticator for which the sender computed the Message-Authenticator. This is the
+    packet's own authenticator for a request, the authenticator of the request for an answer, and zeros for an
+    accounting request. at: the offset of the value of the Message-Authenticator.
     """
     return compare_digest(secret.hmac_md5(data[:at] + ZERO + data[at + 16 :]), data[at : at + 16])
 
@@ -243,7 +253,11 @@ def accounting_authenticator_holds(data: bytes, secret: SharedSecret) -> bool:
 
 
 def response_authenticator(head: bytes, request_authenticator: bytes, body: bytes, secret: SharedSecret) -> bytes:
-    """Return MD5(code + identifier + length + request authenticator + attributes + secret) (RFC 2865 section 3)."""
+    """Return the Response Authenticator: MD5(code + identifier + length + request authenticator + attributes + secret)
+    (RFC 2865 section 3).
+
+    head: code, identifier and length of the answer. body: the attributes of the answer.
+    """
     return md5(head + request_authenticator + body + secret.octets).digest()
 
 
@@ -253,17 +267,17 @@ _BLANK_SIGNATURE: Final = _MESSAGE_AUTHENTICATOR_HEAD + ZERO
 
 
 def encode_reply(code: int, request: Request, secret: SharedSecret, attributes: bytes = b"") -> bytes:
-    """Return the signed answer to a request, with the request's Proxy-State attributes unchanged and in order.
+    """Return the signed answer to a request. The answer repeats the request's Proxy-State attributes in order.
 
-    attributes: further attributes in octets. Answers to Access-Request begin with Message-Authenticator (BlastRADIUS,
-    CVE-2024-3596). PacketError: the answer would exceed 4096 octets.
+    attributes: more attributes in octets. An answer to an Access-Request begins with a Message-Authenticator
+    (BlastRADIUS, CVE-2024-3596). Raises PacketError if the answer would have more than 4096 octets.
     """
     if PROXY_STATE in request.first:
         attributes += b"".join(bytes((PROXY_STATE, len(value) + 2)) + value for value in request.values(PROXY_STATE))
     signed = code != ACCOUNTING_RESPONSE
     length = MIN_LENGTH + len(attributes) + (18 if signed else 0)
     if length > MAX_LENGTH:
-        raise PacketError(f"its answer would have {length} octets")
+        raise PacketError(f"the answer would have {length} octets")
     head = _HEAD.pack(code, request.identifier, length)
     authenticator = request.authenticator
     if signed:
@@ -275,11 +289,11 @@ def encode_reply(code: int, request: Request, secret: SharedSecret, attributes: 
 def encode_request(
     code: int, identifier: int, secret: SharedSecret, attributes: bytes, *, authenticator: bytes | None = None
 ) -> bytes:
-    """Return a request that the service sends itself. It begins with Message-Authenticator, except for accounting (RFC
-    2866 section 3).
+    """Return a request that the service sends itself. It begins with a Message-Authenticator, except for accounting
+    (RFC 2866 section 3).
 
-    attributes: its attributes in octets. authenticator: the 16 octets with which the passwords in `attributes` were
-    encrypted; random by default.
+    attributes: the attributes in octets. authenticator: the 16 octets with which the passwords in `attributes` were
+    encrypted; None for random octets.
     """
     if code == ACCOUNTING_REQUEST:
         head = _HEAD.pack(code, identifier, MIN_LENGTH + len(attributes))
@@ -290,9 +304,9 @@ def encode_request(
 
 
 class Reply:
-    """The answer to a request that the service has sent, with verified lengths and authenticators.
+    """The answer to a request that the service has sent. Its lengths and authenticators are verified.
 
-    code: header field. data: the packet without padding. first: the first value of each attribute type.
+    code: the header field. data: the packet without padding. first: the first value of each attribute type.
     """
 
     __slots__ = ("_layout", "code", "data", "first")
@@ -304,24 +318,25 @@ class Reply:
         self._layout = layout
 
     def without(self, kinds: frozenset[int]) -> bytes:
-        """Return the attributes in octets and in order, without those of the given types. kinds: the types to leave
-        out, as a constant."""
+        """Return the attributes in octets and in order, except the attributes of the given types.
+
+        kinds: the types to leave out. Pass a constant, because `kinds` is the key of a cache.
+        """
         return self._layout.without(self.data, kinds)
 
 
 def decode_reply(datagram: bytes, request: bytes, secret: SharedSecret) -> tuple[int, dict[int, bytes]]:
-    """Decode and verify the answer to a request that the service has sent. Return its code and the first value of each
-    attribute type. PacketError: see `open_reply`."""
+    """Decode and verify the answer to a request that the service has sent. Return the code and the first value of each
+    attribute type. Raises PacketError (see `open_reply`)."""
     reply = open_reply(datagram, request, secret)
     return reply.code, reply.first
 
 
 def open_reply(datagram: bytes, request: bytes, secret: SharedSecret) -> Reply:
-    """Decode and verify the answer to a request that the service has sent (RFC 2865 section 3). request: the sent
-    octets.
+    """Decode and verify the answer to a request that the service has sent (RFC 2865 section 3).
 
-    PacketError: wrong lengths, identifier, Response Authenticator or Message-Authenticator. The usual cause is a wrong
-    secret, or an answer to another request.
+    request: the sent octets. Raises PacketError if a length, the identifier, the Response Authenticator or the
+    Message-Authenticator is wrong. The usual cause is a wrong secret, or an answer to another request.
     """
     length = int.from_bytes(datagram[2:4]) if len(datagram) >= MIN_LENGTH else 0
     if not MIN_LENGTH <= length <= len(datagram) or length > MAX_LENGTH:

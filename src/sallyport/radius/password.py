@@ -30,7 +30,7 @@ _BLOCK: Final = Struct("16s")
 
 
 class Method:
-    """The authentication methods of logins. They are plain text, because every event contains one."""
+    """The authentication methods of logins. The constants are texts, because every event contains the method."""
 
     PAP: Final = "pap"
     CHAP: Final = "chap"
@@ -45,11 +45,11 @@ class Method:
 
 
 TYPED: Final = frozenset({Method.PAP, Method.CHAP, Method.PEAP_GTC, Method.TTLS_GTC})
-"""The methods with which a user can type a code as the answer to a challenge."""
+"""The methods in which the user can answer an Access-Challenge with a typed code."""
 
 
 def method_of(request: Request) -> str:
-    """Return the authentication method of an Access-Request, one of the constants of `Method`."""
+    """Return the authentication method of an Access-Request: a constant of `Method`."""
     first = request.first
     if USER_PASSWORD in first:
         return Method.PAP
@@ -70,20 +70,21 @@ def _microsoft(request: Request) -> str:
 
 
 def sent_password(request: Request, secret: SharedSecret) -> bytes:
-    """Return the decrypted password of a PAP request. PacketError: the User-Password is malformed."""
+    """Return the decrypted password of a PAP request. Raises PacketError if the User-Password is malformed."""
     return reveal_password(request.first[USER_PASSWORD], secret, request.authenticator)
 
 
 def sent_chap(request: Request) -> tuple[bytes, bytes]:
-    """Return the CHAP-Password of a request (identifier and response), and the challenge that the response answers."""
+    """Return the value of CHAP-Password (identifier and response), and the challenge that the NAS has sent to the
+    client."""
     return request.first[CHAP_PASSWORD], request.first.get(CHAP_CHALLENGE, request.authenticator)
 
 
 def reveal_password(hidden: bytes, secret: SharedSecret, authenticator: bytes) -> bytes:
-    """Decrypt a User-Password value of 16..128 octets (RFC 2865 section 5.2).
+    """Decrypt a User-Password value of 16..128 octets (RFC 2865 section 5.2), and remove the padding.
 
-    The padding at the end is removed. With a wrong secret the result is random octets, not an error. PacketError: the
-    length is not a multiple of 16, or not 16..128.
+    With a wrong secret the result is random octets, not an error. Raises PacketError if the length is not a multiple of
+    16, or not 16..128.
     """
     size = len(hidden)
     if size == 16:
@@ -95,8 +96,8 @@ def reveal_password(hidden: bytes, secret: SharedSecret, authenticator: bytes) -
 
 
 def is_garbled(password: bytes) -> bool:
-    """Return whether a decrypted password contains control characters or is not UTF-8. This is true of nearly every
-    password that was encrypted with another secret."""
+    """Return whether a decrypted password contains control characters or is not UTF-8. Nearly every password that was
+    encrypted with another secret is like that."""
     if any(octet < 0x20 or octet == 0x7F for octet in password):
         return True
     try:
@@ -107,25 +108,26 @@ def is_garbled(password: bytes) -> bool:
 
 
 def hides_garbage(request: Request, secret: SharedSecret) -> bool:
-    """Return whether the password of an unsigned PAP request was probably encrypted with another secret. The result
-    is False for a signed request, because its signature proves the secret. PacketError: the password is malformed."""
+    """Return whether the password of a PAP request was probably encrypted with another secret. Return False for a
+    signed request, because its Message-Authenticator proves the secret. Raises PacketError if the password is
+    malformed."""
     return not request.signed and USER_PASSWORD in request.first and is_garbled(sent_password(request, secret))
 
 
 def hide_password(password: bytes, secret: SharedSecret, authenticator: bytes) -> bytes:
-    """Return the User-Password value for a password of at most 128 octets (RFC 2865 section 5.2). ValueError: the
-    password is longer."""
+    """Return the User-Password value for a password (RFC 2865 section 5.2). Raises ValueError if the password has more
+    than 128 octets."""
     if len(password) > MAX_PASSWORD:
-        raise ValueError(f"a password of {len(password)} octets; RADIUS carries {MAX_PASSWORD}")
+        raise ValueError(f"a password of {len(password)} octets; RADIUS allows {MAX_PASSWORD}")
     clear = password.ljust(max(16, (len(password) + 15) // 16 * 16), b"\0")
     return hide_blocks(clear, secret, authenticator)
 
 
 def reveal_blocks(hidden: bytes, secret: SharedSecret, seed: bytes) -> bytes:
-    """Decrypt blocks of 16 octets, each of which was XORed with MD5(secret + the previous encrypted block).
+    """Decrypt blocks of 16 octets. Each block was XORed with MD5(secret + the encrypted block before).
 
-    seed: for the first block, used instead of the previous encrypted block: the authenticator (RFC 2865 section 5.2),
-    or the authenticator and a salt (RFC 2868 section 3.5).
+    seed: replaces the encrypted block before the first block. It is the authenticator (RFC 2865 section 5.2), or the
+    authenticator and a salt (RFC 2868 section 3.5).
     """
     clear, last = b"", seed
     for at in range(0, len(hidden), 16):
@@ -137,7 +139,7 @@ def reveal_blocks(hidden: bytes, secret: SharedSecret, seed: bytes) -> bytes:
 
 
 def hide_blocks(clear: bytes, secret: SharedSecret, seed: bytes) -> bytes:
-    """Encrypt blocks of 16 octets, the counterpart of `reveal_blocks`. clear: its length is a multiple of 16."""
+    """Encrypt blocks of 16 octets. `reveal_blocks` is the inverse. clear: the length must be a multiple of 16."""
     octets, hidden, last = secret.octets, b"", seed
     for (block,) in _BLOCK.iter_unpack(clear):
         pad = md5(octets + last).digest()
@@ -147,10 +149,11 @@ def hide_blocks(clear: bytes, secret: SharedSecret, seed: bytes) -> bytes:
 
 
 def chap_response(identifier: int, password: bytes, challenge: bytes) -> bytes:
-    """Return the CHAP-Password value: identifier and MD5(identifier + password + challenge) (RFC 2865 section 5.3)."""
+    """Return the value of CHAP-Password: identifier and MD5(identifier + password + challenge) (RFC 2865 section
+    5.3)."""
     return bytes((identifier,)) + md5(bytes((identifier,)) + password + challenge).digest()
 
 
 def chap_holds(value: bytes, password: bytes, challenge: bytes) -> bool:
-    """Return whether a CHAP-Password value of 17 octets is correct for the password."""
+    """Return whether a CHAP-Password value of 17 octets was computed from this password."""
     return compare_digest(chap_response(value[0], password, challenge), value)

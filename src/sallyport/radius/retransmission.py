@@ -1,5 +1,5 @@
-"""The times at which the service retransmits its own request or gives it up (RFC 5080 section 2.2.1). The caller passes
-in time.
+"""When the service sends its own request again, and when it gives up (RFC 5080 section 2.2.1). The caller passes in the
+time.
 
     trying = Retransmission(now)
     while not trying.is_over(now):
@@ -8,8 +8,8 @@ in time.
             trying.note_sent(now)
         wait for an answer, no longer than until trying.next_at
 
-All retransmissions have the same octets. If a retransmission had a new Event-Timestamp, it would be another request,
-and the NAS might execute both requests.
+All retransmissions have the same octets. A retransmission with a new Event-Timestamp would be another request, and the
+NAS might execute both.
 """
 
 from collections.abc import Callable
@@ -22,9 +22,11 @@ _random: Final = SystemRandom()
 
 @dataclass(frozen=True, slots=True)
 class Timers:
-    """The retransmission timers of the RFC, in seconds. initial: IRT, the time until the first retransmission. most:
-    MRT, the maximum time between two transmissions. duration: MRD, the time until the request is given up. count: MRC,
-    the maximum number of transmissions."""
+    """The retransmission timers of RFC 5080, in seconds.
+
+    initial: the time until the first retransmission (IRT). most: the maximum time between two transmissions (MRT).
+    duration: the time until the service gives up (MRD). count: the maximum number of transmissions (MRC).
+    """
 
     initial: float = 2.0
     most: float = 16.0
@@ -36,13 +38,15 @@ RFC_5080: Final = Timers()
 
 
 def _jitter() -> float:
-    """Return the random factor RAND of the RFC. It prevents clients from retransmitting at the same time."""
+    """Return the random factor RAND of RFC 5080, so that several clients do not retransmit at the same time."""
     return _random.uniform(-0.1, 0.1)
 
 
 class Retransmission:
-    """The state of one request. next_at: the time at which the request must be sent (again) or given up. sent: the
-    number of transmissions."""
+    """The transmissions of one request.
+
+    next_at: the time at which the request must be sent (again) or given up. sent: the number of transmissions so far.
+    """
 
     __slots__ = ("_ends_at", "_jitter", "_pause", "_timers", "next_at", "sent")
 
@@ -55,15 +59,16 @@ class Retransmission:
         self.sent = 0
 
     def is_over(self, now: float) -> bool:
-        """Return whether the request is given up."""
+        """Return whether to give up."""
         return now >= self._ends_at or (now >= self.next_at and self.sent >= self._timers.count)
 
     def is_due(self, now: float) -> bool:
-        """Return whether the request must be sent, for the first time or again."""
+        """Return whether the request must be sent now, for the first time or again."""
         return now >= self.next_at and not self.is_over(now)
 
     def note_sent(self, now: float) -> None:
-        """Record a transmission. The time to the next one doubles, up to the maximum, with a jitter each time."""
+        """Record a transmission. The time until the next transmission doubles, up to the maximum, with a random factor
+        each time."""
         jitter, timers = self._jitter(), self._timers
         self._pause = self._pause * (2 + jitter) if self.sent else timers.initial * (1 + jitter)
         if self._pause > timers.most:

@@ -1,7 +1,8 @@
 """Encrypted values in replies: keys and tunnel passwords (RFC 2548 section 2.4, RFC 2868 section 3.5).
 
-They are encrypted with the shared secret of one hop and the authenticator of the request on that hop. Therefore a proxy
-cannot forward them unchanged: `rehide` decrypts the value from the upstream server and encrypts it for the NAS.
+Such a value is encrypted with the shared secret of one hop, and with the authenticator of the request on this hop. So a
+proxy cannot forward the value unchanged. `rehide` decrypts the value from the upstream server, and encrypts it for the
+NAS.
 """
 
 from collections.abc import Iterable, Mapping
@@ -18,8 +19,8 @@ from sallyport.radius.values import Attribute
 AS_PASSWORD: Final = 1
 SALTED: Final = 2
 MAX_CLEAR: Final = 239
-"""Maximum length of a value in octets. With its length octet it fills 15 blocks of 16 octets; an attribute has no room
-for a 16th block."""
+"""Maximum length of a value in octets. The value and its length octet fill 15 blocks of 16 octets. An attribute has no
+room for a 16th block."""
 
 HIDDEN: Final[Mapping[tuple[int, int], int]] = MappingProxyType(
     {
@@ -29,15 +30,14 @@ HIDDEN: Final[Mapping[tuple[int, int], int]] = MappingProxyType(
         (311, 17): SALTED,  # MS-MPPE-Recv-Key (RFC 2548 section 2.4.3)
     }
 )
-"""The attributes that the RFCs encrypt in replies, by (vendor, type), and the kind of encryption, as in a dictionary's
-`encrypt=`."""
+"""The attributes that are encrypted in replies according to the RFCs. The kind of encryption by (vendor, type); the
+numbers are those of `encrypt=` in a dictionary."""
 
 
 class Hiding:
-    """The encryption of the values in one reply. It increments the salt for each value, so use a new instance for each
-    packet.
+    """The encryption of values in one packet. Each value gets another salt, so use a new instance for each packet.
 
-    secret: the shared secret of the hop. authenticator: the Request Authenticator of the request that the reply
+    secret: the shared secret of the hop. authenticator: the Request Authenticator of the request that the packet
     answers, 16 octets.
     """
 
@@ -51,33 +51,33 @@ class Hiding:
     def hide(self, clear: bytes) -> bytes:
         """Encrypt a key or password of at most 239 octets (RFC 2548 section 2.4.2).
 
-        Returns the salt and the encrypted blocks: 2 + 16n octets, where n is at least 1. If the attribute has a tag,
-        the caller puts the tag before them. The high bit of the salt is set, and each call uses another salt.
-        ValueError: the value is too long.
+        Return the salt and the encrypted blocks: 2 + 16n octets, where n is at least 1. If the attribute has a tag, the
+        caller puts the tag before the result. Each call uses another salt. Raises ValueError if the value is too long.
         """
         if len(clear) > MAX_CLEAR:
-            raise ValueError(f"a value of {len(clear)} octets; hidden, RADIUS carries {MAX_CLEAR}")
+            raise ValueError(f"a value of {len(clear)} octets; an encrypted attribute allows {MAX_CLEAR}")
         self._salt = self._salt + 1 & 0x7FFF
         salt = (0x8000 | self._salt).to_bytes(2)
         padded = bytes((len(clear),)) + clear + bytes(-(len(clear) + 1) % 16)
         return salt + hide_blocks(padded, self.secret, self.authenticator + salt)
 
     def reveal(self, value: bytes) -> bytes:
-        """Decrypt a key or password, the counterpart of `hide`. value: the value without its tag.
+        """Decrypt a key or password. `hide` is the inverse. value: the salt and the encrypted blocks, without a tag.
 
-        A salt without its high bit is accepted too. PacketError: the value does not consist of a salt and blocks of 16
-        octets, or the decrypted length octet exceeds the blocks. The usual cause of the latter is a wrong secret.
+        A salt without the high bit is accepted. Raises PacketError if the value does not consist of a salt and blocks
+        of 16 octets. Raises PacketError if the decrypted length is too large; the usual cause is a wrong secret.
         """
         if len(value) < 18 or len(value) % 16 != 2:
             raise PacketError(f"a salted value of {len(value)} octets")
         clear = reveal_blocks(value[2:], self.secret, self.authenticator + value[:2])
         if clear[0] >= len(clear):
-            raise PacketError(f"a salted value with {clear[0]} octets in {len(clear) - 1}: another secret?")
+            raise PacketError(f"a salted value with length {clear[0]} in {len(clear) - 1} octets: is the secret wrong?")
         return clear[1 : clear[0] + 1]
 
 
 def hidden_places(attributes: Iterable[Attribute]) -> Mapping[tuple[int, int], int]:
-    """Return `HIDDEN` and the attributes that the dictionary marks with `encrypt=1` or `encrypt=2`.
+    """Return the attributes that are encrypted in replies: those of the RFCs (HIDDEN), and those with `encrypt=1` or
+    `encrypt=2` in the dictionary.
 
     attributes: the values of `Dictionary.attributes`. Parts of TLVs are left out, because no sender encrypts them
     separately.
@@ -91,13 +91,12 @@ def hidden_places(attributes: Iterable[Attribute]) -> Mapping[tuple[int, int], i
 
 
 def rehide(attributes: bytes, received: Hiding, sent: Hiding, places: Mapping[tuple[int, int], int] = HIDDEN) -> bytes:
-    """Return the attributes of a reply in octets and in order: the encrypted ones re-encrypted for the next hop, the
-    others unchanged.
+    """Re-encrypt the encrypted attributes of a reply for the next hop. Return all attributes in octets and in order.
 
     attributes: the octets after the header of the upstream server's verified reply. received: the encryption on the hop
     to the upstream server. sent: the encryption on the hop to the NAS. places: the encrypted attributes by (vendor,
-    type), see `hidden_places`. The result is never longer than the input. PacketError: an attribute is malformed, or an
-    encrypted value cannot be decrypted.
+    type) (see `hidden_places`). The result is never longer than the input. Raises PacketError if an attribute is
+    malformed, or if an encrypted value cannot be decrypted.
     """
     return b"".join(
         push_attribute(kind, _rehide_attribute(kind, value, received, sent, places))
@@ -120,11 +119,13 @@ def _rehide_attribute(
 
 
 def _rehide_value(how: int | None, value: bytes, received: Hiding, sent: Hiding) -> bytes:
-    """Re-encrypt a value. The length of the value shows whether a tag precedes the salt: it is 3 + 16n octets with a
-    tag, and 2 + 16n without a tag."""
+    """Re-encrypt one value. A value with a tag before the salt has 3 + 16n octets; a value without a tag has 2 + 16n.
+
+    how: the kind of encryption; None for an attribute that is not encrypted.
+    """
     if how == AS_PASSWORD:
         if not value or len(value) % 16:
-            raise PacketError(f"a hidden value of {len(value)} octets")
+            raise PacketError(f"an encrypted value of {len(value)} octets")
         clear = reveal_blocks(value, received.secret, received.authenticator)
         return hide_blocks(clear, sent.secret, sent.authenticator)
     if how == SALTED:
@@ -134,10 +135,11 @@ def _rehide_value(how: int | None, value: bytes, received: Hiding, sent: Hiding)
 
 
 def without_hidden(attributes: bytes, places: Mapping[tuple[int, int], int] = HIDDEN) -> bytes:
-    """Return attributes in octets without the encrypted ones, which are valid only in the original reply.
+    """Return the attributes in octets, without the encrypted attributes. Encrypted values are valid only in their
+    original packet.
 
-    places: the encrypted attributes by (vendor, type), see `hidden_places`. If a Vendor-Specific attribute contains an
-    encrypted attribute, it is removed as a whole. PacketError: an attribute is malformed.
+    places: the encrypted attributes by (vendor, type) (see `hidden_places`). A Vendor-Specific attribute that contains
+    an encrypted attribute is removed as a whole. Raises PacketError if an attribute is malformed.
     """
     return b"".join(
         push_attribute(kind, value)

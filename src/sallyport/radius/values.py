@@ -1,7 +1,7 @@
-"""Values of RADIUS attributes: octets to text and text to octets, by the type that the dictionary gives.
+"""Values of RADIUS attributes: octets to text and text to octets, by the type in the dictionary.
 
-pyrad converts numbers and addresses. This module converts octets and text, because pyrad would read a text such as
-`0x41` or `65` as other octets. A password or a Class must not be changed like that.
+pyrad converts numbers and addresses. This module converts octets and text itself, because pyrad would interpret texts
+such as `0x41` or `65`. A password or a Class must not be changed in this way.
 """
 
 import re
@@ -18,7 +18,7 @@ from sallyport.base.errors import DictionaryError
 
 
 class DataType(StrEnum):
-    """The data types of RFC 8044 section 3 that pyrad supports, as dictionary files spell them."""
+    """The data types of RFC 8044 section 3 that pyrad supports. The values are the words in dictionary files."""
 
     STRING = "string"
     OCTETS = "octets"
@@ -52,12 +52,13 @@ MISFITS: Final = (ValueError, TypeError, OverflowError, struct.error)
 
 @dataclass(frozen=True, slots=True)
 class Attribute:
-    """The definition of an attribute in the dictionary.
+    """An attribute as the dictionary defines it.
 
     vendor: the enterprise number; 0 for the attributes of the RFCs. number: the type octet, 0..255. has_tag: whether
-    values have a tag (RFC 2868 section 3.1). encrypt: the encryption: 0 none, 1 as User-Password (RFC 2865 section
-    5.2), 2 as Tunnel-Password (RFC 2868 section 3.5), 3 Ascend. parent: the name of the TLV that contains the
-    attribute, or an empty text. values: the numbers of named values by name, only for numeric types.
+    values have a tag (RFC 2868 section 3.1). encrypt: the kind of encryption: 0 for none, 1 as in User-Password (RFC
+    2865 section 5.2), 2 as in Tunnel-Password (RFC 2868 section 3.5), 3 for Ascend's. parent: the name of the TLV that
+    contains the attribute; empty without a TLV. values: the numbers of the named values by name; only for numeric
+    types.
     """
 
     name: str
@@ -71,13 +72,12 @@ class Attribute:
 
     @property
     def secret(self) -> bool:
-        """Return whether the attribute's values are passwords or keys, or are derived from them. Such a value is
-        never shown."""
+        """Return whether the values are passwords or keys, or are derived from them. Secret values are never shown."""
         return self.encrypt != 0 or _SECRET.search(self.name) is not None
 
     @property
     def room(self) -> int:
-        """Return the maximum length in octets of a value that `encode` returns: 255 minus headers, salt and padding."""
+        """Return the maximum length of a value in octets: 255 minus headers, salt and padding."""
         if self.encrypt == 1:
             return 128
         if self.encrypt == 2:
@@ -85,20 +85,23 @@ class Attribute:
         return 247 if self.vendor else 253
 
     def value_name(self, number: int) -> str | None:
-        """Return the name of a value: the value 15 of NAS-Port-Type has the name "Ethernet". If a value has several
-        names, return the one that was defined last."""
+        """Return the name of a value, such as "Ethernet" for the value 15 of NAS-Port-Type. Return None if the value
+        has no name. If the value has several names, return the name that was defined last."""
         return next((name for name in reversed(tuple(self.values)) if self.values[name] == number), None)
 
     def value_number(self, name: str) -> int | None:
-        """Return the number of a named value, ignoring case: the value "ethernet" of NAS-Port-Type is 15."""
+        """Return the number of a named value, ignoring case, such as 15 for "ethernet" of NAS-Port-Type. Return None if
+        there is no such name."""
         if name in self.values:
             return self.values[name]
         return next((number for known, number in self.values.items() if known.casefold() == name.casefold()), None)
 
 
 def split_tag(attribute: Attribute, octets: bytes) -> tuple[int, bytes]:
-    """Return the tag and the value. The tag 0 means that there is no tag. In a number, the tag takes the place of
-    the first octet; in other types it precedes the value."""
+    """Split a value into the tag and the value without the tag. The tag 0 means that there is no tag.
+
+    In a number, the tag is the first of the four octets. In other types, the tag is an octet before the value.
+    """
     if not attribute.has_tag or not octets:
         return 0, octets
     if attribute.type is DataType.INTEGER:
@@ -109,8 +112,8 @@ def split_tag(attribute: Attribute, octets: bytes) -> tuple[int, bytes]:
 
 
 def join_tag(attribute: Attribute, tag: int, value: bytes) -> bytes:
-    """Return a value with its tag. The tag 0 of a text is omitted, unless the first octet of the text could be mistaken
-    for a tag (RFC 2868 section 3.3)."""
+    """Return a value with its tag. Before a text, the tag 0 is left out, unless the first octet of the text looks like
+    a tag (RFC 2868 section 3.3)."""
     if not attribute.has_tag:
         return value
     if attribute.type is DataType.INTEGER:
@@ -125,14 +128,14 @@ def as_hex(octets: bytes) -> str:
 
 
 def as_text(attribute: Attribute, octets: bytes) -> str:
-    """Return a value without its tag as text. Raises one of MISFITS if it does not fit its type."""
+    """Return a value without its tag as text. Raises one of MISFITS if the value does not fit its type."""
     kind = attribute.type
     if kind in _OPAQUE:
         return as_hex(octets)
     if kind is DataType.STRING:
         text = octets.decode()
     elif kind is DataType.IPV6ADDR and len(octets) != 16:
-        raise ValueError(octets)  # pyrad would pad it
+        raise ValueError(octets)  # pyrad would pad a short value
     else:
         value: int | str = tools.DecodeAttr(kind.value, octets)
         text = _number_text(attribute, value) if isinstance(value, int) else value
@@ -142,8 +145,8 @@ def as_text(attribute: Attribute, octets: bytes) -> str:
 
 
 def _number_text(attribute: Attribute, number: int) -> str:
-    """Return a number as the name of the value, as an ISO 8601 date, or as decimal digits. A name that consists of
-    digits is not used, because it would be read back as another number."""
+    """Return a number as text: the name of the value, an ISO 8601 date, or decimal digits. A name that consists of
+    digits is not used, because the text would be read back as another number."""
     name = attribute.value_name(number)
     if name is not None and not _NUMERAL.fullmatch(name):
         return name
@@ -153,22 +156,21 @@ def _number_text(attribute: Attribute, number: int) -> str:
 
 
 def as_octets(attribute: Attribute, text: str) -> bytes:
-    """Return the octets of a value that is given as text, without a tag. There is at least one octet.
-    DictionaryError: the text does not fit the type. The message does not contain a secret value."""
+    """Return the octets of a value that is given as text, without a tag. Raises DictionaryError if the text does not
+    fit the type, or is empty. The message does not contain the value of a secret attribute."""
     try:
         octets = _octets(attribute, text)
     except MISFITS as error:
         if attribute.secret:
-            raise DictionaryError(f"{attribute.name}: the value is no {attribute.type}") from None
-        raise DictionaryError(f"{attribute.name}: {text[:80]!r} is no {attribute.type} that it can have") from error
+            raise DictionaryError(f"{attribute.name}: the value is not valid as {attribute.type}") from None
+        raise DictionaryError(f"{attribute.name}: {text[:80]!r} is not valid as {attribute.type}") from error
     if not octets:
-        raise DictionaryError(f"{attribute.name}: an empty value is not sent, leave it out (RFC 2865 section 5)")
+        raise DictionaryError(f"{attribute.name}: an empty value is not allowed (RFC 2865 section 5)")
     return octets
 
 
 def _octets(attribute: Attribute, text: str) -> bytes:
-    """Return the octets of a value that is given as text. Raises one of MISFITS if the text does not fit the
-    attribute's type."""
+    """Return the octets of a value that is given as text. Raises one of MISFITS if the text does not fit the type."""
     kind = attribute.type
     if kind in _OPAQUE and text.startswith("0x"):
         if not _HEX.fullmatch(text):
@@ -182,8 +184,8 @@ def _octets(attribute: Attribute, text: str) -> bytes:
 
 
 def _number(attribute: Attribute, text: str) -> int:
-    """Return the number that a text represents: digits, or the name of a value. For a date, the text may also be an
-    ISO 8601 time with a time zone."""
+    """Return the number for a text: digits, or the name of a value. For a date, the text can also be an ISO 8601 time
+    with a time zone."""
     if _NUMERAL.fullmatch(text):
         return int(text, 16 if "x" in text.lower() else 10)
     number = attribute.value_number(text)

@@ -1,5 +1,5 @@
-"""The audit trail: the author, the time and the content of each change. The entry is written in the transaction of the
-change, so that neither exists without the other.
+"""The audit trail: the author, the time and the content of each change. The change and its entry are written in one
+transaction, so that neither exists without the other.
 
     tx.execute(UPDATE, ...)
     audit.record(tx, "group.update", at=now, tenant_id=7, domain_id=1, target="group 3 ops", changes=changed(old, new))
@@ -24,8 +24,11 @@ thousand entries."""
 
 
 def changed(before: Mapping[str, JSON], after: Mapping[str, JSON]) -> dict[str, JSON]:
-    """Return the fields that differ, each as [before, after]. The caller must replace each secret by HIDDEN. To record
-    that a secret has changed, HIDDEN is given as the value before and after."""
+    """Return the changed fields, each as [value before, value after].
+
+    Secrets must not be passed: the caller replaces each secret by HIDDEN. If both values of a field are HIDDEN, the
+    field counts as changed.
+    """
     fields = dict.fromkeys([*before, *after])
     return {
         field: [before.get(field), after.get(field)]
@@ -44,10 +47,10 @@ def record(
     domain_id: int | None = None,
     changes: Mapping[str, JSON] | None = None,
 ) -> None:
-    """Record an action. Its author is the acting token, user or service.
+    """Write an entry of the audit trail. The author is the acting token, user or service.
 
-    action: `noun.verb`, such as `client.add`. target: kind, id and name of the object or person. changes: the changes,
-    without secrets; only the start of a long value is kept. at: microseconds.
+    action: `noun.verb`, such as `client.add`. target: kind, id and name of the changed object or person. changes: the
+    changed fields without secrets, as `changed` returns them; long values are truncated. at: the time in microseconds.
     """
     record_all(tx, action, [(target, as_kept(changes or {}))], at=at, tenant_id=tenant_id, domain_id=domain_id)
 
@@ -61,8 +64,8 @@ def record_all(
     tenant_id: int,
     domain_id: int | None = None,
 ) -> None:
-    """Record the same action on many objects. entries: the target of each object, and its changes in the form of
-    `as_kept`."""
+    """Write one entry for each of several objects. entries: (target, changes) for each object, where the changes are in
+    the form of `as_kept`."""
     actor = acting()
     by = (at, tenant_id, domain_id, actor.kind, actor.name, actor.token_id, action)
     tx.insert(
@@ -76,20 +79,23 @@ def record_all(
 def record_in(
     tx: Tx, action: str, domain_id: int, target: str, changes: Mapping[str, JSON] | None = None, *, at: int
 ) -> None:
-    """Record an action in a domain, in the trail of the domain's tenant. Raises NotFound if the domain was removed,
-    which may happen after the request was admitted. The transaction of the change then fails, so that no change follows
-    a removal."""
+    """Write an entry about an object of a domain to the audit trail of the domain's tenant.
+
+    Raises NotFound if the domain was removed meanwhile. The caller's transaction then fails, so that no change follows
+    the removal of a domain.
+    """
     record(tx, action, at=at, tenant_id=tenant_of(tx, domain_id), domain_id=domain_id, target=target, changes=changes)
 
 
 def record_all_in(tx: Tx, action: str, domain_id: int, targets: Sequence[str], *, at: int) -> None:
-    """Record the same action on many objects of a domain."""
+    """Write one entry, without changed fields, for each of several objects of a domain. Raises NotFound."""
     entries = [(target, "{}") for target in targets]
     record_all(tx, action, entries, at=at, tenant_id=tenant_of(tx, domain_id), domain_id=domain_id)
 
 
 def count(tx: Tx, tenant_id: int, domain_id: int | None, change: int) -> None:
-    """Change the stored total of a tenant's entries about a domain. domain_id: None for the entries about no domain."""
+    """Add `change` to the stored number of a tenant's entries. domain_id: the domain of the entries; None for entries
+    that belong to no domain."""
     tx.execute(
         "insert into audit_totals (tenant_id, domain_id, value) values (:t, :d, :change) "
         "on conflict (tenant_id, domain_id) do update set value = audit_totals.value + excluded.value",
@@ -100,7 +106,7 @@ def count(tx: Tx, tenant_id: int, domain_id: int | None, change: int) -> None:
 
 
 def tenant_of(tx: Tx, domain_id: int) -> int:
-    """Return the id of a domain's tenant. Raises NotFound if there is no such domain, or if it was removed."""
+    """Return the id of a domain's tenant. Raises NotFound if the domain does not exist or was removed."""
     tenant_id = tx.value(int, "select tenant_id from domains where id = :id and removed_at is null", id=domain_id)
     if tenant_id is None:
         raise NotFound("domain not found")
@@ -108,18 +114,17 @@ def tenant_of(tx: Tx, domain_id: int) -> int:
 
 
 def share_of(tx: Tx, domain_id: int) -> int:
-    """Return the id of the tenant whose limit the entries of a domain count towards. It is 0 if the domain's row is
-    deleted."""
+    """Return the id of the tenant whose limits apply to a domain, even if the domain was removed. Return 0 if the
+    domain has no row any more."""
     return tx.value(int, "select tenant_id from domains where id = :id", id=domain_id) or 0
 
 
 def as_kept(changes: Mapping[str, JSON]) -> str:
-    """Return changes in the form in which the trail stores them. This needs no transaction."""
+    """Return the changes as JSON, as the audit trail stores them. Long values are truncated."""
     return json.dumps({field: _bounded(value) for field, value in changes.items()}, ensure_ascii=False)
 
 
 def _bounded(value: JSON) -> JSON:
-    """Return the values of a field before and after a change. A long value is truncated."""
     if isinstance(value, list):
         return [_beginning(each) for each in value]
     return _beginning(value)

@@ -14,8 +14,8 @@ from sallyport.base.text import counted
 from sallyport.store.directory import TOKEN_FILE
 from sallyport.store.vault import FILE
 
-CONFIRM = "Everything in the present database is replaced. Go on?"
-CONFIRM_TOKENS = "Tokens that were revoked since the backup would count again. Revoke all tokens that are in it?"
+CONFIRM = "The backup will replace everything in the database. Go on?"
+CONFIRM_TOKENS = "Tokens that were revoked after the backup will be valid again. Revoke all tokens of the backup?"
 
 
 @click.group(cls=Group)
@@ -26,7 +26,7 @@ def db() -> None:
 @db.command()
 @click.pass_obj
 def migrate(line: CommandLine) -> None:
-    """Bring the database to the schema of this program, as every start does."""
+    """Upgrade the schema of the database to this version of Sallyport. Every start of the service does the same."""
     line.print(str(line.call("db.migrate")))
     token = line.settings().data_dir / TOKEN_FILE
     if token.exists():
@@ -36,28 +36,28 @@ def migrate(line: CommandLine) -> None:
 @db.command()
 @click.argument("file", type=click.Path(path_type=Path))
 @click.option(
-    "--keep", type=click.IntRange(min=1, max=10_000), help="Number of backups to keep; FILE is then a directory."
+    "--keep", type=click.IntRange(min=1, max=10_000), help="Number of backups to keep; requires a directory as FILE."
 )
 @click.pass_obj
 def backup(line: CommandLine, *, file: Path, keep: int | None) -> None:
-    """Write a consistent copy of the database, while it is in use; a file of that name is replaced.
+    """Write a consistent backup of the database while the service runs. An existing FILE is replaced.
 
-    A copy is a SQLite file, whatever the database. If FILE ends in .dump, pg_dump writes it; only PostgreSQL has such
-    backups, and a restore needs the same version of Sallyport.
+    A backup is a SQLite file, even if the database is PostgreSQL. If FILE ends in .dump, pg_dump writes the backup.
+    This needs PostgreSQL, and only the same version of Sallyport can restore such a backup.
 
-    With --keep, FILE is a directory: the copy gets its own name in it, and all copies except the newest are deleted.
+    With --keep, FILE is a directory. The backup gets a new name in the directory, and the oldest backups are deleted.
     """
     if keep is not None and not file.exists():
         raise click.UsageError(f"the directory {file} does not exist: make it first")
     if file.is_dir() is (keep is None):
         raise click.UsageError(
-            "FILE is a directory: give a file, or --keep" if keep is None else "--keep needs a directory as FILE"
+            "FILE is a directory: name a file, or add --keep" if keep is None else "--keep needs a directory as FILE"
         )
     made = line.row("db.backup", path=str(file.absolute()), keep=keep)
     line.print(f"{file if keep is None else made['path']}: {counted(made['size'], 'octet')}")
     if made["deleted"]:
         line.print(f"{counted(made['deleted'], 'older backup')} deleted")
-    line.print(f"The master key is not in it: keep {_master_key(line)} as well, apart from the backup.")
+    line.print(f"The backup does not contain the master key: keep {_master_key(line)} as well, in another place.")
 
 
 @db.command()
@@ -66,10 +66,10 @@ def backup(line: CommandLine, *, file: Path, keep: int | None) -> None:
 @click.option("--revoke-tokens", is_flag=True, help="Revoke all access tokens and enrolment keys of the backup.")
 @click.pass_obj
 def restore(line: CommandLine, *, file: Path, yes: bool, revoke_tokens: bool) -> None:
-    """Replace the database by a backup, at once. The master key must be the one of the backup.
+    """Replace the database by a backup at once. The backup needs the master key under which it was made.
 
-    Pending prompts, enrolments and all one-time codes up to now become void. A token that was revoked after the backup
-    would be valid again: --revoke-tokens revokes all tokens.
+    Pending prompts, enrolments and all one-time codes up to now become void. Tokens that were revoked after the backup
+    become valid again, unless --revoke-tokens revokes all tokens.
     """
     if not yes:
         if not click.confirm(CONFIRM, err=True):
@@ -78,7 +78,7 @@ def restore(line: CommandLine, *, file: Path, yes: bool, revoke_tokens: bool) ->
     line.call("db.restore", path=str(file.absolute()), revoke_tokens=revoke_tokens)
     line.note(f"restored from {file}")
     if revoke_tokens:
-        line.note("no access token counts any more: sallyport token create")
+        line.note("all access tokens are revoked: create a new one with `sallyport token create`")
 
 
 @db.command()
@@ -87,9 +87,9 @@ def restore(line: CommandLine, *, file: Path, yes: bool, revoke_tokens: bool) ->
 def copy(line: CommandLine, *, target: str) -> None:
     """Copy the whole installation to another database: to PostgreSQL, or to a file.
 
-    URL is `postgresql://USER@HOST/NAME` of an empty database; the password comes from PGPASSFILE. Counts and checksums
-    of all tables are compared. An interruption leaves the target empty. Stop the service first; otherwise its later
-    writes are missing in the copy.
+    URL is the `postgresql://USER@HOST/NAME` of an empty database. The password is read from PGPASSFILE. After the copy,
+    the counts and checksums of all tables are compared. If the copy is interrupted, the target stays empty. Stop the
+    service first: later writes would be missing in the copy.
     """
     if "://" in target:
         if not target.startswith(POSTGRES):
@@ -107,16 +107,16 @@ def copy(line: CommandLine, *, target: str) -> None:
 @db.command("rotate-key")
 @click.pass_obj
 def rotate_key(line: CommandLine) -> None:
-    """Seal every secret of the database under a new master key, while it is in use.
+    """Encrypt every secret of the database under a new master key, while the service runs.
 
-    After an interruption, the same command continues.
+    If the rotation was interrupted, run the same command again to complete it.
     """
     done = line.row("db.rotate-key")
-    line.print(f"{counted(done['sealed'], 'secret')} sealed under version {done['version']} of the master key")
+    line.print(f"{counted(done['sealed'], 'secret')} encrypted under version {done['version']} of the master key")
     if done["old_file"]:
-        line.note(f"backups made until now open with the key before: keep {done['old_file']} with them, or delete it")
+        line.note(f"earlier backups need the old key: keep {done['old_file']} as long as you keep these backups")
     else:
-        line.note(f"leave the other versions out of {MASTER_KEY} from the next start on, but keep them for old backups")
+        line.note(f"remove the older versions from {MASTER_KEY} before the next start, but keep them for old backups")
 
 
 def _master_key(line: CommandLine) -> str:

@@ -12,19 +12,20 @@ from sallyport.store.rotation import Rotation
 
 
 class OneFile(Arguments):
-    """An absolute path."""
+    """Arguments of a command that reads or writes one file. path: an absolute path."""
 
     path: Path
 
 
 class Backup(OneFile):
-    """Arguments of db.backup. keep: the number of backups to keep. If it is given, the path is a directory."""
+    """Arguments of db.backup. path: the file to write, or a directory if `keep` is given. keep: the number of backups
+    to keep in the directory."""
 
     keep: int | None = Field(default=None, ge=1, le=10_000)
 
 
 class Restore(OneFile):
-    """Arguments of db.restore. revoke_tokens: whether to revoke the access tokens of the backup."""
+    """Arguments of db.restore. path: the backup. revoke_tokens: whether to revoke the access tokens of the backup."""
 
     revoke_tokens: bool = False
 
@@ -52,7 +53,7 @@ def commands(copies: Copies, rotation: Rotation) -> dict[str, Command]:
         return {"rows": await copies.copy_to(wanted.url)}
 
     async def migrate(_: Arguments) -> JSON:
-        # the database was already migrated when the store was opened
+        # opening the store has already migrated the database
         return "the database has the schema of this program"
 
     async def rotate_key(_: Arguments) -> JSON:

@@ -1,5 +1,5 @@
-"""Connections to the embedded database. This module opens them, and has the transaction on a connection and the pool of
-readers."""
+"""Connections to the embedded database (SQLite): how they are opened, the transaction on a connection, and the pool of
+read connections."""
 
 import sqlite3
 import time
@@ -21,21 +21,20 @@ T = TypeVar("T")
 
 TRIGRAM = 3
 LONGEST_PHRASE = 16
-"""Maximum letters of a phrase for FTS5, which reads the entries of each trigram: 255 letters took 1.3 s, 16 take 80
-ms."""
+"""Maximum letters of a phrase that FTS5 searches for. FTS5 reads the entries of each trigram of a phrase. A search for
+255 letters took 1.3 s; a search for 16 letters takes 80 ms."""
 MERGED = 16
-"""Number of pages that one merge of FTS5 writes. On each level of the index, a transaction of a few milliseconds adds
-fewer pages."""
+"""Number of pages that one merge of FTS5 writes. This is more than a short transaction adds to a level of the index."""
 LONGEST_INSERT = 64  # rows in one statement; 500 columns would still be within SQLite's 32,766 parameters
-# In pages of 4 KiB. Checkpoints are rare enough to keep the p99 of a commit at 6 ms, and bound the log to 80 MB. If the
-# disk is nearly full they come early, because the log takes space that the database needs.
+# Length of the write-ahead log that starts a checkpoint, in pages of 4 KiB. With LONG_LOG, checkpoints are so rare that
+# the p99 of a commit is 6 ms, and the log stays below 80 MB. On a nearly full disk SHORT_LOG applies, because the log
+# takes space that the database needs.
 LONG_LOG, SHORT_LOG = 20_000, 256
-# If a transaction on the event loop takes longer than QUICK_S, the disk counts as too slow for it, for SLOW_FOR_S
-# seconds.
+# After a transaction on the event loop that takes longer than QUICK_S seconds, none runs there for SLOW_FOR_S seconds.
 QUICK_S, SLOW_FOR_S = 0.01, 1.0
-# A transaction on the event loop may take this many thousand steps of SQLite's virtual machine, about 0.3 ms.
+# A transaction on the event loop may take QUICK_STEPS * QUICK_LOOKS steps of SQLite's virtual machine, about 0.3 ms.
 QUICK_STEPS, QUICK_LOOKS = 1000, 20
-BUSY_MS = 5000  # how long to wait for a lock that another program holds
+BUSY_MS = 5000  # the longest wait for a lock that another program holds
 _PRAGMAS = f"""
 pragma journal_mode = wal; pragma synchronous = full; pragma wal_autocheckpoint = {LONG_LOG};
 pragma journal_size_limit = 83886080; pragma foreign_keys = on; pragma busy_timeout = {BUSY_MS};
@@ -54,14 +53,14 @@ for _kind in (NoneType, bytes):
 
 
 class Statements(Protocol):
-    """The methods of a connection that a transaction needs."""
+    """The methods of a SQLite connection that `SqliteTx` uses."""
 
     def execute(self, sql: str, parameters: Mapping[str, Value] | Sequence[Value], /) -> sqlite3.Cursor:
         """Run a statement."""
 
 
 class _Limited:
-    """A connection for work with a limit of CPU time."""
+    """A connection that raises Invalid after a limit of CPU time. limit_s: the limit in seconds."""
 
     def __init__(self, connection: Statements, limit_s: float) -> None:
         self._connection = connection
@@ -69,16 +68,16 @@ class _Limited:
 
     def execute(self, sql: str, parameters: Mapping[str, Value] | Sequence[Value], /) -> sqlite3.Cursor:
         if time.thread_time() > self._until:
-            raise Invalid.about("the request changes too much at once: send fewer entries", BODY)
+            raise Invalid.about("the request changes too much at once: split it into smaller requests", BODY)
         return self._connection.execute(sql, parameters)
 
 
 class FtsSearch:
-    """The search by FTS5, in a table with the trigram tokenizer.
+    """Substring search with SQLite's FTS5, in a table with the trigram tokenizer.
 
     For a long text, FTS5 finds the rows that contain its first letters. Only these rows are searched for the whole
-    text. A text of one or two letters has no trigram. For such a text, the rows of the domain in FTS5's table
-    `..._content` are scanned until enough rows are found.
+    text. A text of one or two letters contains no trigram. For such a text, SQLite scans the rows of the domain in
+    FTS5's table `..._content`.
     """
 
     def find(self, index: str, text: str) -> tuple[str, dict[str, Value]]:
@@ -91,7 +90,7 @@ class FtsSearch:
         return f"{found} and instr(texts, :wanted) > 0", {"match": phrase, "wanted": text}
 
     def merge(self, tx: Tx, index: str) -> None:
-        """Merge a few pages of an index with `automerge` off. FTS5 by itself would merge large parts at once, which
+        """Merge a few pages of a search index. This replaces FTS5's `automerge`, which merges large parts at once and
         takes 30 ms with 30,000 rows."""
         tx.execute(f"insert into {index} ({index}, rank) values ('merge', :pages)", pages=MERGED)  # noqa: S608
 
@@ -107,7 +106,7 @@ class SqliteTx:
         self._waiting = waiting
 
     def limited(self, limit_s: float) -> "SqliteTx":
-        """Return the same transaction with a limit of CPU time. If the limit is exceeded, statements raise Invalid."""
+        """Return the same transaction with a limit of CPU time, in seconds. Later statements raise Invalid."""
         return SqliteTx(_Limited(self._connection, limit_s), self._waiting)
 
     def others_wait(self) -> bool:
@@ -147,8 +146,11 @@ class SqliteTx:
         same: Mapping[str, Value] = NOTHING,
         on_conflict: str = "",
     ) -> None:
-        """Insert rows in statements of up to 64 rows. sqlite3 releases the interpreter lock once for each statement, so
-        SQLite works beside the event loop. Values of `same` are bound once for each statement."""
+        """Insert rows in statements of up to 64 rows.
+
+        A few large statements are better than many small ones. sqlite3 releases the interpreter lock once for each
+        statement, and meanwhile the event loop can run. Values of `same` are bound once for each statement.
+        """
         # Numbered parameters (`?1`) would do the same, but Python 3.14 no longer accepts a sequence for them.
         before, after = (f"select {', '.join('?' * len(same))}, * from (", ") where true") if same else ("", "")  # noqa: S608
         head = f"insert into {table} ({', '.join((*same, *columns))}) {before}values "
@@ -161,8 +163,8 @@ class SqliteTx:
 
 
 def open_connection(path: Path, *, read_only: bool = False) -> sqlite3.Connection:
-    """Open a connection with the settings that all connections have. Raises StoreError if the file is not a database or
-    cannot be opened."""
+    """Open a connection with the settings that all connections share. Raises StoreError if the file cannot be opened or
+    is not a database."""
     uri = f"{path.absolute().as_uri()}{'?mode=ro' if read_only else ''}"
     try:
         connection = sqlite3.connect(
@@ -180,14 +182,17 @@ def open_connection(path: Path, *, read_only: bool = False) -> sqlite3.Connectio
 
 
 def _fold(value: Value) -> str | None:
-    """Return `base.text.fold` of a text or of octets. For null and numbers, return the result of SQLite's `lower`."""
+    """Return the case-folded text, for the SQL function `fold`. Octets are decoded as UTF-8."""
     if isinstance(value, bytes):
         return fold(value.decode(errors="replace"))
     return None if value is None else fold(str(value))
 
 
 class QuickReader:
-    """A read-only connection for short reads on the event loop. clock: returns the time in seconds."""
+    """A read-only connection for short reads on the event loop.
+
+    clock: returns the time in seconds.
+    """
 
     def __init__(self, path: Path, clock: Callable[[], float] = time.perf_counter) -> None:
         self._clock = clock
@@ -199,8 +204,8 @@ class QuickReader:
         self._was_slow = False
 
     def run(self, work: Work[T]) -> T:
-        """Run `work` in a read transaction. Raises sqlite3.Error if the work takes too long, if the disk is slow, or if
-        the engine fails."""
+        """Run `work` in a read transaction. Raises sqlite3.Error if `work` exceeds its limit of steps, if the disk is
+        slow, or if SQLite fails."""
         started = self._clock()
         if started < self._slow_until:
             raise sqlite3.OperationalError("the disk is slow")
@@ -216,18 +221,17 @@ class QuickReader:
                 self._slow_until = started + SLOW_FOR_S
 
     def _is_spent(self) -> bool:
-        """Count the steps of the whole transaction, and return whether the limit is exceeded. SQLite itself counts the
-        steps of each statement separately."""
+        """Return whether the transaction has used up its limit of steps. SQLite itself counts the steps of each
+        statement separately."""
         self._looks -= 1
         return self._looks < 0
 
     def close(self) -> None:
-        """Close the connection."""
         self._connection.close()
 
 
 class Readers:
-    """Read-only connections, each with one borrower at a time."""
+    """A pool of read-only connections. Each connection serves one read at a time."""
 
     def __init__(self, path: Path, count: int) -> None:
         self._idle = [open_connection(path, read_only=True) for _ in range(count)]
@@ -244,7 +248,6 @@ class Readers:
                 self._idle.append(connection)
 
     def close(self) -> None:
-        """Close all of them."""
         for connection in self._idle:
             connection.close()
 
@@ -257,7 +260,7 @@ def _read(connection: sqlite3.Connection, work: Work[T], timeout_s: float) -> T:
         return work(SqliteTx(connection))
     except sqlite3.Error as error:
         if primary_code(error) == sqlite3.SQLITE_INTERRUPT:
-            raise StoreError(f"the search took longer than {timeout_s:g} s: narrow it") from error
+            raise StoreError(f"the search took longer than {timeout_s:g} s: search for a longer text") from error
         raise StoreError(str(error)) from error
     finally:
         with suppress(sqlite3.Error):
@@ -266,13 +269,13 @@ def _read(connection: sqlite3.Connection, work: Work[T], timeout_s: float) -> T:
 
 
 def primary_code(error: Exception) -> int:
-    """Return SQLite's primary result code. Return 0 if the engine did not raise the error."""
+    """Return SQLite's primary result code of an error. Return 0 if SQLite did not raise the error."""
     code: int = getattr(error, "sqlite_errorcode", 0)
     return code & 0xFF
 
 
 def as_ours(error: sqlite3.Error) -> SallyportError:
-    """Convert an error of the engine to one of `base.errors`, and return it."""
+    """Return the error of `base.errors` that stands for an error of SQLite."""
     if not isinstance(error, sqlite3.IntegrityError):
         return StoreError(str(error))
     limit = str(error).removeprefix("limit: ")  # an error that a trigger of schema.limits has raised

@@ -1,7 +1,8 @@
-"""Backup and restore of the store while it is in use.
+"""Backup and restore of the store while the service runs.
 
-With both engines, a backup is a SQLite database. It is checked and migrated before it becomes the store. If the name of
-a backup ends in DUMP, the file is a dump by pg_dump instead. Only PostgreSQL has such backups.
+With both engines, a backup is a SQLite database. A restore checks and migrates a copy of the backup before the copy
+replaces the store. If the name of a backup ends in DUMP, the backup is a dump by pg_dump instead. Only PostgreSQL has
+dumps.
 """
 
 import os
@@ -26,7 +27,7 @@ from sallyport.store.migrations import migrate
 from sallyport.store.model import Engine, Tx
 
 PREFIX: Final = "sallyport-"
-"""Prefix of the names of backups in a directory. Files with other names are never deleted."""
+"""Prefix of the names of backups in a directory. Files without this prefix are never deleted."""
 DUMP: Final = ".dump"
 _DUMP_MARK: Final = b"PGDMP"
 """The first octets of a file that pg_dump has written."""
@@ -45,9 +46,9 @@ class Copies:
     restore to drop all caches. backed_up: called with the time of the last backup, in microseconds. worker: the number
     of this worker, if several use the same place; otherwise empty.
 
-    Backups and restores are recorded in the audit trail. A restore replaces the rows of every tenant, so it is recorded
-    in each tenant's trail. This entry is written into the copy before the copy becomes the store, so that a crash
-    cannot lose it.
+    Backups and restores are recorded in the audit trail. A restore replaces the rows of every tenant, so each tenant's
+    trail gets an entry. The entry is written into the copy before the copy replaces the store, so that a crash cannot
+    lose the entry.
     """
 
     def __init__(
@@ -73,28 +74,31 @@ class Copies:
         self._one_at_a_time = trio.Lock()
 
     async def backup(self, target: Path) -> int:
-        """Write a consistent copy beside the target, wait until it is on disk, and rename it.
+        """Write a consistent backup to a temporary file, sync the file, and rename it to `target`. Return its size in
+        octets.
 
-        The copy is read through a separate connection, so logins continue. It does not contain the master key.
-        Raises StoreError if the target cannot be written or is one of the store's own files. An existing file is then
-        unchanged.
+        A separate connection reads the rows, so logins continue. The backup does not contain the master key. Raises
+        StoreError if the target cannot be written or is one of the store's own files. An existing file then stays as it
+        was.
         """
         if target.resolve().parent == self._place.resolve().parent and target.name.startswith(self._own_names()):
-            raise StoreError(f"{target} belongs to the store: name another file")
+            raise StoreError(f"{target} is a file of the running service: choose another file for the backup")
         at = self._clock()
         write = self._store.write_dump if target.suffix == DUMP else self._store.write_copy
         size = await trio.to_thread.run_sync(_copy, write, target)
         self._backed_up(at)
         try:
             await self._store.write(lambda tx: _record(tx, "store.backup", at, target))
-        except StoreError as error:  # a backup is most important while the store cannot be written
+        except StoreError as error:  # a backup must succeed even if the store is read-only
             log.warning("backup_not_audited", target=str(target), error=str(error))
         return size
 
     async def backup_into(self, directory: Path, keep: int) -> tuple[Path, int, list[Path]]:
-        """Write a backup under a new name, and delete all backups except the newest `keep`. Return the path and the
-        size of the new backup, and the deleted files. The deleted files include backups that a crash has left
-        unfinished. Raises StoreError if no backup was made, or if an older one cannot be deleted."""
+        """Write a backup under a new name, and delete all backups except the newest `keep`.
+
+        Return the path and the size of the new backup, and the deleted files. Unfinished backups of a crash are deleted
+        too. Raises StoreError if the backup failed, or if an older backup cannot be deleted.
+        """
         async with self._one_at_a_time:  # prevents `expire` from deleting a backup that is being written
             stamp = datetime.fromtimestamp(self._clock() / SECOND, UTC).strftime("%Y%m%dT%H%M%S.%fZ")
             target = directory / f"{PREFIX}{stamp}.db"
@@ -102,12 +106,14 @@ class Copies:
             try:
                 return target, size, await trio.to_thread.run_sync(expire, directory, keep)
             except OSError as error:
-                raise StoreError(f"{target} is made; older backups cannot be deleted: {error.strerror}") from error
+                raise StoreError(f"{target} is complete; older backups cannot be deleted: {error.strerror}") from error
 
     async def copy_to(self, url: str) -> int:
-        """Fill an empty PostgreSQL database with all rows of the store, and return the number of rows. Raises
-        ConfigError if the extra `postgres` is missing, and SchemaError or StoreError if the copy failed. The database
-        is then unchanged."""
+        """Copy all rows of the store to an empty PostgreSQL database. Return the number of rows.
+
+        Raises ConfigError if the extra `postgres` is not installed. Raises SchemaError or StoreError if the copy
+        failed; the PostgreSQL database then stays empty.
+        """
         check_extra()
         from sallyport.store.postgres.engine import load
 
@@ -127,7 +133,7 @@ class Copies:
         return self._place.with_name(f"{self._place.name}.restore{self._worker and '-'}{self._worker}")
 
     async def remember(self) -> None:
-        """Report the time of the last backup in the audit trail, for the metrics. Raises StoreError."""
+        """Read the time of the last backup from the audit trail, and pass it to `backed_up`. Raises StoreError."""
         sql = "select max(at) from audit_trail where tenant_id = :installation and action = 'store.backup'"
         at = await self._store.read(lambda tx: tx.value(int, sql, installation=audit.INSTALLATION))
         if at:
@@ -137,12 +143,11 @@ class Copies:
         return (self._place.name, "master.key", "lock", "control.sock", "admin.token")
 
     async def restore(self, source: Path, *, revoke_tokens: bool = False) -> None:
-        """Replace the store with a copy of a backup, after the copy is migrated to this program's schema. Pending
-        logins of the copy and one-time codes up to now become void; with revoke_tokens, all access tokens of the copy
-        too.
+        """Replace the store by a backup, migrated to this program's schema.
 
-        Raises StoreError or SchemaError if the backup is damaged, is not a backup of Sallyport, or was sealed under
-        another master key. Nothing is changed then.
+        Pending logins of the backup and one-time codes up to now become void. If `revoke_tokens` is true, all access
+        tokens of the backup become void too. Raises StoreError or SchemaError if the backup is damaged, is not a backup
+        of Sallyport, or was made with another master key. The store then stays as it was.
         """
 
         def complete(tx: Tx) -> None:
@@ -181,8 +186,8 @@ def _record(tx: Tx, action: str, at: int, file: Path) -> None:
 
 
 def _record_restore(tx: Tx, at: int, source: Path) -> None:
-    """Record the restore in each tenant's trail. Only the entry in the installation's trail contains the name of the
-    file."""
+    """Record the restore in each tenant's audit trail. Only the entry for the installation contains the file's name,
+    because tenants must not see the name."""
     _record(tx, "store.restore", at, source)
     for tenant_id in tx.all(_id, "select id from tenants order by id"):
         audit.record(tx, "store.restore", at=at, tenant_id=tenant_id, target="everything, from a backup")
@@ -211,7 +216,7 @@ def _copy(write: Callable[[Path], None], target: Path) -> int:
 
 
 def expire(directory: Path, keep: int) -> list[Path]:
-    """Delete all backups except the newest, and all unfinished backups. Return the deleted files."""
+    """Delete all backups except the newest `keep`, and all unfinished backups. Return the deleted files."""
     old = sorted(directory.glob(f"{PREFIX}*Z.db"))[:-keep] + sorted(directory.glob(f"{PREFIX}*Z.db{PART}*"))
     for each in old:
         each.unlink()
@@ -224,14 +229,14 @@ def _is_dump(source: Path) -> bool:
 
 
 def _take(source: Path, checked: Path) -> None:
-    """Copy the backup to `checked`, and check and migrate the copy. The backup itself is not changed."""
+    """Copy a backup to `checked`, then check and migrate the copy. The backup itself is not changed."""
     checked.unlink(missing_ok=True)
     with (
         closing(sqlite3.connect(f"{source.absolute().as_uri()}?mode=ro", uri=True)) as original,
         closing(sqlite3.connect(checked, isolation_level=None)) as copy,
     ):
         if original.execute("select 1 from sqlite_master where name = 'config_version'").fetchone() is None:
-            raise StoreError(f"{source} is no backup of Sallyport")
+            raise StoreError(f"{source} is not a backup of Sallyport")
         original.backup(copy)
         if copy.execute("pragma quick_check").fetchone() != ("ok",):
             raise StoreError(f"{source} is damaged")

@@ -1,10 +1,12 @@
-"""Stored totals. Because the total of a whole list is stored, its rows need not be counted for each page. Because
-totals of parts of a list are stored, the rows before a page need not be read. The rows of a part have ids that are
-equal except in the last PART_BITS bits. Its key is `NAME#` and the other bits, in hexadecimal digits that sort like the
-numbers.
+"""Stored numbers of rows: the total of each list of a domain.
 
-If the journals of several nodes changed the same row, they would wait for each other's commits. So a total that
-journals count has several rows, `NAME@SHARE`, one for each share (`Tx.share`). The total is the sum of these rows.
+A page of a list shows the total, and a stored total saves counting the rows for each page. For long lists, the totals
+of parts are stored too, so that a page is found without reading the rows before the page. The rows of a part have ids
+that differ only in the last PART_BITS bits. The name of a part's total is `NAME#` and the first bits of these ids, in
+hexadecimal digits that sort like the numbers.
+
+If several nodes changed the same row at each login, they would wait for each other's commits. So such a total has
+several rows, named `NAME@SHARE`: each node changes only its own row (`Tx.share`). The total is the sum of the rows.
 """
 
 from collections import Counter
@@ -16,12 +18,12 @@ from sallyport.store.model import Tx
 PART_BITS: Final = 12
 NO_ROW: Final = 2**62
 SHARES: Final = "(name = :name or (name > :name || '@' and name < :name || 'A'))"
-"""SQL for the rows that belong to a total."""
+"""SQL condition for the rows that add up to a total."""
 _ADDED: Final = "on conflict (domain_id, name) do update set value = counters.value + excluded.value"
 
 
 def add(tx: Tx, domain_id: int, name: str, change: int) -> None:
-    """Change a domain's total in the transaction that changes its list."""
+    """Add `change` to a domain's total, in the transaction that changes the list."""
     tx.execute(
         f"insert into counters (domain_id, name, value) values (:d, :name, :change) {_ADDED}",  # noqa: S608
         d=domain_id,
@@ -31,39 +33,41 @@ def add(tx: Tx, domain_id: int, name: str, change: int) -> None:
 
 
 def add_share(tx: Tx, changes: Mapping[tuple[int, str], int]) -> None:
-    """Change the totals of several domains, by domain and name, in the rows of this transaction's share. Call it at
-    the end of a transaction."""
+    """Add to the totals of several domains. Call this function at the end of a transaction.
+
+    changes: the change of each total, by domain id and name. Only this transaction's share of each total is changed.
+    """
     rows = [(domain_id, name + tx.share, change) for (domain_id, name), change in sorted(changes.items()) if change]
     tx.insert("counters", ("domain_id", "name", "value"), rows, on_conflict=_ADDED)
 
 
 def add_row(tx: Tx, domain_id: int, name: str, row_id: int, change: int) -> None:
-    """Change the total of a list that is counted in parts: 1 for an added row, -1 for a deleted one."""
+    """Count a row in a list whose parts are counted. change: 1 for an added row, -1 for a deleted row."""
     add_rows(tx, domain_id, name, [row_id], change)
 
 
 def add_rows(tx: Tx, domain_id: int, name: str, row_ids: Sequence[int], change: int) -> None:
-    """`add_row` for many rows."""
+    """Count several rows (see `add_row`)."""
     add(tx, domain_id, name, change * len(row_ids))
     for part, rows in Counter(row_id >> PART_BITS for row_id in row_ids).items():
         add(tx, domain_id, f"{name}#{part:013x}", change * rows)
 
 
 def total(tx: Tx, domain_id: int, name: str) -> int:
-    """A domain's total."""
+    """Return a domain's total."""
     sql = f"select sum(value) from counters where domain_id = :d and {SHARES}"  # noqa: S608
     return tx.value(int, sql, d=domain_id, name=name) or 0
 
 
 def totals(tx: Tx, name: str) -> dict[int, int]:
-    """Return the totals of all domains, by the domain's id. The total of an emptied list is 0."""
+    """Return the totals of all domains, by domain id. The total of an emptied list is 0."""
     sql = f"select domain_id, sum(value) from counters where {SHARES} group by domain_id"  # noqa: S608
     return {int(str(domain_id)): int(str(value)) for domain_id, value in tx.rows(sql, name=name)}
 
 
 def seek(tx: Tx, domain_id: int, name: str, offset: int) -> tuple[int, int]:
-    """Find the part of a list that contains a position. Return the first id of the part, and the number of rows from
-    there to the position."""
+    """Find the part of a list that contains the row at `offset`. Return the first id of the part, and the number of
+    rows in the part before that row."""
     if offset < 1 << PART_BITS:
         return 0, offset
     sql = "select name, value from counters where domain_id = :d and name > :low and name < :high order by name"

@@ -1,8 +1,8 @@
 """The data directory: its lock, and reserved space on its disk.
 
-One process owns the directory. A reserve file holds space that the service frees when the disk is full. The store's log
-can then be merged into the database, and logins continue for a while, with an error in the log. The service takes the
-space again when the disk has room.
+One process owns the directory. A reserve file takes disk space that the service frees when the disk is full. SQLite's
+write-ahead log can then be merged into the database. So logins continue for a while, and the service logs an error.
+When the disk has room again, the service fills the reserve file again.
 """
 
 import errno
@@ -28,8 +28,8 @@ TOKEN_FILE: Final = "admin.token"  # noqa: S105  a file's name
 
 
 def make_data_directory(path: Path) -> list[Path]:
-    """Create the directory (mode 0700) and its parents if they are missing. Return the created directories, the
-    innermost first. Raises StartError."""
+    """Create the data directory (mode 0700) and its missing parents. Return the created directories, the innermost
+    first. Raises StartError."""
     try:
         missing = [each for each in (path, *path.parents) if not each.exists()]
         path.mkdir(mode=0o700, parents=True)
@@ -43,8 +43,7 @@ def make_data_directory(path: Path) -> list[Path]:
 
 
 def remove_data_directory(made: Sequence[Path]) -> None:
-    """Remove the directories that `make_data_directory` created, with the content of the innermost. Errors are
-    ignored."""
+    """Remove the directories that `make_data_directory` created, and all files in the innermost. Errors are ignored."""
     with suppress(OSError):
         shutil.rmtree(made[0])
         for parent in made[1:]:
@@ -52,16 +51,18 @@ def remove_data_directory(made: Sequence[Path]) -> None:
 
 
 def open_data_directory(path: Path) -> int:
-    """Lock the directory, and create it if it does not exist. Return the descriptor that holds the lock.
+    """Lock the data directory. Create the directory if it does not exist. Return the file descriptor that holds the
+    lock.
 
-    Raises Locked if another process has the lock, and StartError if the directory cannot be created or written.
+    Raises Locked if another process holds the lock. Raises StartError if the directory cannot be created or written.
     """
     make_data_directory(path)
     return take_lock(path / LOCK)
 
 
 def check_lock(path: Path) -> None:
-    """Raise Locked if another process owns the directory. This creates and changes nothing. Raises StartError."""
+    """Raise Locked if another process owns the directory. No file is created or changed. Raises StartError if the lock
+    file cannot be read."""
     try:
         descriptor = os.open(path / LOCK, os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK)
     except FileNotFoundError:
@@ -79,7 +80,7 @@ def check_lock(path: Path) -> None:
 
 
 def installation_id(path: Path) -> str:
-    """Return the random id of a data directory, made at the first call. Raises OSError."""
+    """Return the random id of a data directory. The first call creates the id. Raises OSError."""
     file = path / "installation"
     if not file.exists():
         disk.write(file, f"{token_hex(8)}\n".encode())
@@ -87,7 +88,7 @@ def installation_id(path: Path) -> str:
 
 
 def take_lock(path: Path) -> int:
-    """Lock a lock file for this process, and return the descriptor that holds the lock. Raises Locked, StartError."""
+    """Lock a lock file for this process. Return the file descriptor that holds the lock. Raises Locked, StartError."""
     try:
         descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
     except PermissionError as error:
@@ -103,10 +104,9 @@ def take_lock(path: Path) -> int:
 
 
 class Reserve:
-    """A file of `size` octets that reserves space for the store's log. If `size` is 0, there is no reserve. The methods
-    raise no errors.
+    """A file that reserves disk space for SQLite's write-ahead log. The methods raise no errors.
 
-    released: whether the space is not reserved, because it was freed or never taken.
+    size: the size of the file in octets; 0 for no reserve. released: whether the space is free now.
     """
 
     def __init__(self, path: Path, size: int) -> None:
@@ -115,7 +115,8 @@ class Reserve:
         self.released = True
 
     def refill(self) -> None:
-        """Reserve the space if twice as much is free. The first call also adjusts the size of an existing file."""
+        """Create the reserve file if the disk has twice its size free. The first call also adjusts the size of an
+        existing file."""
         if not self.released:
             return
         try:
@@ -131,7 +132,7 @@ class Reserve:
             self.release()
 
     def release(self) -> bool:
-        """Free the space. Return False if there was none to free."""
+        """Delete the reserve file. Return False if there was no reserve file."""
         self.released = True
         try:
             self._path.unlink()
@@ -140,7 +141,7 @@ class Reserve:
         return self._size > 0
 
     def has_room(self, octets: int) -> bool:
-        """Return whether the disk has room for this many octets. This is tested by writing a file, because the free
+        """Return whether the disk has room for this many octets. The method tries to write a file, because the free
         space of a file system does not show a quota."""
         if octets <= 0:
             return True
@@ -157,7 +158,8 @@ class Reserve:
         return True
 
     def _held(self) -> int:
-        """Return the octets that the file occupies on the disk. After a crash they may be less than its size."""
+        """Return the octets that the reserve file occupies on the disk. After a crash, this may be less than the file's
+        size."""
         try:
             return self._path.stat().st_blocks * 512
         except FileNotFoundError:

@@ -1,10 +1,11 @@
-"""The deletion of the rows of a removed domain: an ordered list of tables, from which the rows are deleted in slices.
+"""The deletion of a removed domain's rows, table by table, in slices of at most SLICE rows.
 
-A table is listed before the tables that it refers to. Before a row is deleted, the rows of other tables that belong
-only to this row (`Part`) are deleted. So no slice reads a whole large table. A test compares the list with the schema:
-a new table with rows of a domain needs an entry here. The audit trail belongs to the tenant and stays.
+The list of tables is ordered: a table comes before the tables that it refers to. Before a row is deleted, the rows of
+other tables that belong only to this row (`Part`) are deleted. So no statement reads a whole large table. A test
+compares the list with the schema: a new table with a domain_id needs an entry here. The audit trail belongs to the
+tenant and is kept.
 
-The last tables have no index by domain. They are small, and their turn comes when the tables before them are empty.
+The last tables in the list have no index by domain. They are small, and are read only when all other tables are empty.
 """
 
 from collections.abc import Iterator
@@ -16,21 +17,23 @@ from sallyport.store.search import SearchIndex
 from sallyport.store.slices import SLICE, delete_slice
 
 MOST_COUNTED: Final = 100_000
-"""Maximum number of rows of one kind that are counted before a domain is removed."""
+"""Maximum number that is counted for one kind of rows. The numbers are shown before a domain is removed."""
 MERGED_BY_HAND: Final = "directory_users"
 KEPT: Final = ("audit_trail", "audit_totals")
 """Tables with a domain_id whose rows stay after the domain's removal."""
 PRESENT: Final = "exists (select 1 from domains where domains.id = domain_id and removed_at is null)"
-"""SQL condition for rows of domains that are not removed."""
+"""SQL condition for rows whose domain exists and is not removed."""
 OF_TENANT: Final = "domain_id in (select id from domains where tenant_id = :t and removed_at is null)"
-"""SQL condition for rows of a tenant's domains that are not removed."""
+"""SQL condition for rows that belong to a domain of the tenant `:t`, except removed domains."""
 _LISTED: Final = f"in {LISTED}"
 
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """A table in which each row belongs to one row of another table. key: the columns that identify a row. column: the
-    column that refers to the owner's id."""
+    """A table whose rows each belong to one row of another table, the owner.
+
+    key: the columns of the primary key. column: the column that contains the owner's id.
+    """
 
     table: str
     key: str
@@ -39,9 +42,12 @@ class Part:
 
 @dataclass(frozen=True, slots=True)
 class Rows:
-    """The rows of a domain in a table. name: their name in messages; empty if the rows are not counted. key: the
-    columns that identify a row, `id` if rows of other tables belong to it. searched: the column whose number selects a
-    row's range in the search index; empty without a search index."""
+    """A table with rows of a domain.
+
+    name: the name of the rows in messages; empty if the rows are not counted. key: the columns of the primary key; must
+    be `id` if the table has parts. searched: the id under which the search index contains the rows (`domain_id` or
+    `tenant_id`); empty if the table has no search index.
+    """
 
     table: str
     name: str = ""
@@ -50,7 +56,7 @@ class Rows:
     searched: Literal["", "domain_id", "tenant_id"] = ""
 
     def erase(self, tx: Tx, domain_id: int) -> int:
-        """Delete up to SLICE rows of the domain, or of rows that belong to them; return their number."""
+        """Delete up to SLICE rows of the domain, or of the parts of these rows. Return the number of deleted rows."""
         if not self.parts and not self.searched:
             return delete_slice(tx, self.table, self.key, "domain_id = :d", d=domain_id)
         found = tx.rows(f"select id from {self.table} where domain_id = :d limit {SLICE}", d=domain_id)  # noqa: S608
@@ -76,7 +82,7 @@ class Rows:
 
 @dataclass(frozen=True, slots=True)
 class _Wallets(Rows):
-    """The wallets of the domain. Each is deleted with its access token."""
+    """The wallets of a domain. The access token of a wallet is deleted with the wallet."""
 
     def erase(self, tx: Tx, domain_id: int) -> int:
         sql = f"select id, token_id from wallets where domain_id = :d limit {SLICE}"  # noqa: S608
@@ -167,7 +173,7 @@ ROWS: Final[tuple[Rows, ...]] = (
 
 
 def counts(tx: Tx, domain_id: int) -> Iterator[tuple[str, int]]:
-    """Yield each kind of rows that a domain has: its name, and the number of rows, at most MOST_COUNTED."""
+    """Yield (name, number) for each kind of rows that a domain has. The number is at most MOST_COUNTED."""
     for rows in ROWS:
         if rows.name:
             some = f"select 1 from {rows.table} where domain_id = :d limit {MOST_COUNTED}"  # noqa: S608

@@ -1,4 +1,4 @@
-"""Check whether the extra `postgres` is installed."""
+"""The check that the extra `postgres` is installed."""
 
 from importlib.util import find_spec
 from typing import Final
@@ -8,11 +8,11 @@ from sallyport.base.errors import ConfigError
 
 NEEDED: Final = (
     "a PostgreSQL database needs the extra `postgres`: pip install "
-    f"'./sallyport_radius-{__version__}-py3-none-any.whl[postgres]', with the path of the wheel"
+    f"'./sallyport_radius-{__version__}-py3-none-any.whl[postgres]', with the path of your wheel"
 )
 
 
 def check_extra() -> None:
-    """Raise ConfigError if psycopg is not installed."""
+    """Raise ConfigError if psycopg is not installed, because PostgreSQL needs it."""
     if find_spec("psycopg") is None:
         raise ConfigError(NEEDED)

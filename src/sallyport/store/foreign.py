@@ -1,4 +1,4 @@
-"""Descriptions of changes that other processes have made in the database."""
+"""Descriptions of changes that another process or node has made in the database."""
 
 from dataclasses import dataclass
 from typing import Final
@@ -6,10 +6,10 @@ from typing import Final
 from sallyport.base.clock import SECOND
 
 DEAD_US: Final = 5 * SECOND
-"""Time without a heartbeat after which a node counts as dead."""
+"""Time without a heartbeat after which a node counts as dead, in microseconds."""
 CONFIGURATION: Final = "configuration"
 REPLACED: Final = "replaced"
-"""The kind of a change that has replaced all rows by those of a backup."""
+"""The kind of a restore, which replaces all rows by the rows of a backup."""
 USERS: Final = "users"
 PRINCIPALS: Final = "principals"
 TOKENS: Final = "tokens"
@@ -18,15 +18,15 @@ CERTIFICATES: Final = "certificates"
 NOTICES: Final = "notices"
 """The kind of a change that adds notices of another node (`nodes.notices`)."""
 PROMPTS: Final = "prompts"
-"""The kind of a change of a prompt. The prompt has an answer, or its request now waits at another node."""
+"""The kind of a change of a prompt: the user has answered, or another node now waits for the user's answer."""
 
 
 @dataclass(frozen=True, slots=True)
 class ForeignChange:
-    """A committed change by another process.
+    """A committed change by another process or node.
 
-    kind: one of the constants of this module; if empty, any rows may have changed. domain_id: the domain of the rows; 0
-    for all domains. row: the id of a prompt; empty for other kinds.
+    kind: a constant of this module; empty if any rows may have changed. domain_id: the domain of the changed rows; 0 if
+    rows of any domain may have changed. row: the id of the prompt, if `kind` is PROMPTS; otherwise empty.
     """
 
     kind: str

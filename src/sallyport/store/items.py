@@ -1,4 +1,4 @@
-"""The items of the writer's queue, and their order."""
+"""The items of the writer's queue, and their order. An item is the work of one caller."""
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -9,8 +9,11 @@ from sallyport.store.model import Done, Tx
 
 @dataclass(slots=True)
 class Item:
-    """The work of a caller in the writer's queue. `work` runs in a transaction, `alone` outside of a transaction. own:
-    whether the work comes from the service itself."""
+    """An item of the writer's queue: the work of one caller.
+
+    work: runs in a transaction. alone: runs outside of a transaction; given instead of `work`. own: whether the service
+    itself is the caller, and not a token or an agent.
+    """
 
     done: Done[object]
     work: Callable[[Tx], object] | None = None
@@ -25,12 +28,15 @@ class Item:
 
 
 def nobody(_result: object, _error: BaseException | None) -> None:
-    """Ignore the result, because no caller waits for it."""
+    """Do nothing. This is the callback of an item for whose result no caller waits."""
 
 
 def runs_of(items: list[Item]) -> Iterator[list[Item]]:
-    """Yield lists of items that may share a transaction, in this order: the submitted items, the service's items, the
-    other items. An item that works alone is a list of its own."""
+    """Split the queue into lists, in the order of their transactions.
+
+    The items of a list may share a transaction. Submitted items come first, then the items of the service, then the
+    items of tokens and agents. An item with `alone` is a list of its own.
+    """
     for alone, group in groupby(items, key=lambda item: item.alone is not None):
         if alone:
             yield from ([item] for item in group)

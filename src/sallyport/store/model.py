@@ -1,8 +1,8 @@
-"""The protocols of the store that the areas use.
+"""The protocols of the store that the other packages use.
 
 SQL is written for both engines: named parameters, explicit columns, UTC integer microseconds, JSON as text, `on
-conflict ... returning`. Both engines also have `fold(text)`, which case-folds text of every script. `lower` converts
-only the letters A to Z, but the indexes use it.
+conflict ... returning`. Both engines have the function `fold(text)`, which case-folds text of every script. `lower`
+converts only the letters A to Z, but indexes exist only for `lower`.
 """
 
 import json
@@ -22,39 +22,39 @@ V = TypeVar("V", int, float, str, bytes)
 
 
 class TextSearch(Protocol):
-    """The search of an engine in the tables of `store.search`."""
+    """Substring search in one engine, in the tables of `store.search`."""
 
     def find(self, index: str, text: str) -> "tuple[str, dict[str, Value]]":
-        """Return SQL for the entries of an index that contain a folded text, and its parameters. The SQL begins after
-        `from`, with the table, and ends with a condition."""
+        """Return SQL for the entries of an index that contain a text, and the parameters of the SQL. The SQL is the
+        part of a select statement after `from`: a table and a condition. text: must be case-folded."""
 
     def merge(self, tx: "Tx", index: str) -> None:
-        """Merge a small part of the index."""
+        """Merge a small part of a search index, so that no later transaction has to merge a large part."""
 
 
 class Tx(Protocol):
-    """One transaction. It is valid only inside the work that received it."""
+    """One transaction. It is valid only inside the function that receives it."""
 
     @property
     def search(self) -> TextSearch:
-        """Return the engine's search."""
+        """Return the engine's substring search."""
 
     @property
     def share(self) -> str:
-        """Return the suffix of the totals that this transaction changes (`store.counters`). If it is empty, each total
-        has only one row."""
+        """Return the suffix of the totals that this transaction changes (see `store.counters`). The suffix is empty if
+        only one process writes to the database."""
 
     def execute(self, sql: str, /, **parameters: Value) -> int:
-        """Run a statement, and return the number of rows that it changed."""
+        """Run a statement. Return the number of changed rows."""
 
     def one(self, shape: Callable[..., T], sql: str, /, **parameters: Value) -> T | None:
-        """Return the first row as `shape(column=value, ...)`, or None."""
+        """Return the first row as `shape(column=value, ...)`. Return None if there is no row."""
 
     def all(self, shape: Callable[..., T], sql: str, /, **parameters: Value) -> list[T]:
         """Return every row as `shape(column=value, ...)`."""
 
     def rows(self, sql: str, /, **parameters: Value) -> list[tuple[Value, ...]]:
-        """Return every row as a tuple. This is faster than `all`, and meant for the hot path."""
+        """Return every row as a tuple. This method is faster than `all`, for the code that runs at each login."""
 
     def value(self, kind: type[V], sql: str, /, **parameters: Value) -> V | None:
         """Return the first column of the first row. Return None if there is no row, or if the value is null."""
@@ -68,15 +68,15 @@ class Tx(Protocol):
         same: Mapping[str, Value] = NOTHING,
         on_conflict: str = "",
     ) -> None:
-        """Insert many rows in few statements, for the hot path and imports.
+        """Insert many rows with few statements. This is faster than one statement for each row.
 
-        same: additional columns, with one value for all rows. on_conflict: a clause such as `on conflict (id) do update
-        set ...`. No two of the given rows may conflict with each other.
+        same: additional columns that have the same value in all rows. on_conflict: a clause such as `on conflict (id)
+        do update set ...`; two of the inserted rows must not conflict with each other.
         """
 
     def others_wait(self) -> bool:
-        """Return whether an answer waits for this transaction. If so, work that consists of many steps should end after
-        its present step."""
+        """Return whether a login waits for this transaction to end. Long work should check this after each step, and
+        stop early if it is true."""
 
 
 Work = Callable[[Tx], T]
@@ -85,72 +85,76 @@ Done = Callable[[T | None, BaseException | None], None]
 
 
 LISTED: Final = "(select cast(value as bigint) from json_each(:ids))"
-"""SQL for a set of numbers. The set is given as the parameter `ids=listed(...)`, so that the statement is the same for
+"""SQL for a set of numbers, for `id in ...`. Pass the set as the parameter `ids=listed(...)`. One statement then serves
 sets of any size."""
 LISTED_TEXTS: Final = "(select value from json_each(:ids))"
-"""The same for texts."""
+"""SQL for a set of texts, passed as the parameter `ids=listed(...)`."""
 
 
 def listed(ids: Iterable[Value]) -> str:
-    """Return numbers or texts in the form of the parameter that LISTED or LISTED_TEXTS uses."""
+    """Return numbers or texts as JSON, for a parameter of LISTED or LISTED_TEXTS."""
     return json.dumps(list(ids))
 
 
 def without_case(column: str, text: str) -> tuple[str, str]:
-    """Return SQL for a case-insensitive form of a column, and the text in the same form. Their comparison uses an index
-    if possible."""
+    """Return the two sides of a case-insensitive comparison: SQL for the column, and the converted text. For ASCII
+    texts, the comparison can use an index."""
     return (f"lower({column})", text.lower()) if text.isascii() else (f"fold({column})", fold(text))
 
 
 class Store(Protocol):
-    """The store of all data."""
+    """The store of the service's data. The embedded engine (SQLite) and PostgreSQL implement this protocol."""
 
     @property
     def changes(self) -> int:
-        """Return a number that grows with each commit of this process. While it is unchanged, this process has changed
-        no row."""
+        """Return a number that grows with each commit of this process. If the number is unchanged, this process has
+        changed no row."""
 
     async def read(self, work: Work[T]) -> T:
-        """Run `work` on a consistent view of the committed rows. Raises StoreError."""
+        """Run `work` in a read transaction, on a consistent view of the committed rows. Raises StoreError."""
 
     async def read_now(self, work: Work[T]) -> T:
-        """Run `work` that takes about 1 ms, because it reads a key or a page of at most 100 rows. Raises StoreError.
+        """Run a short `work` that reads a row by its key, or a page of at most 100 rows (about 1 ms). Raises
+        StoreError.
 
-        The embedded engine runs it on the event loop, without a checkpoint. If it takes longer than expected, it starts
-        again in a thread. So `work` may run twice.
+        The embedded engine runs `work` on the event loop, without a checkpoint. If `work` takes longer than expected,
+        it is stopped and runs again in a thread. So `work` may run twice.
         """
 
     async def search(self, work: Work[T]) -> T:
-        """Run `work` that reads many rows, with a time limit. Only a few run at a time; the tenants and other actors
-        (`base.actor`) take turns. Raises StoreError."""
+        """Run `work` that reads many rows, with a time limit. Only a few searches run at the same time; the tenants
+        take turns. Raises StoreError."""
 
     async def settled(self, table: str) -> int:
-        """Return the newest id of a table once no smaller one can appear any more; 0 if the table is empty. Raises
+        """Return the newest id of a table below which no new row can appear. Return 0 if the table is empty. Raises
         StoreError.
 
-        A reader that stores how far it has read may store this id, but no newer one. The reason is that nodes that
-        write at the same time do not commit in the order of the ids. It waits for the present writers of the table,
-        usually for some milliseconds.
+        A reader that follows a table stores this id as its position. The highest id of the table is not safe: nodes
+        that write at the same time do not commit in the order of the ids. The method waits until the current writers of
+        the table have ended, usually for some milliseconds.
         """
 
     async def write(self, work: Work[T]) -> T:
-        """Run `work`, and return when its changes are on disk. Raises StoreError if none of them was kept. `work` may
-        share a transaction with other work. If it raises an error, only its own changes are undone. It runs again if
-        the engine has aborted the transaction because of a transaction of another node.
+        """Run `work`, and return when its changes are on disk. Raises StoreError if its changes were not committed.
+
+        `work` may share a transaction with the work of other callers. If `work` raises an error, only its own changes
+        are undone. `work` may run twice: the engine can abort a transaction because of a transaction of another node.
         """
 
     def submit(self, work: Work[T], done: Done[T]) -> None:
-        """Run `work` without a task that waits for it. Then `done(result, error)` is called on the event loop, in the
-        order of the submissions, possibly before this method returns. `work` must be short: it may run on the event
-        loop, and runs before all work that was passed to `write`."""
+        """Run `work` without a waiting task, and call `done(result, error)` on the event loop.
+
+        `done` is called in the order of the submissions, and possibly before this method returns. `work` must be short,
+        because it may run on the event loop. It runs before all work that was passed to `write`.
+        """
 
 
 class Engine(Store, Protocol):
-    """A store that the service opens, runs and closes."""
+    """A store with the methods that the service needs to open, run, replace and close it."""
 
     @property
     def schema(self) -> str:
-        """Return the name of the last step of the schema that this program contains."""
+        """Return the name of the last migration of the schema that this program contains."""
 
     @property
     def is_shared(self) -> bool:
@@ -158,40 +162,50 @@ class Engine(Store, Protocol):
 
     @property
     def is_replaced(self) -> bool:
-        """Return whether all rows were replaced since `acknowledge`."""
+        """Return whether a restore has replaced all rows and `acknowledge` was not called yet."""
 
     async def write_aside(self, work: Work[T]) -> T:
-        """Like `write`, for short work that must not wait behind other writes, such as heartbeats and leases."""
+        """Run a short `work` that must not wait behind other writes, such as a heartbeat or a lease (see
+        `Store.write`)."""
 
     def on_foreign_change(self, changed: Callable[[ForeignChange], None]) -> None:
-        """Set a function that is called on the event loop after a change by another process."""
+        """Set the function that is called on the event loop when another process or node has changed rows."""
 
     @property
     def ready(self) -> bool:
-        """Return whether the last write was kept."""
+        """Return whether the last write was committed."""
 
     async def run(self, *, task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED) -> None:
-        """Process the writes until cancelled. Then process the writes that are still in the queue."""
+        """Process the queue of writes until cancelled. Then process the writes that are left in the queue."""
 
     def close(self) -> None:
-        """Close every connection. No work may run any more."""
+        """Close every connection. No work may be running, and none may follow."""
 
     def write_copy(self, path: Path) -> None:
-        """Write all rows into a new SQLite database, which has the form of a backup. The rows are read at one moment.
-        Call this method in a worker thread. Raises StoreError."""
+        """Write all rows into a new SQLite database, as a backup. The rows are a consistent view of the store.
+
+        Call this method in a worker thread. Raises StoreError.
+        """
 
     async def replace(self, path: Path) -> None:
-        """Replace all rows by those of a database of SQLite with the schema of this program. Raises StoreError if it
-        fails; then no row has changed. Until `acknowledge`, writes are refused, because they may depend on the old
-        rows."""
+        """Replace all rows by the rows of a SQLite database with the schema of this program.
+
+        Raises StoreError if the replacement fails; then no row has changed. Until `acknowledge` is called, writes fail,
+        because they may depend on the old rows.
+        """
 
     def write_dump(self, path: Path) -> None:
-        """Let pg_dump write all rows into a file. The rows are read at one moment. Call this method in a worker thread.
-        Raises StoreError if this engine has no such files, or if pg_dump has failed."""
+        """Write all rows into a file with pg_dump. The rows are a consistent view of the store.
+
+        Call this method in a worker thread. Raises StoreError if this engine has no dumps, or if pg_dump fails.
+        """
 
     async def replace_by_dump(self, path: Path, then: Work[None]) -> None:
-        """Like `replace`, but the rows come from a file that `write_dump` has made with the schema of this program.
-        then: checks and completes the new rows in the same transaction. If it raises, no row has changed."""
+        """Replace all rows by the rows of a file that `write_dump` has made with the schema of this program (see
+        `replace`).
+
+        then: checks and completes the new rows in the same transaction. If `then` raises an error, no row has changed.
+        """
 
     def acknowledge(self) -> None:
-        """Accept writes again. Call it when no cache contains old rows any more."""
+        """Accept writes again after a restore. Call this method when no cache contains old rows any more."""

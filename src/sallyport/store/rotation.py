@@ -1,9 +1,9 @@
-"""Rotation of the master key. Every sealed value is opened, and sealed again under a new key.
+"""Rotation of the master key: every sealed value is decrypted, and encrypted again under a new key.
 
-A rotation can stop at any point without a loss. The new key is on disk beside the old one before a value is sealed
-under it. Each value is replaced separately, and only if it has not changed since it was read. When a search through all
-values finds none that is sealed under the old key, the old key moves from the key file to a file such as
-`master.key.1`. With that file, earlier backups can be opened. The next rotation continues an interrupted one.
+A rotation can be interrupted at any point without a loss, and the next rotation continues it. The new key is written to
+the key file before a value is sealed under it. A value is replaced only if it has not changed since it was read. When
+no value is sealed under the old key any more, the old key moves from the key file to a file such as `master.key.1`.
+Earlier backups need this file.
 
 A test compares the list of sealed columns with the code.
 """
@@ -26,14 +26,16 @@ from sallyport.store.vault import KEY_OCTETS, LAST, Vault, write_keys
 
 BATCH: Final = 200
 LATE_S: Final = 1.0
-"""Pause before another search for values under the old key. Values that were sealed before the rotation are written by
-the end of this pause."""
+"""Pause in seconds before another search for values under the old key. In this time, values that were sealed before the
+rotation reach the store."""
 
 
 @dataclass(frozen=True, slots=True)
 class Sealed:
-    """A column of sealed values. key: the columns that identify a row. identity: the format string for the identity of
-    a value."""
+    """A column of sealed values.
+
+    key: the columns of the primary key. identity: the format string of a value's identity (see `Vault.seal`).
+    """
 
     table: str
     column: str
@@ -67,8 +69,8 @@ SEALED_COLUMNS: Final = (
 class Rotated:
     """The result of a rotation.
 
-    sealed: the number of values that were sealed again. version: the version of the new key. old_file: the file of the
-    former key; empty if the keys come from the environment.
+    sealed: the number of values that were sealed again. version: the version of the new key. old_file: the path of the
+    file with the old key; empty if the keys come from the environment.
     """
 
     sealed: int
@@ -77,13 +79,14 @@ class Rotated:
 
 
 async def _alone(_version: int) -> Sequence[str]:
-    """Return no name, because there are no other nodes."""
     return ()
 
 
 class Rotation:
-    """The rotation of a store's master key. without: returns the names of the other running nodes whose newest key is
-    older than a version. late_s: see LATE_S."""
+    """The rotation of a store's master key.
+
+    without: returns the names of the other running nodes that do not have a version of the key yet. late_s: see LATE_S.
+    """
 
     def __init__(
         self,
@@ -104,9 +107,9 @@ class Rotation:
     async def rotate(self) -> Rotated:
         """Seal all values under a new key, or continue an interrupted rotation.
 
-        Raises Conflict if the key comes from the environment and this does not contain a new key, or if other nodes do
-        not have the new key. Raises SecretError if a value does not open. Also raises ConfigError, StoreError. After
-        these errors both keys stay.
+        Raises Conflict if the keys come from the environment and the environment has no new key, or if other nodes do
+        not have the new key. Raises SecretError if a value cannot be decrypted. Raises ConfigError, StoreError. After
+        an error, both keys are kept.
         """
         async with self._one:
             await self._begin()
@@ -120,28 +123,30 @@ class Rotation:
             return await self._end(sealed)
 
     async def _begin(self) -> None:
-        """Add a new key if there is only one key. The new key is written to the key file before any value is sealed
-        under it."""
+        """Write a new key to the key file, and use it from now on. Do nothing if there is already a new key."""
         versions = self._vault.versions
         new = versions[-1] if len(versions) > 1 else versions[-1] + 1
         if others := await self._without(new):
             raise Conflict(
-                f"other nodes ({', '.join(others)}) do not have version {new} of the master key: write {new}:NEW in "
-                "front of the present key on every node, in master.key or SALLYPORT_MASTER_KEY (openssl rand -hex 32 "
+                f"other nodes ({', '.join(others)}) do not have version {new} of the master key: on every node, add "
+                f"{new}:NEW before the current key in master.key or SALLYPORT_MASTER_KEY (`openssl rand -hex 32` "
                 "makes NEW), restart all nodes, and rotate again"
             )
         if len(versions) > 1:
             return
         if self._vault.file is None:
-            raise Conflict("the key is SALLYPORT_MASTER_KEY: start with 2:NEW,1:OLD in it, and rotate again")
+            raise Conflict(
+                f"SALLYPORT_MASTER_KEY has no new key: set it to {new}:NEW,{versions[-1]}:OLD, restart the service, "
+                "and rotate again"
+            )
         if versions[-1] == LAST:
-            raise Conflict(f"the key has version {LAST}, and there is none after it")
+            raise Conflict(f"the master key cannot be rotated: its version {LAST} is the highest possible one")
         version, key = versions[-1] + 1, Secret(secrets.token_bytes(KEY_OCTETS))
         await trio.to_thread.run_sync(write_keys, self._vault.file, {**self._vault.keys, version: key})
         self._vault.add(version, key)
 
     async def _walk(self) -> int:
-        """Seal the values that are not sealed under the newest key. Return the number of these values."""
+        """Seal again all values that are not sealed under the newest key. Return their number."""
         sealed = 0
         for column in SEALED_COLUMNS:
             after: tuple[Value, ...] | None = None
@@ -167,8 +172,8 @@ class Rotation:
         return sealed
 
     async def _end(self, sealed: int) -> Rotated:
-        """Remove the old keys from the file. They stay in memory until the next start, because the State of a pending
-        login may be sealed under them."""
+        """Move the old keys from the key file to files of their own. The old keys stay in memory until the next start,
+        because the State attribute of a pending login may be sealed under them."""
         keys, version, file, old_file = self._vault.keys, self._vault.versions[-1], self._vault.file, ""
         if file is not None:
             for each in self._vault.versions[:-1]:
@@ -182,7 +187,7 @@ class Rotation:
 
 
 def _rows(column: Sealed, after: tuple[Value, ...] | None, tx: Tx) -> list[tuple[Value, ...]]:
-    """Return the next rows of a column: the key columns and the sealed value of each."""
+    """Return up to BATCH rows of a column: the key columns and the sealed value. after: the last key before."""
     names = ", ".join(column.key)
     further, given = "", dict[str, Value]()
     if after is not None:

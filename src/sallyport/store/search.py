@@ -1,9 +1,8 @@
-"""The search for parts of texts, and pages of lists.
+"""Substring search, and pages of lists.
 
-Each searched table has a second table with the folded texts of its rows. The rowid in it is the domain's number,
-shifted by ROW_BITS, plus the row's id. The rows of a domain are a range of rowids, so that no search reads the entries
-of another domain. `base.text.fold` folds the texts before they are added. Each engine finds a text in its own way, see
-`TextSearch`.
+Each searched table has a search index: a second table with the case-folded texts of the rows (`base.text.fold`). The
+rowid of an entry is the domain's id, shifted by ROW_BITS, plus the row's id. So the entries of a domain are a range of
+rowids, and no search reads the entries of another domain. Each engine implements `TextSearch` in its own way.
 
 A search counts at most MOST_COUNTED matches. The totals of whole lists are stored (`counters`).
 """
@@ -26,12 +25,12 @@ _NOT_INDEXED: Final = {0: "\ufffd", ord(_SEPARATOR): "\ufffd"}  # a NUL is repla
 
 
 class Minimum(int):
-    """The total that is returned for a search with more than MOST_COUNTED matches."""
+    """The total of a search with more than MOST_COUNTED matches: the true total is at least this number."""
 
 
 @dataclass(frozen=True, slots=True)
 class Stretch:
-    """The requested part of a domain's list."""
+    """The part of a domain's list that a caller requests."""
 
     domain_id: int
     offset: int
@@ -40,7 +39,7 @@ class Stretch:
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """A row, and its folded texts."""
+    """A row for the search index. texts: the case-folded texts of the row."""
 
     domain_id: int
     row_id: int
@@ -48,42 +47,42 @@ class Entry:
 
 
 class SearchIndex:
-    """The search in one table. `name` is the virtual table of the search index."""
+    """The search index of one table. name: the table of the index, such as `devices_search`."""
 
     def __init__(self, name: str) -> None:
         self._name = name
 
     def add(self, tx: Tx, domain_id: int, row_id: int, texts: Sequence[str]) -> None:
-        """Add a row with its folded texts."""
+        """Add a row with its case-folded texts."""
         self.add_all(tx, [Entry(domain_id, row_id, texts)])
 
     def add_all(self, tx: Tx, entries: Sequence[Entry]) -> None:
-        """Add rows. If a transaction adds many rows, call this method at the end of the transaction, because FTS5
-        writes its buffer when a statement on another table follows."""
+        """Add many rows. Call this method at the end of a transaction, because FTS5 writes its buffer to the table when
+        a statement on another table follows."""
         rows = [(_first(each.domain_id) + each.row_id, _joined(each.texts)) for each in entries]
         tx.insert(self._name, ("rowid", "texts"), rows)
 
     def remove(self, tx: Tx, domain_id: int, row_ids: Sequence[int]) -> None:
-        """Remove rows of a domain."""
+        """Remove rows of a domain from the index."""
         sql = f"delete from {self._name} where rowid in (select cast(value as bigint) + :first from json_each(:ids))"  # noqa: S608
         tx.execute(sql, first=_first(domain_id), ids=json.dumps(row_ids))
 
     def merge(self, tx: Tx) -> None:
-        """Merge a small part of the index, if the engine needs this. It is done in each transaction that changes the
-        index."""
+        """Merge a small part of the index, if the engine needs merges. Call this method in each transaction that
+        changes the index."""
         tx.search.merge(tx, self._name)
 
     def find(self, tx: Tx, domain_id: int, text: str) -> tuple[str, dict[str, Value]]:
-        """Return SQL for the ids of the rows of a domain that have a text which contains `text`. The SQL orders them by
-        id. Also return the parameters of this SQL. text: must not be empty; the search is case-insensitive."""
+        """Return SQL that selects the ids of a domain's rows with a text that contains `text`, and the parameters of
+        the SQL. The search is case-insensitive. text: must not be empty."""
         found, parameters = tx.search.find(self._name, fold(text).translate(_NOT_INDEXED))
         within: dict[str, Value] = {"first": _first(domain_id), "last": _first(domain_id + 1) - 1}
         sql = f"select rowid - :first as id from {found} and rowid between :first and :last"  # noqa: S608
         return sql, {**within, **parameters}
 
     def page(self, tx: Tx, shape: Callable[..., T], select: str, stretch: Stretch, text: str) -> tuple[list[T], int]:
-        """Return a page of the rows that have a text which contains `text`, and the number of all such rows (see
-        `page`)."""
+        """Return a page of the domain's rows with a text that contains `text`, and the total. The total is a `Minimum`
+        if more than MOST_COUNTED rows match."""
         ids, parameters = self.find(tx, stretch.domain_id, text)
         rows = _rows(tx, shape, select, f"{ids} order by rowid", stretch, parameters)
         return rows, _searched_total(tx, rows, stretch, ids, parameters)
@@ -108,11 +107,11 @@ def page(
     searched: bool = False,
     **parameters: Value,
 ) -> tuple[list[T], int]:
-    """Return one page of a list, ordered by id, and the number of its entries.
+    """Return one page of a list, ordered by id, and the total of the list.
 
-    select: `select ... from ...` of the rows, which have an `id`. ids: SQL for the ids of the list. counter: the stored
-    total of the whole list; None for a part of a list, whose entries are counted unless the page contains the end.
-    searched: whether the part is the result of a search, of which at most MOST_COUNTED entries are counted.
+    select: `select ... from ...` for the rows, without a condition; the rows have an `id`. ids: SQL that selects the
+    ids of the list. counter: the name of the stored total; None to count the rows. searched: whether the list is the
+    result of a search, of which at most MOST_COUNTED rows are counted.
     """
     rows = _rows(tx, shape, select, f"{ids} order by id", stretch, parameters)
     if counter is not None:
@@ -143,7 +142,8 @@ def _searched_total(tx: Tx, rows: Sequence[object], stretch: Stretch, ids: str, 
 
 
 def _total_in_sight(rows: Sequence[object], stretch: Stretch) -> int | None:
-    """Return the total of a list if the page contains its end. Otherwise return None."""
+    """Return the total of a list if the page contains the last row. Otherwise return None, because the rows must be
+    counted."""
     if len(rows) < stretch.limit and (rows or not stretch.offset):
         return stretch.offset + len(rows)
     return None
@@ -156,8 +156,12 @@ def _count(tx: Tx, ids: str, parameters: Mapping[str, Value]) -> int:
 def whole_page(
     tx: Tx, shape: Callable[..., T], select: str, table: str, stretch: Stretch, *, counter: str, only: str = "true"
 ) -> tuple[list[T], int]:
-    """Return a page of all rows of a domain, and their number. The table is counted in parts (`counters.add_row`), so
-    its last page is as fast as its first. only: SQL condition for the rows of the list."""
+    """Return a page of all rows of a domain, and the total.
+
+    The parts of the table must be counted (`counters.add_row`), so that the last page is as fast as the first. table:
+    the table whose rows have the columns `id` and `domain_id`. counter: the name of the total. only: SQL condition for
+    the rows of the list.
+    """
     start, offset = counters.seek(tx, stretch.domain_id, counter, stretch.offset)
     ids = f"select id from {table} where domain_id = :d and {only} and id >= :start order by id"  # noqa: S608
     rows = tx.all(

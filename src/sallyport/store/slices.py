@@ -1,4 +1,4 @@
-"""Long writes in short transactions, so that no login waits for them."""
+"""Long writes, split into short transactions, so that no login waits long for a commit."""
 
 import time
 from collections import deque
@@ -9,9 +9,9 @@ from sallyport.store.model import Store, Tx, Value
 
 BATCH_S: Final = 0.005
 AT_ONCE: Final = 400
-"""Maximum entries of one transaction."""
+"""Maximum number of entries that one transaction writes."""
 SLICE: Final = 200
-"""Maximum rows that one statement deletes; triggers take up to 20 µs for each row."""
+"""Maximum number of rows that one statement deletes. Triggers take up to 20 µs for each row."""
 
 T = TypeVar("T")
 FoundT = TypeVar("FoundT")
@@ -20,8 +20,10 @@ Slice = Callable[[Tx, T], int]
 
 
 def one_batch(tx: Tx, entries: Iterable[T]) -> Iterator[T]:
-    """Yield the entries of one transaction. At least one entry is yielded. Further entries follow until BATCH_S has
-    passed, AT_ONCE entries are written, or an answer waits for the transaction."""
+    """Yield the entries for one transaction: at least one entry, and at most AT_ONCE.
+
+    The iterator also ends after BATCH_S seconds, or when a login waits for the transaction.
+    """
     until = time.perf_counter() + BATCH_S
     for number, entry in enumerate(entries, 1):
         yield entry
@@ -30,9 +32,10 @@ def one_batch(tx: Tx, entries: Iterable[T]) -> Iterator[T]:
 
 
 async def in_batches(store: Store, entries: Iterable[T], work: Callable[[Tx, Iterator[T]], None]) -> None:
-    """Write entries in as many transactions as needed. Raises StoreError.
+    """Write many entries in several short transactions. Raises StoreError.
 
-    work: writes the entries of one transaction. If it raises, the entries of earlier transactions stay written.
+    work: writes the entries of one transaction. If `work` raises an error, the entries of earlier transactions stay
+    written.
     """
     left = deque(entries)
 
@@ -46,13 +49,14 @@ async def in_batches(store: Store, entries: Iterable[T], work: Callable[[Tx, Ite
 async def in_slices(
     store: Store, find: Callable[[Tx], FoundT], slices: Sequence[Slice[FoundT]], end: Callable[[Tx, FoundT], T]
 ) -> T:
-    """Delete objects and the rows that depend on them. The dependent rows are deleted in as many transactions as
-    needed, and the objects in the last transaction. Raises StoreError.
+    """Delete objects and the rows that depend on them, in several short transactions.
 
-    find: returns the objects; called in each transaction; raises if an object does not exist. slices: functions that
-    run in this order, each until it returns 0. end: deletes the objects; called when nothing depends on them. An
-    interruption between two transactions leaves the objects with fewer dependent rows; the same call completes the
-    deletion.
+    Return the result of `end`. Raises StoreError. If the deletion is interrupted, call the function again to complete
+    it.
+
+    find: returns the objects; called in each transaction; raises an error if an object does not exist. slices:
+    functions that delete the dependent rows; each is called until it returns 0. end: deletes the objects themselves in
+    the last transaction.
     """
 
     def step(tx: Tx) -> list[T]:
@@ -69,12 +73,15 @@ async def in_slices(
 
 
 def delete_slice(tx: Tx, table: str, key: str, condition: str, **parameters: Value) -> int:
-    """Delete up to SLICE rows of a table; return their number. key: the columns that identify a row. condition: SQL."""
+    """Delete up to SLICE rows of a table. Return their number.
+
+    key: the columns of the primary key. condition: an SQL condition for the rows.
+    """
     some = f"select {key} from {table} where {condition} limit {SLICE}"  # noqa: S608
     return tx.execute(f"delete from {table} where ({key}) in ({some})", **parameters)  # noqa: S608
 
 
 def _taken(left: deque[T]) -> Iterator[T]:
-    """Yield the entries of a queue one by one. Each entry is removed from the queue."""
+    """Remove and yield the entries of a queue one by one, so that entries that were not yielded stay in the queue."""
     while left:
         yield left.popleft()

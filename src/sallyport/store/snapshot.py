@@ -1,8 +1,8 @@
-"""Small tables held in memory (RADIUS clients, domains), exact after each change.
+"""Copies of small tables in memory (RADIUS clients, domains), reloaded after each change.
 
-A change of configuration goes through `Configuration.change`. It increases `config_version` in the same transaction and
-reloads the snapshots before it returns, so that the next request sees the change. If another process has increased the
-version (a restore), `watch` reloads within a second.
+`Configuration.change` makes each change of the configuration. It increases `config_version` in the same transaction,
+and reloads the snapshots before it returns. So the next request already sees the change. If another process has
+increased the version, for example by a restore, `watch` reloads the snapshots within a second.
 """
 
 from collections.abc import Callable
@@ -21,8 +21,10 @@ log = structlog.get_logger()
 
 
 class Snapshot(Generic[T]):
-    """The last result of `load`. `value` is never changed; it is replaced by a new object. `adopt` is called with each
-    new value."""
+    """A copy of a small table in memory. `value` is never changed; a reload replaces it by a new object.
+
+    load: reads the table. empty: the value before the first reload. adopt: called with each new value.
+    """
 
     def __init__(self, load: Work[T], empty: T, adopt: Callable[[T], None]) -> None:
         self.load = load
@@ -31,7 +33,7 @@ class Snapshot(Generic[T]):
 
 
 class Configuration:
-    """The snapshots of the process. They are reloaded together, from one view of the store."""
+    """The snapshots of this process. All snapshots are reloaded together, in one transaction."""
 
     def __init__(self, store: Store) -> None:
         self.store = store
@@ -44,30 +46,30 @@ class Configuration:
 
     @property
     def version(self) -> int:
-        """Return the version of the snapshots in memory. It grows with every change."""
+        """Return the version of the configuration in memory. Each change increases it."""
         return self._version
 
     def hold(self, load: Work[T], empty: T, adopt: Callable[[T], None] = lambda _value: None) -> Snapshot[T]:
-        """Return a snapshot that is reloaded after each change. Its value is `empty` until the first `reload`.
+        """Return a new snapshot that is reloaded after each change. Its value is `empty` until the first `reload`.
 
-        adopt: called on the event loop with each new value before it replaces the old one, to carry over unwritten
-        changes.
+        load: reads the value from the store. adopt: called on the event loop with each new value before the old value
+        is replaced; it can copy unwritten changes from the old value.
         """
         snapshot = Snapshot(load, empty, adopt)
         self._snapshots.append(cast(Snapshot[object], snapshot))
         return snapshot
 
     def on_foreign_change(self, forget: Callable[[], None]) -> None:
-        """Register a function that drops caches. It is called when another process has changed the store."""
+        """Register a function that drops caches. It is called after another process has changed the configuration."""
         self._on_foreign_change.append(forget)
 
     def on_replaced(self, forget: Callable[[], None]) -> None:
-        """Register a function that drops caches. It is called when the store was replaced, because cached rows may no
-        longer exist."""
+        """Register a function that drops caches. It is called after a restore, because cached rows may not exist any
+        more."""
         self._on_replaced.append(forget)
 
     async def change(self, work: Work[T]) -> T:
-        """Write a change of the configuration, and return once the snapshots of this process have it."""
+        """Write a change of the configuration. Return when the snapshots of this process contain the change."""
 
         def stamped(tx: Tx) -> T:
             result = work(tx)
@@ -83,7 +85,7 @@ class Configuration:
         return result
 
     async def reload(self) -> None:
-        """Reload all snapshots. A newer snapshot is never replaced by an older view of the store. Raises StoreError."""
+        """Reload all snapshots. An older state of the store never replaces newer snapshots. Raises StoreError."""
 
         def load(tx: Tx) -> tuple[int, list[object]]:
             version = tx.value(int, "select version from config_version") or 0
@@ -98,7 +100,7 @@ class Configuration:
             snapshot.value = value
 
     async def restored(self) -> None:
-        """Reload all snapshots from a replaced store, and drop all caches. The version of the store does not matter."""
+        """Reload all snapshots after a restore, even if the version is lower than before, and drop all caches."""
         await self._adopt()
         for forget in self._on_replaced:
             forget()
@@ -110,11 +112,11 @@ class Configuration:
             forget()
 
     def look(self) -> None:
-        """Let `watch` look now for a change by another process."""
+        """Make `watch` check at once whether another process has changed the configuration."""
         self._changed_elsewhere.set()
 
     async def watch(self) -> None:
-        """Follow changes by other processes, until cancelled."""
+        """Reload the snapshots after changes by other processes, until cancelled."""
         while True:
             self._changed_elsewhere = trio.Event()
             try:
@@ -127,6 +129,6 @@ class Configuration:
     async def _follow(self) -> None:
         known = self._version
         version = await self.store.read(lambda tx: tx.value(int, "select version from config_version") or 0)
-        ours = self._changing or known != self._version  # this process has made the change, and reloads by itself
+        ours = self._changing or known != self._version  # then `change` reloads the snapshots
         if version != known and not ours:
             await self._adopt()

@@ -1,7 +1,8 @@
-"""The embedded engine: SQLite in WAL mode with synchronous=FULL, one writer connection, a pool of readers.
+"""The embedded engine: SQLite in WAL mode with synchronous=FULL, one connection that writes, and a pool of connections
+that read.
 
-sqlite-utils upgrades the schema. The statements are plain SQL, which is ten to fifty times as fast as a call of
-sqlite-utils for each row.
+sqlite-utils upgrades the schema. All other statements are plain SQL, because calls of sqlite-utils for each row would
+take ten to fifty times as long.
 """
 
 import sqlite3
@@ -28,20 +29,21 @@ from sallyport.store.writer import Writer
 T = TypeVar("T")
 
 READERS = 4
-SEARCHERS = 2  # separate connections for reads of many rows, so that logins never wait for them
+SEARCHERS = 2  # separate connections for long reads, so that logins never wait for long reads
 READ_S = 30.0
 SEARCH_S = 10.0
-WRITE_S = 0.2  # limit of CPU time of a token's work, because logins wait for its transaction
+WRITE_S = 0.2  # limit of CPU time, in seconds, of a write with an access token, because logins wait for such a write
 
-NO_DUMP = "the database is SQLite, which pg_dump and pg_restore do not read: take a backup that ends in .db"
+NO_DUMP = "pg_dump and pg_restore cannot read a SQLite database: use a backup whose name ends in .db"
 
 log = structlog.get_logger()
 
 
 class SqliteStore:
-    """The store in one file. `run` must run while writes are submitted; call `close` when all users have stopped.
+    """The store in one SQLite file. `run` must be running while writes are submitted. Call `close` when nothing uses
+    the store any more.
 
-    limits: the rows that a tenant may have (`base/limits.py`).
+    reserve: the reserved disk space. limits: the numbers of rows that each tenant may have (`base/limits.py`).
     """
 
     def __init__(
@@ -56,7 +58,7 @@ class SqliteStore:
             self._connection.close()
             raise
         self._writer = Writer(path, self._connection, metrics, reserve)
-        self.submit = self._writer.submit  # every login calls it
+        self.submit = self._writer.submit  # without a wrapper method, because every login calls it
         self._quick = QuickReader(path)
         self._readers = Readers(path, READERS)
         self._searchers = Readers(path, SEARCHERS)
@@ -65,7 +67,7 @@ class SqliteStore:
 
     @property
     def path(self) -> Path:
-        """The database file."""
+        """Return the path of the database file."""
         return self._path
 
     @property
@@ -83,7 +85,7 @@ class SqliteStore:
 
     @property
     def ready(self) -> bool:
-        """Return whether the last write reached the disk."""
+        """Return whether the last write was committed."""
         return self._writer.ready
 
     @property
@@ -117,7 +119,7 @@ class SqliteStore:
         """Do nothing, because no other process changes the file."""
 
     async def exclusive(self, work: Callable[[sqlite3.Connection], T], *, replaces: bool = False) -> T:
-        """See Writer.exclusive."""
+        """Run `work` on the connection while no write runs (see `Writer.exclusive`)."""
         return await self._writer.exclusive(work, replaces=replaces)
 
     def write_copy(self, path: Path) -> None:
@@ -126,7 +128,7 @@ class SqliteStore:
             closing(sqlite3.connect(path)) as copy,
         ):
             original.backup(copy)
-            # SQLite cannot read a database with a log in a read-only directory.
+            # SQLite cannot open a database in WAL mode in a read-only directory.
             copy.execute("pragma journal_mode = delete")
 
     async def replace(self, path: Path) -> None:
@@ -144,15 +146,15 @@ class SqliteStore:
         raise StoreError(f"{path}: {NO_DUMP}")
 
     def acknowledge(self) -> None:
-        """See Writer.acknowledge."""
+        """Accept writes again after a restore."""
         self._writer.acknowledge()
 
     async def run(self, *, task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED) -> None:
-        """Process the writes until cancelled. Then process the writes that are still in the queue."""
+        """Process the queue of writes until cancelled. Then process the writes that are left in the queue."""
         await self._writer.run(task_status=task_status)
 
     def close(self) -> None:
-        """Close every connection, and merge the log into the database."""
+        """Close every connection, and merge the write-ahead log into the database."""
         self._quick.close()
         self._readers.close()
         self._searchers.close()
@@ -160,12 +162,12 @@ class SqliteStore:
 
 
 def _limited(work: Work[T], tx: Tx) -> T:
-    assert isinstance(tx, SqliteTx)  # noqa: S101  the writer made it
+    assert isinstance(tx, SqliteTx)  # noqa: S101  the writer creates only `SqliteTx`
     return work(tx.limited(WRITE_S))
 
 
 def _set_limits(connection: sqlite3.Connection, limits: Mapping[str, int]) -> None:
-    """Store the limits that triggers check. If they have not changed, nothing is written."""
+    """Write the limits to the table that the triggers read, if the limits have changed."""
     if dict(connection.execute("select name, most from limits")) != limits:
         with connection:
             connection.execute("begin immediate")

@@ -1,10 +1,10 @@
-"""Copying all rows of an installation from one engine to the other, for backups of PostgreSQL and `sallyport db copy`.
+"""The copy of all rows from one engine to the other, for backups of PostgreSQL and for `sallyport db copy`.
 
-With both engines, a backup is a SQLite file with the schema of the program. So an installation moves between the
-engines by the same steps as a backup and its restore.
+With both engines, a backup is a SQLite file with the schema of the program. So moving an installation to the other
+engine takes the same steps as a backup and a restore.
 
-Every table is copied with its keys. The totals that triggers maintain and the search indexes are copied too. The counts
-and checksums of the rows that were read must be equal to those of the rows in the target.
+Every table is copied with its keys, and also the search indexes and the totals that triggers maintain. After the copy,
+the count and checksum of each table are compared between the source and the target.
 """
 
 import hashlib
@@ -28,7 +28,7 @@ Rows = Iterable[Sequence[Value]]
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """A table that both engines have. numbers: whether its keys are numbers that are never reused."""
+    """A table that exists in both engines. numbers: whether the key is a number that is never reused."""
 
     name: str
     columns: tuple[str, ...]
@@ -37,41 +37,41 @@ class Table:
 
 @dataclass(slots=True)
 class Sum:
-    """The number of rows and a checksum. Both are independent of the order of the rows."""
+    """The number and the checksum of the rows of a table. The order of the rows does not change the checksum."""
 
     rows: int = 0
     digest: int = 0
 
     def add(self, row: Sequence[Value]) -> None:
-        """Count a row."""
+        """Add a row to the number and the checksum."""
         self.rows += 1
         packed = repr([each.replace("\0", "\ufffd") if isinstance(each, str) else each for each in row]).encode()
         self.digest = (self.digest + int.from_bytes(hashlib.blake2b(packed, digest_size=16).digest())) % (1 << 128)
 
 
 class Source(Protocol):
-    """The database that is read."""
+    """The database from which the rows are copied."""
 
     def read(self, table: Table) -> Iterator[Sequence[Value]]:
-        """Yield all rows."""
+        """Yield all rows of a table."""
 
     def last_number(self, table: Table) -> int:
-        """Return the highest key that was ever used."""
+        """Return the highest key that a table has ever used."""
 
 
 class Target(Source, Protocol):
-    """The database that is written, within one transaction."""
+    """The database to which the rows are copied, in one transaction."""
 
     def write(self, table: Table, rows: Rows) -> None:
-        """Replace all rows of a table. Triggers do not run."""
+        """Replace all rows of a table, without running triggers."""
 
     def set_last_number(self, table: Table, number: int) -> None:
-        """Set the highest key that was ever used; the next key is higher."""
+        """Set the highest key that a table has ever used. The next key will be higher."""
 
 
 def transfer(source: Source, target: Target, tables: Sequence[Table]) -> int:
-    """Copy all rows, and return their number. Raises StoreError if the rows in the target differ from those in the
-    source."""
+    """Copy all rows of the tables, and return their number. Raises StoreError if the rows in the target differ from the
+    rows in the source."""
     copied = 0
     for table in tables:
         read, kept = Sum(), Sum()
@@ -79,7 +79,7 @@ def transfer(source: Source, target: Target, tables: Sequence[Table]) -> int:
         for row in target.read(table):
             kept.add(row)
         if read != kept:
-            raise StoreError(f"the copy of {table.name} differs: {read.rows} rows were read, {kept.rows} are there")
+            raise StoreError(f"the copy of {table.name} is wrong: {read.rows} rows read, {kept.rows} rows in the copy")
         if table.numbers:
             target.set_last_number(table, source.last_number(table))
         copied += read.rows
@@ -93,13 +93,13 @@ def _counted(rows: Iterator[Sequence[Value]], into: Sum) -> Iterator[Sequence[Va
 
 
 class SqliteFile:
-    """A database of SQLite with the schema of this program. Use it within `with closing(...)`."""
+    """A SQLite database with the schema of this program, as a source or target."""
 
     def __init__(self, connection: sqlite3.Connection) -> None:
         self._connection = connection
 
     def tables(self) -> list[Table]:
-        """Return all tables. A table comes after the tables that it refers to."""
+        """Return all tables of the database. A table comes after the tables that it refers to."""
         named = self._connection.execute(
             "select name, sql from sqlite_master where type = 'table' and name not like 'sqlite\\_%' escape '\\' "
             "and name not like '\\_sqlite%' escape '\\' and name not like '%\\_search%' escape '\\' order by rowid"
@@ -132,14 +132,14 @@ class SqliteFile:
 
 
 def tables() -> list[Table]:
-    """Return the tables that a backup contains. A table comes after the tables to which it refers."""
+    """Return all tables of the schema. A table comes after the tables that it refers to."""
     with closing(sqlite3.connect(":memory:", isolation_level=None)) as connection:
         migrate(connection, Path("the schema"))
         return SqliteFile(connection).tables()
 
 
 def write_file(path: Path, source: Source) -> None:
-    """Create a SQLite database with all rows of a source. Raises StoreError."""
+    """Create a SQLite database at `path` with all rows of a source. Raises StoreError."""
     with closing(open_connection(path)) as connection:
         migrate(connection, path)
         connection.execute("pragma foreign_keys = off")

@@ -1,4 +1,4 @@
-"""Tenants take turns at the store, so that a tenant with many requests delays neither the other tenants nor the
+"""A fair order of the tenants' reads and writes. A tenant with many requests delays neither the other tenants nor the
 logins."""
 
 from collections.abc import AsyncIterator
@@ -9,12 +9,15 @@ from sallyport.base.actor import Actor, acting
 from sallyport.base.fair import FairLimiter
 
 WRITES: Final = 4
-"""Maximum concurrent writes of tokens, because a login may wait for all of them."""
+"""Maximum number of concurrent writes by access tokens. The number is small, because a login may wait for all of
+them."""
 
 
 class Turns:
-    """Limits of the requests that run at the same time. readers, searchers: the numbers of connections for reads and
-    for searches."""
+    """Limits of concurrent reads, searches and writes, with one queue for each tenant.
+
+    readers: the number of connections for reads. searchers: the number of connections for searches.
+    """
 
     def __init__(self, readers: int, searchers: int) -> None:
         self._reads = FairLimiter[Actor | int](readers // 2)  # logins use the other half
@@ -23,7 +26,7 @@ class Turns:
 
     @asynccontextmanager
     async def reading(self) -> AsyncIterator[None]:
-        """Wait for the turn of a tenant's read. A read by the service itself begins at once."""
+        """Wait until the acting tenant may read. The service itself does not wait."""
         if acting().tenant_id is None:
             yield
         else:
@@ -32,14 +35,14 @@ class Turns:
 
     @asynccontextmanager
     async def searching(self) -> AsyncIterator[None]:
-        """Wait for the turn of a search."""
+        """Wait until the acting tenant may search."""
         async with self._searches.slot(_party()):
             yield
 
     @asynccontextmanager
     async def writing(self) -> AsyncIterator[bool]:
-        """Wait for the turn of a token's write. Yield whether the time of the work is limited. It is limited for
-        tokens."""
+        """Wait until the acting token may write; other actors do not wait. Yield whether the write has a limit of CPU
+        time."""
         if acting().kind != "token":
             yield False
         else:
@@ -48,6 +51,5 @@ class Turns:
 
 
 def _party() -> Actor | int:
-    """Return the acting tenant. If the actor has no tenant, return the actor."""
     actor = acting()
     return actor if actor.tenant_id is None else actor.tenant_id

@@ -1,20 +1,20 @@
-"""The only writer of the embedded database. It puts the work of many callers into one transaction, in a thread of its
-own or, if that is faster, on the event loop.
+"""The only writer of the embedded database. It commits the work of many callers in one transaction, either in a thread
+of its own or on the event loop.
 
-The thread is permanent. To hand work over to it takes a lock of the queue, and to hand the result back takes a wake-up
-of the event loop. This is less than the cost of a thread from a pool. Still, the hand-over and the competition of two
-threads for the interpreter lock take a fifth of a login's CPU time. So an item that is submitted while the queue is
-empty is written on the event loop itself, as long as the disk is fast. No answer could be sent before that write
-anyway. The thread does all slow work: it merges the log, waits for another program's lock, and retries a failing disk.
+The thread is permanent, because that costs less than a thread from a pool: a lock of the queue at the start, and a
+wake-up of the event loop at the end. Still, the thread costs a fifth of a login's CPU time, mostly because two threads
+compete for the interpreter lock. So if an item is submitted while the queue is empty, and the disk is fast, the item is
+written on the event loop itself. The reply of the login has to wait for the write anyway. The thread does all slow
+work: it merges the log, waits for another program's lock, and retries a failing disk.
 
-The items of the queue become three transactions. The first has the submitted items, which are short, and whose answers
-wait. The second has the writes of the service itself, including logins. The third has the work of tokens and agents.
-One item of this work may take 200 ms. The third transaction ends after its present item if the service has something to
-write.
+The items of the queue become up to three transactions, in this order. The first has the submitted items: they are
+short, and logins wait for them. The second has the writes of the service itself, which include other writes of logins.
+The third has the work of tokens and agents, where one item may take 200 ms. The third transaction ends after its
+current item if the service has something to write.
 
-`Tx.others_wait` tells the work of a transaction that an item was submitted meanwhile, so that it ends early. The item
-joins the transaction, so that its answer waits for only one commit. After BATCH_S the transaction ends with its present
-item if an answer waits.
+While a transaction runs, more items may be submitted. `Tx.others_wait` then returns true, so that long work ends early.
+The submitted items join the running transaction, so that a login waits for only one commit. After BATCH_S seconds, the
+transaction ends with its current item if a login waits.
 """
 
 import math
@@ -54,73 +54,77 @@ T = TypeVar("T")
 
 MAX_BATCH = 500
 PROBE_S = 1.0
-# after this number of transactions on the event loop the thread runs one, so that the log is merged in time
+# After so many transactions on the event loop, one runs in the thread, so that the log is merged in time.
 MERGE_EVERY = 64
-ROOM = 1 << 20  # octets that a transaction may need; if the disk has less free space, it counts as full
+ROOM = 1 << 20  # octets that a transaction may need; a disk with less free space counts as full
 _DISK_FAILS = {sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR, sqlite3.SQLITE_CORRUPT}
 
 log = structlog.get_logger()
 
 
 class Writer:
-    """Writes to the database at `path` over `connection`, which only the writer uses. `run` must run while writes are
-    submitted."""
+    """The writer of the embedded database. `run` must be running while writes are submitted.
+
+    path: the database file, for messages. connection: a connection that only the writer uses.
+    """
 
     def __init__(self, path: Path, connection: sqlite3.Connection, metrics: StoreMetrics, reserve: Reserve) -> None:
         self._path = path
         self._connection = connection
         self._metrics = metrics
         self._reserve = reserve
-        self._using = Lock()  # the holder may use the connection and the values of the next three lines
+        self._using = Lock()  # protects the connection and the values of the next three lines
         self._failing = self._full = False
-        self._written_generation = 0  # see `exclusive`
+        self._written_generation = 0  # number of replacements of the database (see `exclusive`)
         self._manner = (BUSY_MS, LONG_LOG)
         self._refill_at = 0.0
         self._queue: SimpleQueue[Item | None] = SimpleQueue()
-        self._first: deque[Item] = deque()  # queued items that were submitted and have not started
-        self._own: deque[Item] = deque()  # queued items of the service that have not started
-        self._pending = 0  # items in the queue or in the thread; this and the following belong to the event loop
+        self._first: deque[Item] = deque()  # submitted items that have not started
+        self._own: deque[Item] = deque()  # items of the service that have not started
+        self._pending = 0  # items in the queue or in the thread; only the event loop uses this and the next values
         self._generation = 0
         self._stopped = False
         self._until_merge = MERGE_EVERY
         self._slow_until = 0.0
         self.changes = 0
-        """See Store.changes."""
+        """The number of commits (see `Store.changes`)."""
         metrics.watch_queue(self._queue.qsize)
 
     @property
     def ready(self) -> bool:
-        """Return whether the last write reached the disk."""
+        """Return whether the last write was committed."""
         return not self._failing
 
     @property
     def is_replaced(self) -> bool:
-        """See Engine.is_replaced."""
+        """Return whether the database was replaced and `acknowledge` was not called yet."""
         return self._generation != self._written_generation
 
     async def write(self, work: Work[T]) -> T:
-        """See Store.write."""
+        """Run `work`, and return when its changes are on disk (see `Store.write`)."""
         context = copy_context()  # the caller's context variables, which the writer's thread uses
         return cast(
             T, await self._wait(Item(nobody, work=lambda tx: context.run(work, tx), own=acting().kind == "service"))
         )
 
     async def exclusive(self, work: Callable[[sqlite3.Connection], T], *, replaces: bool = False) -> T:
-        """Run `work` on the connection, outside a transaction, while no write runs. replaces: whether `work` replaces
-        the database. If so, the items that are queued before `acknowledge` is called depend on rows of the old database
-        and are refused.
+        """Run `work` on the connection, outside a transaction, while no write runs.
+
+        replaces: whether `work` replaces the database. If so, items that are queued until `acknowledge` fail, because
+        they may depend on rows of the old database.
         """
         return cast(T, await self._wait(Item(nobody, alone=lambda: work(self._connection), replaces=replaces)))
 
     def acknowledge(self) -> None:
-        """Accept writes again. Call it when no cache contains rows of the replaced store any more."""
+        """Accept writes again after a restore. Call this method when no cache contains rows of the old database any
+        more."""
         self._generation = self._written_generation
 
     def submit(self, work: Work[T], done: Done[T]) -> None:
-        """See Store.submit."""
+        """Run `work` without a waiting task (see `Store.submit`)."""
         item = Item(cast("Done[object]", done), work=work, submitted=True)
         if not self._write_here(item):
-            self._until_merge = MERGE_EVERY  # the thread's commits merge a long log
+            self._until_merge = MERGE_EVERY  # a commit in the thread merges a long log
             self._put(item)
 
     def _put(self, item: Item) -> None:
@@ -135,18 +139,18 @@ class Writer:
         self._queue.put(item)
 
     async def _wait(self, item: Item) -> object:
-        await trio.lowlevel.checkpoint_if_cancelled()  # if the caller is cancelled, nothing starts
+        await trio.lowlevel.checkpoint_if_cancelled()  # a cancelled caller starts no write
         finished = trio.Event()
         item.done = lambda _result, _error: finished.set()
         self._put(item)
-        with trio.CancelScope(shield=True):  # the caller must learn whether its write was kept
+        with trio.CancelScope(shield=True):  # the caller must learn whether its write was committed
             await finished.wait()
         if item.error is not None:
             raise item.error
         return item.result
 
     async def run(self, *, task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED) -> None:
-        """Process the writes until cancelled. Then process the writes that are still in the queue."""
+        """Process the queue of writes until cancelled. Then process the writes that are left in the queue."""
         thread = Thread(target=self._write_all, args=(trio.lowlevel.current_trio_token(),), name="store writer")
         thread.start()
         task_status.started()
@@ -161,7 +165,7 @@ class Writer:
     # --- on the event loop ------------------------------------------------------------------------------------
 
     def _write_here(self, item: Item) -> bool:
-        """Write an item at once. Return False if the thread must write it; then nothing was written."""
+        """Write an item on the event loop. Return False if nothing was written; the thread must then write the item."""
         started = time.perf_counter()
         self._until_merge -= 1
         if self._until_merge < 0 or self._pending or started < self._slow_until or self._stopped:
@@ -179,22 +183,22 @@ class Writer:
         if seconds > QUICK_S:
             self._slow_until = started + SLOW_FOR_S
         if error is not None:
-            self._put(Item(nobody, work=_probe))  # the thread then notices that the disk fails
+            self._put(Item(nobody, work=_probe))  # the thread will notice that the disk fails
         self._tell([item], error, seconds)
         return True
 
     def _begin_here(self) -> bool:
-        """Begin a transaction without waiting. Return False if another program has locked the database, or if it
-        fails."""
+        """Begin a transaction without waiting. Return False if another program has locked the database, or after an
+        error."""
         try:
             self._behave(0, 0)
             self._connection.execute("begin immediate")
         except sqlite3.Error:
-            return False  # the thread will find the cause
+            return False  # the thread will retry, and report the cause
         return True
 
     def _finish(self, items: list[Item], error: StoreError | None, seconds: float) -> None:
-        """Take the items that the thread has completed."""
+        """Tell the callers that the thread has processed their items."""
         self._pending -= len(items)
         self._tell(items, error, seconds)
 
@@ -215,7 +219,7 @@ class Writer:
     # --- in the writer's thread -------------------------------------------------------------------------------
 
     def _write_all(self, token: trio.lowlevel.TrioToken) -> None:
-        """Write the items of the queue until the queue ends."""
+        """Process the queue in the writer's thread until the queue is closed."""
         ended, left = False, list[Item]()
         while left or not ended:
             items, is_last = self._take(waits=not left)
@@ -228,14 +232,15 @@ class Writer:
                     error, left = self._together(done)
                     token.run_sync_soon(self._finish, done, error, time.perf_counter() - started)
                     if together is runs[-1]:
-                        break  # items that were added meanwhile come first
+                        break  # first take the items that were added meanwhile
             if self._failing and not items:
                 self._together([Item(nobody, work=_probe)])
 
     def _take(self, *, waits: bool) -> tuple[list[Item], bool]:
-        """Return the items of the queue, and whether the queue has ended. waits: whether to wait for the first item.
-        While the disk fails, a test write is due after a second without work. While the reserve is spent, the thread
-        tries once a second to take it again.
+        """Return the next items of the queue, and whether the queue is closed.
+
+        waits: whether to wait for the first item. While the disk fails, wait at most a second, so that a test write can
+        follow. While the reserved disk space is released, try once a second to reserve it again.
         """
         if self._reserve.released and time.monotonic() >= self._refill_at:
             self._refill_at = time.monotonic() + PROBE_S
@@ -253,7 +258,7 @@ class Writer:
         return items, True
 
     def _begin(self, items: list[Item]) -> list[Item]:
-        """Return the items that were not part of an earlier transaction."""
+        """Return the items that have not joined an earlier transaction, and mark them as started."""
         items = [item for item in items if not item.begun]
         for item in items:
             item.begun = True
@@ -264,7 +269,7 @@ class Writer:
         return items
 
     def _together(self, items: list[Item]) -> tuple[StoreError | None, list[Item]]:
-        """Process one run of items, see `_transaction`."""
+        """Process items that may share a transaction. Return the error and the remaining items (see `_transaction`)."""
         with self._using:
             try:
                 self._behave(BUSY_MS, SHORT_LOG if self._reserve.released else LONG_LOG)
@@ -289,18 +294,18 @@ class Writer:
     # --- on the event loop or in the thread -------------------------------------------------------------------
 
     def _behave(self, busy_ms: int, log_pages: int) -> None:
-        """Set how long to wait for the lock of another program, and the length of the write-ahead log from which a
-        commit merges it into the database. log_pages: 0 if commits must not merge the log."""
+        """Set two options of the connection. busy_ms: the longest wait for another program's lock. log_pages: the
+        length at which a commit merges the write-ahead log into the database, in pages; 0 for never."""
         if self._manner != (busy_ms, log_pages):
             self._connection.execute(f"pragma busy_timeout = {busy_ms}")
             self._connection.execute(f"pragma wal_autocheckpoint = {log_pages}")
             self._manner = (busy_ms, log_pages)
 
     def _transaction(self, items: list[Item]) -> tuple[StoreError | None, list[Item]]:
-        """Process items in the open transaction, with the items that are submitted meanwhile, and end it.
+        """Process items and commit the open transaction. Items that are submitted meanwhile join the transaction.
 
-        Return the items that are left for another transaction; they are removed from `items`. If there is an error,
-        none of the items was kept.
+        Return the error, and the items that must wait for another transaction. The waiting items are removed from
+        `items`. If there is an error, no item was committed.
         """
         connection, left = self._connection, list[Item]()
         try:
@@ -324,8 +329,11 @@ class Writer:
         return None, left
 
     def _each(self, tx: Tx, items: list[Item], turn_s: float) -> list[Item]:
-        """Run items until the turn is over and an answer waits. Items of tokens and agents run only until the service
-        has something to write. Return the items that have not been run."""
+        """Run items, and return the items that were not run.
+
+        The method stops after `turn_s` seconds if a login waits. Items of tokens and agents also stop when the service
+        has something to write.
+        """
         until = time.perf_counter() + turn_s
         for number, item in enumerate(items, 1):
             self._connection.execute("savepoint item")
@@ -338,10 +346,10 @@ class Writer:
         return []
 
     def _current(self, items: list[Item]) -> list[Item]:
-        """Return the items that do not depend on a replaced store. The other items fail."""
+        """Return the items that were queued after the last restore. The other items fail."""
         for item in items:
             if item.generation != self._written_generation:
-                item.error = StoreError("the store was replaced meanwhile")
+                item.error = StoreError("a backup has replaced the store meanwhile: try again")
         return [item for item in items if item.error is None]
 
     def _failed(self, error: Exception) -> StoreError:
@@ -360,10 +368,10 @@ class Writer:
         return failure
 
     def _make_room(self) -> bool:
-        """On a full disk, merge the log into the database, with the reserved space if necessary.
+        """Merge the log into the database after the disk was full. Use the reserved space if necessary.
 
-        Return False if there is no room for a transaction. A smaller transaction might succeed, but then the service
-        would change between ready and not ready.
+        Return whether there is room for a transaction of ROOM octets. A smaller transaction might succeed, but the
+        service would then switch between ready and not ready.
         """
         self._merge_log()
         if not self._reserve.has_room(ROOM) and self._reserve.release():
@@ -372,8 +380,8 @@ class Writer:
         return self._reserve.has_room(ROOM)
 
     def _merge_log(self) -> None:
-        """Merge the log and free its space, if the database has room to grow. A merge that stops half-way would use up
-        the space that the log can still use."""
+        """Merge the log into the database and free its space, if the disk has room for the larger database. Otherwise a
+        merge would stop half-way and use up the space that the log still needs."""
         with suppress(sqlite3.Error, OSError):
             size = "select page_count * page_size from pragma_page_count, pragma_page_size"
             if self._reserve.has_room(self._connection.execute(size).fetchone()[0] - self._path.stat().st_size):
@@ -381,7 +389,7 @@ class Writer:
 
 
 def _run(connection: sqlite3.Connection, tx: Tx, item: Item, undo: str) -> bool:
-    """Run one item. If it raises, undo only this item, and return False. If the disk fails, its error propagates."""
+    """Run one item. If the item raises an error, undo only this item and return False. Errors of the disk propagate."""
     assert item.work is not None  # noqa: S101
     try:
         item.result = item.work(tx)
@@ -395,7 +403,7 @@ def _run(connection: sqlite3.Connection, tx: Tx, item: Item, undo: str) -> bool:
 
 
 def _probe(tx: Tx) -> None:
-    """Make the smallest possible write, as a test of the disk. It changes a value and changes it back, because an
-    update to the same value writes nothing."""
+    """Test whether the disk accepts writes, with a small write. The value is changed twice and ends as before, because
+    SQLite would not write an unchanged value."""
     for step in (1, -1):
         tx.execute("update config_version set version = version + :step", step=step)

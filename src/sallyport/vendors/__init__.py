@@ -1,21 +1,21 @@
-"""Identify the product that sent a RADIUS request, and the medium of the user's connection.
+"""Detection of the product that sent a RADIUS request, and of the medium of the user's connection.
 
-The forwarder and the NAS behind it are two devices, and each is identified by its own evidence. Vendor attributes,
-NAS-* and Connect-Info describe the NAS, even if several proxies forward the request. Each proxy appends a Proxy-State,
-so the last one belongs to the host that sent the packet (RFC 2865 section 5.33). The host at the packet's source
-address is the forwarder if there is a Proxy-State, and otherwise the NAS. radsecproxy adds no Proxy-State, so it cannot
-be detected.
+A request can come from a NAS directly, or through a forwarder such as a proxy. The forwarder and the NAS are two
+devices, and each is identified by its own evidence. Vendor attributes, NAS-* and Connect-Info describe the NAS, even if
+several proxies forward the request. Each proxy appends a Proxy-State, so the last Proxy-State belongs to the host that
+sent the packet (RFC 2865 section 5.33). The host at the packet's source address is the forwarder if there is a
+Proxy-State, and otherwise the NAS. radsecproxy adds no Proxy-State, so it cannot be detected.
 
 The tables are in `products` and `forwarders`. Further rules:
 
-- If one request has attributes that are specific to two different vendors, the evidence is contradictory. The first of
+- If a request has attributes that are specific to two different vendors, the evidence is contradictory. The first of
   these products in the table is then probable.
 - A name or format counts only if no attribute of another vendor is present.
-- An admin can edit names and formats, so a finding based only on them is probable.
+- An admin can edit names and formats, so a finding based only on them is probable, not certain.
 - A user can type the User-Name, so it is never evidence.
 
-If there is no evidence, the product that is configured for the RADIUS client is used. These functions do no I/O, and
-raise no errors for any octets from the network.
+Without evidence, the product that is configured for the RADIUS client is used. These functions do no I/O. They raise no
+errors, whatever octets arrive from the network.
 
 evidence    the attributes of a request, the ranks of evidence, and functions for the tables
 products    the table of NAS products
@@ -91,7 +91,7 @@ them.
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """A product and its evidence, such as "Vendor-Specific 12356/3". The evidence never has a user's data."""
+    """A product and its evidence, such as "Vendor-Specific 12356/3". The evidence never contains a user's data."""
 
     product: str
     certainty: Certainty
@@ -100,8 +100,10 @@ class Finding:
 
 @dataclass(frozen=True, slots=True)
 class Identity:
-    """The products of the forwarder and of the NAS of a request. If `forwarded` is true and `forwarder` is None, the
-    product of the proxy is not known."""
+    """The products of the forwarder and of the NAS of a request.
+
+    forwarded: whether a forwarder sent the request. forwarder: the product of the forwarder; None if it is unknown.
+    """
 
     forwarder: Finding | None
     nas: Finding | None
@@ -109,7 +111,7 @@ class Identity:
 
     @property
     def product(self) -> Finding | None:
-        """The finding about the host at the packet's source address."""
+        """Return the finding about the host at the packet's source address."""
         return self.forwarder if self.forwarded else self.nas
 
 
@@ -126,10 +128,10 @@ _FORWARDERS: Final = _select(FORWARDERS, *Rank)
 
 
 def identify(request: Request, *, source: str) -> Identity:
-    """Identify the host that sent a request, and the NAS that the request is about. It raises no errors.
+    """Identify the host that sent a request, and the NAS that the request is about. This function raises no errors.
 
-    source: the packet's source address as text. A call takes 5 to 35 µs, so the service identifies new devices, and
-    known devices only occasionally, but not each packet.
+    source: the packet's source address as text. A call takes 5 to 35 µs. So the service calls it for new devices, and
+    only occasionally for known devices.
     """
     attributes = Attributes(request, source)
     nas = _name_nas(attributes)
@@ -149,8 +151,8 @@ def _name_nas(attributes: Attributes) -> Finding | None:
 
 
 def _of_one_vendor(attributes: Attributes) -> Finding | None:
-    """Return the first product in the table for which the request has an attribute that only its vendor sends. The
-    finding is only probable if another vendor's own attributes are present too."""
+    """Return the first product in the table that matches by an attribute of its own vendor. The finding is only
+    probable if attributes of other vendors are present too."""
     found = [_finding(row, evidence) for row in _OF_ONE_VENDOR if (evidence := row.match(attributes))]
     others = [other for other in found if other.product != found[0].product]
     if not others:
@@ -160,9 +162,9 @@ def _of_one_vendor(attributes: Attributes) -> Finding | None:
 
 
 def _without_forwarder(nas: Finding, attributes: Attributes) -> Finding:
-    """Return the finding about a NAS that sends a Proxy-State without being a proxy.
+    """Return the finding about a NAS that sends a Proxy-State although it is not a proxy.
 
-    A proxy may send a Proxy-State of the same form, so the finding is certain only if the packet comes from the NAS's
+    A proxy may send a Proxy-State of the same form. So the finding is certain only if the packet comes from the NAS's
     own address.
     """
     if attributes.is_sent_by_nas:
@@ -184,12 +186,11 @@ def _finding(row: Fingerprint, evidence: tuple[str, ...]) -> Finding:
 
 
 def medium(request: Request) -> str:
-    """Return the medium of the user's connection. It is Unknown if NAS-Port-Type is absent or does not have 4
-    octets."""
+    """Return the medium of the user's connection. Return "Unknown" if NAS-Port-Type is absent or malformed."""
     value = request.first.get(NAS_PORT_TYPE)
     return medium_of(int.from_bytes(value)) if value is not None and len(value) == 4 else UNKNOWN
 
 
 def medium_of(number: int) -> str:
-    """Return the medium for the number of a NAS-Port-Type. It is Unknown if the number is not registered."""
+    """Return the medium for a value of NAS-Port-Type. Return "Unknown" if the value is not registered."""
     return MEDIA.get(number, UNKNOWN)

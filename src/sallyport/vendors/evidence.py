@@ -1,8 +1,8 @@
-"""Find the evidence for a product in a request. The tables of fingerprints use the functions of this module.
+"""Functions that find evidence for a product in a request, for the tables of fingerprints.
 
-Each of these functions returns a `Match`. A `Match` takes a request and returns its evidence as printable texts, such
-as "Vendor-Specific 12356/3" or "Connect-Info vpn-ssl". The tuple is empty if the request does not match. Evidence never
-contains a user's data. Values are compared as octets. A value from the network is converted to text only after it has
+Each function returns a `Match`: a function that takes a request and returns its evidence as printable texts, such as
+"Vendor-Specific 12356/3" or "Connect-Info vpn-ssl". A `Match` returns an empty tuple if the request does not match.
+Evidence never contains a user's data. Values are compared as octets, and are converted to text only after they have
 matched.
 """
 
@@ -18,15 +18,15 @@ from sallyport.radius.attributes import NAS_IP_ADDRESS, NAS_IPV6_ADDRESS, PROXY_
 from sallyport.radius.packet import Request
 
 _SENT_BY_MANY: Final = frozenset((0, 9, 311, 14122, 29464))
-"""Vendor numbers that do not identify a NAS: 0, Cisco (AV pairs), Microsoft (MS-CHAP), WISPr, and PacketFence (a
-proxy)."""
+"""Vendor numbers that do not identify a NAS. Many products send attributes of 0, Cisco (AV pairs), Microsoft (MS-CHAP)
+and WISPr. PacketFence is a proxy."""
 
 
 class Attributes:
-    """The attributes of one request, in a form that is prepared once for all fingerprints.
+    """The attributes of one request, prepared once for all fingerprints.
 
-    first: the first value of each attribute type. vendor: the values of each (vendor, type) in Vendor-Specific.
-    proxy_states: all values of Proxy-State, in order. source: the packet's source address as text.
+    first: the first value of each attribute type. vendor: the values of each (vendor, type) in Vendor-Specific
+    attributes. proxy_states: all values of Proxy-State, in order. source: the packet's source address as text.
     """
 
     def __init__(self, request: Request, source: str) -> None:
@@ -36,29 +36,30 @@ class Attributes:
         self.source = source
 
     def octets(self, kind: int) -> bytes:
-        """Return the first value of an attribute type. Return an empty value if the attribute is absent."""
+        """Return the first value of an attribute type. Return b"" if the attribute is absent."""
         return self.first.get(kind, b"")
 
     def integer(self, kind: int) -> int | None:
-        """Return the first value of an attribute type as an integer. Return None if it is absent or does not have 4
-        octets."""
+        """Return the first value of an attribute type as an integer. Return None if the attribute is absent or does not
+        have four octets."""
         value = self.first.get(kind)
         return int.from_bytes(value) if value is not None and len(value) == 4 else None
 
     @property
     def last_proxy_state(self) -> bytes:
-        """The Proxy-State of the host that sent the packet (RFC 2865 section 5.33). It is empty if there is none."""
+        """Return the Proxy-State of the host that sent the packet (RFC 2865 section 5.33). Return b"" without a
+        Proxy-State."""
         return self.proxy_states[-1] if self.proxy_states else b""
 
     @cached_property
     def has_vendor_of_its_own(self) -> bool:
-        """Whether the request has a vendor attribute that only products of its vendor send, even if that vendor has no
-        fingerprint."""
+        """Return whether the request has a vendor attribute that only products of this vendor send, even if the tables
+        do not contain the vendor."""
         return any(vendor not in _SENT_BY_MANY for vendor, _ in self.vendor)
 
     @cached_property
     def is_sent_by_nas(self) -> bool:
-        """Whether the source is the NAS's own address. A different address may be caused by a proxy, NAT or a wrong
+        """Return whether the source address is the NAS's own address. If not, there may be a proxy, NAT or a wrong
         setting."""
         try:
             source = ip_address(self.source)
@@ -74,7 +75,7 @@ Condition = Callable[[Attributes], bool]
 
 
 class Certainty(StrEnum):
-    """The reliability of a finding."""
+    """How reliable a finding is."""
 
     CERTAIN = "certain"
     PROBABLE = "probable"
@@ -83,7 +84,7 @@ class Certainty(StrEnum):
 
 
 class Rank(IntEnum):
-    """The kinds of evidence, strongest first."""
+    """The kinds of evidence, the strongest first."""
 
     VENDOR_ATTRIBUTE = 1
     """An attribute that only one vendor's products send."""
@@ -101,8 +102,11 @@ class Rank(IntEnum):
 
 @dataclass(frozen=True, slots=True)
 class Fingerprint:
-    """One way to recognize a product. source: the source of this knowledge, see `products`. certainty: the certainty of
-    the finding; if None, it is the default of the rank."""
+    """A way to recognize a product.
+
+    source: how this evidence became known (see `products`). certainty: the certainty of the finding; None for the
+    default of the rank.
+    """
 
     product: str
     rank: Rank
@@ -112,7 +116,7 @@ class Fingerprint:
 
 
 def vendor(number: int, *kinds: int) -> Match:
-    """Match if any of these attributes of a vendor is present. Without `kinds`, match any attribute of the vendor."""
+    """Match if one of these attributes of a vendor is present. Without `kinds`, match any attribute of the vendor."""
 
     def match(request: Attributes) -> tuple[str, ...]:
         if not kinds:
@@ -123,7 +127,7 @@ def vendor(number: int, *kinds: int) -> Match:
 
 
 def vendor_prefix(number: int, kind: int, *prefixes: bytes) -> Match:
-    """Match if a value of a vendor's attribute begins with one of these ASCII prefixes."""
+    """Match if a value of a vendor attribute begins with one of these ASCII prefixes."""
 
     def match(request: Attributes) -> tuple[str, ...]:
         values = request.vendor.get((number, kind), ())
@@ -137,7 +141,7 @@ def vendor_prefix(number: int, kind: int, *prefixes: bytes) -> Match:
 
 
 def vendor_integer(number: int, kind: int, value: int) -> Match:
-    """Match if the first value of a vendor's attribute is this integer of 4 octets."""
+    """Match if the first value of a vendor attribute is this 4-octet integer."""
     octets = value.to_bytes(4)
     return says(
         lambda request: request.vendor.get((number, kind), (b"",))[0] == octets,
@@ -146,7 +150,7 @@ def vendor_integer(number: int, kind: int, value: int) -> Match:
 
 
 def text(kind: int, name: str, *values: bytes) -> Match:
-    """Match if an attribute is exactly one of these ASCII values. name: the name of the attribute."""
+    """Match if the value of an attribute is one of these ASCII texts. name: the attribute's name, for the evidence."""
 
     def match(request: Attributes) -> tuple[str, ...]:
         value = request.octets(kind)
@@ -156,8 +160,8 @@ def text(kind: int, name: str, *values: bytes) -> Match:
 
 
 def prefix(kind: int, name: str, *prefixes: bytes) -> Match:
-    """Match if an attribute begins with one of these ASCII prefixes. The evidence does not have the rest of the
-    value."""
+    """Match if the value of an attribute begins with one of these ASCII prefixes. The evidence contains only the
+    prefix. name: the attribute's name, for the evidence."""
 
     def match(request: Attributes) -> tuple[str, ...]:
         value = request.octets(kind)
@@ -167,8 +171,11 @@ def prefix(kind: int, name: str, *prefixes: bytes) -> Match:
 
 
 def pattern(kind: int, expression: bytes, *, name: str = "", evidence: str = "") -> Match:
-    """Match if the whole value of an attribute matches an expression. evidence: the text of the evidence. If it is
-    empty, the evidence is the attribute's name and value, and the expression must match only printable ASCII."""
+    """Match if the whole value of an attribute matches a regular expression.
+
+    evidence: the text of the evidence. If it is empty, the evidence is the attribute's name and value; the expression
+    must then match only printable ASCII.
+    """
     compiled = re.compile(expression)
 
     def match(request: Attributes) -> tuple[str, ...]:
@@ -181,37 +188,37 @@ def pattern(kind: int, expression: bytes, *, name: str = "", evidence: str = "")
 
 
 def says(condition: Condition, *evidence: str) -> Match:
-    """Match with this evidence if a condition is true."""
+    """Return a match with the given evidence, for requests that meet a condition."""
     return lambda request: evidence if condition(request) else ()
 
 
 def integers(values: dict[int, int]) -> Condition:
-    """Return the condition that each of these attributes is present and has this integer value."""
+    """Return a condition: each of these attributes is present and has this integer value."""
     return lambda request: all(request.integer(kind) == value for kind, value in values.items())
 
 
 def present(*kinds: int) -> Condition:
-    """Return the condition that all of these attributes are present."""
+    """Return a condition: all of these attributes are present."""
     return lambda request: all(kind in request.first for kind in kinds)
 
 
 def when(condition: Condition, match: Match) -> Match:
-    """Match like `match`, but only if a condition is true."""
+    """Match like `match`, but only if the condition is true."""
     return lambda request: match(request) if condition(request) else ()
 
 
 def unless(exception: Match, match: Match) -> Match:
-    """Match like `match`, but not if `exception` matches."""
+    """Match like `match`, except if `exception` matches."""
     return lambda request: () if exception(request) else match(request)
 
 
 def any_of(*matches: Match) -> Match:
-    """Match if at least one of these matches. The evidence is that of all that match."""
+    """Match if one or more of the given matches do. Return the evidence of all that match."""
     return lambda request: tuple(line for match in matches for line in match(request))
 
 
 def all_of(*matches: Match) -> Match:
-    """Match if all of these match. The evidence is that of all of them."""
+    """Match if all of the given matches do. Return their evidence together."""
 
     def match(request: Attributes) -> tuple[str, ...]:
         found = [match(request) for match in matches]
@@ -221,13 +228,13 @@ def all_of(*matches: Match) -> Match:
 
 
 def supported(match: Match, *further: Match) -> Match:
-    """Match like `match`, and add the evidence of `further` matches."""
+    """Match like `match`. Add the evidence of the `further` matches, if they match too."""
     more = any_of(*further)
     return lambda request: found + more(request) if (found := match(request)) else ()
 
 
 def first_of(*matches: Match) -> Match:
-    """Match if one of these matches. The evidence is that of the first one that matches."""
+    """Match if one or more of the given matches do. Return the evidence of the first that matches."""
 
     def match(request: Attributes) -> tuple[str, ...]:
         return next((found for match in matches if (found := match(request))), ())

@@ -2,14 +2,15 @@
 
 To add a product, add its rows here (for a proxy in `forwarders`), and a packet in tests/vendors/packets.
 
-Each row has a source: P a real packet or debug log, S source code, D vendor documentation, M memory, not confirmed yet.
-Within a rank, the first matching row counts. Products that imitate another product's attributes are listed before it:
-Meraki, Ruckus and Aruba before Cisco, whose AV pairs they send too. hostapd is last, because many access points run it.
+Each row has a source, which begins with a letter: P for a real packet or debug log, S for source code, D for
+documentation of the vendor, M for memory (not confirmed yet). Within a rank, the first matching row counts. Products
+that imitate another product's attributes are listed before the other product: Meraki, Ruckus and Aruba send Cisco's AV
+pairs, so they come before Cisco. hostapd comes last, because many access points run it.
 
-These are not used as evidence, because other products send or set the same:
+These attributes are not used as evidence, because other products or servers set them too:
 
-- MS-CHAP attributes (Microsoft 311/1, /11, /25) and a User-Name such as meraki_8021x_test;
-- attributes that belong in answers or that a server adds on the way: Fortinet-Group-Name (12356/1), Aruba's role
+- the MS-CHAP attributes (Microsoft 311/1, /11, /25), and a User-Name such as meraki_8021x_test;
+- attributes that belong in answers, or that a server adds on the way: Fortinet-Group-Name (12356/1), Aruba's role
   (14823/23), the State 37CPMSessionID= and the Class CACS: of Cisco ISE;
 - Connect-Info `test` of Fortinet, which every vendor uses.
 """
@@ -97,14 +98,14 @@ _STRONGSWAN_STATIONS: Final = when(
 
 
 def _is_like_pam_radius(request: Attributes) -> bool:
-    """Return whether NAS-Port can be a process ID, and the request has no attribute that pam_radius never sends."""
+    """Return whether NAS-Port can be a process id, and the request has no attribute that pam_radius never sends."""
     if any(kind in request.first for kind in (ACCT_SESSION_ID, CALLED_STATION_ID, NAS_PORT_ID)):
         return False
     return NAS_IDENTIFIER in request.first and 0 < (request.integer(NAS_PORT) or 0) <= 1 << 22
 
 
 def _is_named_by_called_mac(request: Attributes) -> bool:
-    """Return whether NAS-Identifier is the MAC address in Called-Station-Id without separators."""
+    """Return whether NAS-Identifier is the MAC address of Called-Station-Id, without separators."""
     name = request.octets(NAS_IDENTIFIER)
     station = request.octets(CALLED_STATION_ID)[:17].replace(b"-", b"").replace(b":", b"")
     return re.fullmatch(rb"[0-9a-fA-F]{12}", name) is not None and station.lower() == name.lower()
@@ -314,7 +315,7 @@ NAMED_BY_REGISTRATION: Final = (
     "Sophos",
     "WatchGuard",
 )
-"""Common products whose requests have no known evidence."""
+"""Common products whose requests contain no known evidence. They can only be configured."""
 
 PRODUCTS: Final = tuple(sorted({*NAMED_BY_REGISTRATION, *(row.product for row in (*NAS, *FORWARDERS))}))
-"""All product names that can be configured for a RADIUS client."""
+"""The names of all products that an admin can configure for a RADIUS client."""

@@ -81,8 +81,8 @@ def test_a_newer_or_equal_state_is_accepted() -> None:
     ("state", "reason"),
     [
         pytest.param(replace(WANTED, version=4), "older", id="older"),
-        pytest.param(replace(WANTED, users=()), "different content", id="changed"),
-        pytest.param(replace(WANTED, instance=8, version=9), "another's", id="of another instance"),
+        pytest.param(replace(WANTED, users=()), "the content differs", id="changed"),
+        pytest.param(replace(WANTED, instance=8, version=9), "another instance", id="of another instance"),
     ],
 )
 def test_an_older_changed_or_foreign_state_is_refused(state: State, reason: str) -> None:

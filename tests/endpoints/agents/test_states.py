@@ -252,7 +252,7 @@ async def test_a_state_is_signed_to_its_machine(areas: Areas, host: Host) -> Non
     await host.assign("ann")
     newer = await host.fetch()
     other = await Host.register(areas, "db")
-    with pytest.raises(WireError, match="another's"):
+    with pytest.raises(WireError, match="another instance"):
         follow(Position(), newer, instance=other.id)
     with pytest.raises(WireError, match="older"):
         follow(host.position, first, instance=host.id)

@@ -124,5 +124,5 @@ def test_files_that_cannot_be_used(site: Site, tmp_path: Path, field: str) -> No
 
 def test_a_key_of_another_certificate(site: Site) -> None:
     """A key that does not belong to the server's certificate is refused when the configuration is read."""
-    with pytest.raises(ConfigError, match="no key of the server's certificate"):
+    with pytest.raises(ConfigError, match="the file does not contain the key of the server's certificate"):
         TlsServer(replace(site.configuration, key_file=site.authority.certificate("other").file))

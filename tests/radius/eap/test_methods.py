@@ -163,7 +163,7 @@ def test_gtc_is_for_tunnels_alone(site: Site) -> None:
     done = log_in_by(site, GtcSide(PASSWORD))
     assert (done.success, done.reason) == (
         False,
-        "the client wants what is not offered: gtc (not among the methods here)",
+        "the client wants a method that is not offered: gtc (not supported here)",
     )
 
 

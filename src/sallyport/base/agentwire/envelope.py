@@ -1,4 +1,4 @@
-"""The signed envelope of a state: its signature, its version, and the checks that an agent makes."""
+"""The signed envelope of a state: the signature, the version, and the checks that an agent makes."""
 
 import base64
 import binascii
@@ -18,7 +18,7 @@ UNCHANGED: Final[dict[str, object]] = {"unchanged": True}
 
 @dataclass(frozen=True, slots=True)
 class Signed:
-    """A received state whose signature is not verified yet. payload: the encoded state."""
+    """A received state, before its signature is verified. payload: the encoded state."""
 
     payload: bytes
     signature: bytes
@@ -32,15 +32,14 @@ class _Envelope:
 
 @dataclass(frozen=True, slots=True)
 class Position:
-    """The version and the content digest of the state that an agent has. The agent compares them with those of a
-    newer state."""
+    """The version and the content digest of the last state that an agent accepted."""
 
     version: int = 0
     content: str = ""
 
 
 def content(state: State) -> str:
-    """Return a digest of a state. It includes the triggers, but not the version and the time."""
+    """Return a digest of a state's content: everything except the version and the time."""
     return hashlib.sha256(dumps(replace(state, version=0, issued=0))).hexdigest()
 
 
@@ -50,17 +49,17 @@ def signed_octets(payload: bytes) -> bytes:
 
 
 def envelope(sign: Callable[[bytes], bytes], state: State) -> dict[str, str]:
-    """Return the answer to a poll, in JSON's types.
+    """Return the signed envelope of a state, in JSON's types, as the answer to a poll.
 
-    sign: a function that gets octets and returns their signature of 64 octets.
+    sign: returns the Ed25519 signature (64 octets) of the given octets.
     """
     payload = dumps(state)
     return {"payload": _to_base64(payload), "signature": _to_base64(sign(signed_octets(payload)))}
 
 
 def open_envelope(value: object) -> Signed | None:
-    """Parse the answer to a poll, given in JSON's types. Return None if it is UNCHANGED. WireError: the answer is
-    malformed."""
+    """Parse the answer to a poll, in JSON's types. Return None if the answer is UNCHANGED. Raises WireError if the
+    answer is malformed."""
     if isinstance(value, dict) and value.get("unchanged") is True:
         return None
     sealed = decode(_Envelope, value)
@@ -68,9 +67,11 @@ def open_envelope(value: object) -> Signed | None:
 
 
 def believe(signed: Signed, verify: Callable[[bytes, bytes], bool]) -> State:
-    """Return the state in an envelope after verification. WireError: the signature is wrong, or the state is
-    malformed. verify: a function that gets a signature and the signed octets, and returns whether the signature is
-    valid."""
+    """Verify the signature of a received state, and return the state. Raises WireError if the signature is wrong or the
+    state is malformed.
+
+    verify: gets a signature and the signed octets, and returns whether the signature is valid.
+    """
     if not verify(signed.signature, signed_octets(signed.payload)):
         raise WireError("signature: wrong")
     state = decode(State, _with_readable_triggers(loads(signed.payload, most=MAX_STATE)))
@@ -81,25 +82,26 @@ def believe(signed: Signed, verify: Callable[[bytes, bytes], bool]) -> State:
 
 
 def follow(position: Position, state: State, *, instance: int) -> Position:
-    """Return the position of an agent after it accepts a state. instance: the agent's own instance.
+    """Check that an agent may accept a state, and return the agent's new position. instance: the agent's own instance.
 
-    WireError: the state is for another instance, is older, or has the same version but different content.
+    Raises WireError if the state is for another instance, is older than the agent's state, or has the same version as
+    the agent's state but another content.
     """
     if state.instance != instance:
-        raise WireError("instance: another's")
+        raise WireError("instance: the state is for another instance")
     digest = content(state)
     if state.version < position.version:
-        raise WireError("version: older than the present one")
+        raise WireError("version: older than the version of the agent's state")
     if state.version == position.version and digest != position.content:
-        raise WireError("version: the same as the present one, but with different content")
+        raise WireError("version: the same as the version of the agent's state, but the content differs")
     return Position(state.version, digest)
 
 
 def _with_readable_triggers(value: object) -> object:
-    """Return a state without the triggers that this agent does not know.
+    """Return a state without the triggers whose kind this agent does not know.
 
-    An unknown trigger must not prevent the agent from applying the state, such as locking an account. The agent reports
-    no outcome for it, so the service abandons the trigger.
+    An unknown trigger must not prevent the agent from applying the other parts of the state, such as a locked account.
+    The agent reports no outcome for an unknown trigger, so the service abandons the trigger.
     """
     if isinstance(value, dict) and isinstance(triggers := value.get("triggers"), list):
         return {**value, "triggers": [each for each in triggers if _is_trigger(each)]}

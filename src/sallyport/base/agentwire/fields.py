@@ -10,18 +10,18 @@ ROTATION: Final = "/api/v1/agent/rotation"
 PRIVILEGES: Final = "/api/v1/agent/privilegeStatus"
 
 MAX_STATE: Final = 4 * 1024 * 1024
-"""Maximum octets of an envelope."""
+"""Maximum length of an envelope, in octets."""
 MAX_PAYLOAD: Final = MAX_STATE // 4 * 3 - 1024
-"""Maximum octets of the state in an envelope, before its base64 encoding."""
+"""Maximum length of the state in an envelope, in octets, before it is encoded in base64."""
 MAX_REPORT: Final = 900_000
-"""Maximum octets of a message from an agent, below the service's limit for bodies."""
+"""Maximum length of a message from an agent, in octets. It is below the service's limit for HTTP bodies."""
 MAX_USERS: Final = 1000
 MAX_FOUND: Final = 2000
-"""Maximum accounts, and maximum groups, in one discovery."""
+"""Maximum number of accounts, and maximum number of groups, in one discovery."""
 MAX_WAIT_S: Final = 60
 
 NAME: Final = r"[a-z_][a-z0-9_-]{0,31}"
-"""Pattern of names of users and groups that an agent creates. useradd(8) accepts more, such as ../x."""
+"""Pattern of the names of users and groups that an agent creates. useradd(8) accepts more names, even ../x."""
 PATH: Final = r"(?!.*/\.\.?(?:/|$))(?:/[A-Za-z0-9._-]+)+"
 """Pattern of an absolute path without `.`, `..`, blanks and colons."""
 MAX_PATH: Final = 512
@@ -32,10 +32,10 @@ LOWEST_ID, HIGHEST_ID = 1, 2**31 - 2
 
 Name = Annotated[str, Text(32, NAME, "a name of lowercase letters, digits, _ and -")]
 HostName = Annotated[str, Text(64)]
-"""A name of a user or group on a host. It need not match NAME."""
+"""A name of an existing user or group on a host. The name need not match NAME."""
 Path = Annotated[str, Text(MAX_PATH, f"(?:{PATH})?", "an absolute path")]
 StateKey = Annotated[str, Text(44, "(?:[A-Za-z0-9+/]{43}=)?", "an Ed25519 key in base64")]
-"""The Ed25519 public key in base64 that verifies states, or empty text."""
+"""The Ed25519 public key for the signatures of states, in base64, or empty text."""
 Moment = Annotated[int, Whole(0, LATEST)]
 """A time in microseconds UTC."""
 Id = Annotated[int, Whole(LOWEST_ID, HIGHEST_ID)]

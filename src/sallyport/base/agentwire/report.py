@@ -1,4 +1,5 @@
-"""Messages from agents: polls, reports, privilege statuses, rotations. The API reference has the field docstrings."""
+"""Messages from agents: polls, reports, privilege statuses, rotations. The API reference contains the docstrings of the
+fields."""
 
 from dataclasses import dataclass, field
 from enum import StrEnum
@@ -22,7 +23,7 @@ from sallyport.base.wire import LATEST, Many, Text, Whole, decode, loads
 
 
 class Phase(StrEnum):
-    """A step of a rotation."""
+    """A step in the rotation of a password."""
 
     ESCROW = "escrow"
     CONFIRM = "confirm"
@@ -30,7 +31,7 @@ class Phase(StrEnum):
 
 
 class DriftKind(StrEnum):
-    """A kind of change on a host that the agent did not make."""
+    """A kind of unexpected change on a host: a change that the agent did not make."""
 
     PRIVILEGE = "privilege"
     SUDOERS = "sudoers"
@@ -47,14 +48,14 @@ class Poll:
     version: Number = 0
     """Version of the state that the agent has; 0 for none."""
     wait_s: Annotated[int, Whole(0, MAX_WAIT_S)] = 0
-    """Maximum wait for a newer state, in seconds; after it the answer is `unchanged`."""
+    """Maximum wait for a newer state, in seconds; then the answer is `unchanged`."""
     key: StateKey = ""
-    """Ed25519 public key in base64 that the agent verifies states with; empty: the service's current key."""
+    """Ed25519 public key in base64 with which the agent verifies states; empty for the service's current key."""
 
 
 @dataclass(frozen=True, slots=True)
 class Action:
-    """An action that was done or that failed."""
+    """An action of the agent that succeeded or failed."""
 
     kind: Annotated[str, Text(32, "[a-z-]+", "a kind of action")]
     """Kind of the action, such as create, change, lock, delete or keys."""
@@ -68,7 +69,7 @@ class Action:
 
 @dataclass(frozen=True, slots=True)
 class Drift:
-    """A change on a host that the agent did not make."""
+    """An unexpected change on a host: a change that the agent did not make."""
 
     kind: DriftKind
     """Kind of the change."""
@@ -82,7 +83,7 @@ class Drift:
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """The outcome of a trigger."""
+    """The result of a trigger that the agent has carried out."""
 
     trigger: Number
     """Id of the trigger."""
@@ -120,7 +121,7 @@ class FoundKey:
 
 @dataclass(frozen=True, slots=True)
 class FoundAccount:
-    """A local account."""
+    """A local account that a discovery has found."""
 
     name: HostName
     """Name of the account."""
@@ -152,7 +153,7 @@ class FoundAccount:
 
 @dataclass(frozen=True, slots=True)
 class FoundGroup:
-    """A local group."""
+    """A local group that a discovery has found."""
 
     name: HostName
     """Name of the group."""
@@ -166,7 +167,7 @@ class FoundGroup:
 
 @dataclass(frozen=True, slots=True)
 class Discovery:
-    """The local accounts and groups."""
+    """The result of a discovery: the local accounts and groups of a host."""
 
     at: Moment
     """Time of the discovery, microseconds UTC."""
@@ -183,7 +184,7 @@ class Report:
     """Body of REPORT: the actions and findings of an agent."""
 
     id: Annotated[str, Text(64, "[A-Za-z0-9_-]{8,}", "a random name")]
-    """Random id of the report; a repeated report has the same."""
+    """Random id of the report; a repeated report has the same id."""
     at: Moment
     """Time of the report, microseconds UTC."""
     version: Number
@@ -224,7 +225,7 @@ class Privilege:
 
 @dataclass(frozen=True, slots=True)
 class PrivilegeStatus:
-    """Body of PRIVILEGES."""
+    """Body of PRIVILEGES: the accounts with root's rights."""
 
     at: Moment
     """Time of the status, microseconds UTC."""
@@ -257,7 +258,7 @@ class Rotation:
 
 
 def rotation(octets: bytes) -> Rotation:
-    """Parse a rotation message. WireError: it is malformed, or an escrow without a password."""
+    """Parse a rotation message. Raises WireError if the message is malformed, or if an escrow contains no password."""
     message = decode(Rotation, loads(octets, most=MAX_REPORT))
     escrow = message.phase is Phase.ESCROW
     if not bool(message.password) == bool(message.password_hash) == escrow:

@@ -1,4 +1,4 @@
-"""The desired accounts of an instance, and the orders for its agent."""
+"""The state: the desired accounts of an instance, and the orders for its agent."""
 
 from dataclasses import dataclass, field
 from enum import StrEnum
@@ -9,7 +9,7 @@ from sallyport.base.errors import WireError
 from sallyport.base.wire import Many, Text, Whole
 
 FORMAT: Final = 1
-"""Version of the format. Incompatible changes increase it; additional fields do not."""
+"""Version of the state's format. Incompatible changes increase the version; additional fields do not."""
 _KEY: Final = (
     r"(?:ssh-ed25519|ssh-rsa|ecdsa-sha2-nistp(?:256|384|521)|sk-(?:ssh-ed25519|ecdsa-sha2-nistp256)@openssh\.com)"
     r" [A-Za-z0-9+/]{32,16384}={0,3}(?: .*)?"
@@ -17,9 +17,9 @@ _KEY: Final = (
 
 
 class Removal(StrEnum):
-    """The agent's action on an account that the agent created and that is no longer in the state.
+    """What the agent does to an account that the agent created and that is no longer in the state.
 
-    An account that existed before the agent took it over is always locked.
+    An account that existed before the agent took it over is always locked, never deleted.
     """
 
     DELETE = "delete"
@@ -36,12 +36,12 @@ class TriggerKind(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class DesiredUser:
-    """An account that should exist.
+    """An account that should exist on the host.
 
-    uid: the user id; if None, the host chooses one. groups: groups in addition to the account's own group. home, shell:
-    if empty, the host's default is used. ssh_keys: OpenSSH public keys without options. password_hash: a hash in the
-    form of shadow(5). NO_PASSWORD disables passwords; if empty, the password is not changed. expires: the time from
-    which the account is locked, even if the agent cannot reach the service; None means never.
+    uid: the user id; None lets the host choose. groups: groups in addition to the account's own group. home, shell:
+    empty for the host's default. ssh_keys: OpenSSH public keys without options. password_hash: a hash in the form of
+    shadow(5); NO_PASSWORD disables the password; empty leaves the password unchanged. expires: the time from which the
+    account is locked, even if the agent cannot reach the service; None for never.
     """
 
     name: Name
@@ -57,14 +57,14 @@ class DesiredUser:
 
 @dataclass(frozen=True, slots=True)
 class DesiredGroup:
-    """A group that should exist. gid: the group id; if None, the host chooses one."""
+    """A group that should exist on the host. gid: the group id; None lets the host choose."""
 
     name: Name
     gid: Id | None = None
 
 
 class First(StrEnum):
-    """The class of the first character of a password."""
+    """The kind of character with which a password may begin."""
 
     UPPERCASE = "uppercase"
     LOWERCASE = "lowercase"
@@ -73,11 +73,11 @@ class First(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Quality:
-    """Parameters of libpwquality. minlen: the minimum length; None if no length is required. In this case, credits
-    above 0 have no effect.
+    """Parameters of libpwquality (pwquality.conf(5)).
 
-    credits: four numbers, for digits, uppercase, lowercase and other characters. If a number n is above 0, up to n of
-    these characters count twice for minlen. If n is below 0, at least -n of these characters are required. The other
+    minlen: the minimum length; None for no minimum. Without a minimum, credits above 0 have no effect. credits: four
+    numbers, for digits, uppercase, lowercase and other characters. If a number n is above 0, up to n of these
+    characters count twice for minlen. If n is below 0, at least -n of these characters are required. The other
     parameters require nothing if they are 0. maxclassrepeat also requires nothing if it is 1.
     """
 
@@ -98,8 +98,8 @@ class Quality:
 class Rules:
     """The rules of a password policy. The defaults require nothing.
 
-    both_cases: whether a password may have both uppercase and lowercase letters. quality: None disables libpwquality,
-    including the checks that it always makes (palindromes).
+    both_cases: whether a password may contain uppercase and lowercase letters at the same time. quality: the parameters
+    of libpwquality; None disables all checks of libpwquality.
     """
 
     min_length: Annotated[int, Whole(0, 1024)] | None = None
@@ -115,11 +115,12 @@ class Rules:
 class Settings:
     """The settings of an agent.
 
-    put_back_privileges: whether to remove rights that a managed account should not have. remove_unknown_keys: whether
-    to remove keys from managed accounts if the state does not contain them. remove_homes: whether to remove the home
-    directory with the account; otherwise root becomes its owner. sudo_without_password: whether privileged users need
-    no password for sudo. end_sessions: whether to end the sessions of accounts that are locked or deleted. privilege_s,
-    discover_s: the intervals of privilege statuses and of discoveries, in seconds.
+    put_back_privileges: whether to remove root's rights that a managed account should not have. remove_unknown_keys:
+    whether to remove SSH keys from managed accounts if the state does not contain the keys. remove_homes: whether to
+    delete the home directory with the account; otherwise root becomes the owner of the directory.
+    sudo_without_password: whether privileged users need no password for sudo. end_sessions: whether to end the sessions
+    of accounts that are locked or deleted. privilege_s, discover_s: the intervals of privilege statuses and of
+    discoveries, in seconds.
     """
 
     put_back_privileges: bool = False
@@ -134,8 +135,8 @@ class Settings:
 
 @dataclass(frozen=True, slots=True)
 class Trigger:
-    """An order to act now. It is part of the state until a report contains its outcome. users: the accounts whose
-    passwords must be rotated."""
+    """An order to the agent to act now. It stays in the state until the agent reports its outcome. users: the accounts
+    whose passwords must be rotated."""
 
     id: Number
     kind: TriggerKind
@@ -144,9 +145,10 @@ class Trigger:
 
 @dataclass(frozen=True, slots=True)
 class State:
-    """The desired state of an instance. takeover: existing accounts that the agent may manage.
+    """The desired state of an instance.
 
-    key: the public key with which the next states are verified; empty if the key does not change.
+    takeover: existing accounts that the agent may manage. key: the new public key for the signatures of later states;
+    empty if the key does not change.
     """
 
     instance: Number
@@ -162,5 +164,5 @@ class State:
     format: Annotated[int, Whole(FORMAT, FORMAT)] = FORMAT
 
     def user(self, name: str) -> DesiredUser | None:
-        """Return the desired user with a name, or None."""
+        """Return the desired user with this name. Return None if the state has no such user."""
         return next((user for user in self.users if user.name == name), None)

@@ -1,4 +1,4 @@
-"""Checks of the certificates for EAP and RadSec. They find faults because of which supplicants or RADIUS servers refuse
+"""Checks of the certificates for EAP and RadSec. They look for reasons why a supplicant or a RADIUS server would reject
 a certificate."""
 
 import shlex
@@ -29,12 +29,12 @@ from sallyport.certs.directory import (
 from sallyport.cli.checks.model import Examination, Finding, ok, problem, warning
 
 SOON: Final = timedelta(days=30)
-LONGEST: Final = timedelta(days=825)  # maximum validity that Apple's systems accept from a private authority
+LONGEST: Final = timedelta(days=825)  # the longest validity that Apple's systems accept from a private authority
 WEAK: Final = {"md5", "sha1"}
 
 
 def check_certificates(examination: Examination) -> Iterator[Finding]:
-    """Check that supplicants accept the server's certificate, and that the certificates of clients are valid."""
+    """Check that supplicants accept the server's certificate, and that the clients' certificates are valid."""
     settings, now = examination.settings, present()
     own = {"certificate": settings.eap_certificate, "key": settings.eap_key, "ca": settings.eap_ca}
     used = Certificates(settings.data_dir, **own).server()
@@ -72,17 +72,17 @@ def _of_server(
     yield from of_time(str(path), own.not_valid_before_utc, own, now)
     if own.not_valid_after_utc - own.not_valid_before_utc > LONGEST:
         yield warning(
-            f"{path} is good for more than {LONGEST.days} days: Apple's systems refuse it; sallyport cert renew"
+            f"{path} is valid for more than {LONGEST.days} days: Apple's systems reject it; sallyport cert renew"
         )
     if not host_names(own):
         yield problem(
-            f"{path} has no host name as subject alternative name: Android and Apple's systems refuse it;"
-            " issue it with one"
+            f"{path} has no host name as subject alternative name: Android and Apple's systems reject "
+            "it; renew it with a host name"
         )
     if not _holds(own, x509.ExtendedKeyUsage, lambda usage: ExtendedKeyUsageOID.SERVER_AUTH in usage, absent=False):
-        yield problem(f"{path} has no extended key usage serverAuth: Windows refuses it; issue it with serverAuth")
+        yield problem(f"{path} has no extended key usage serverAuth: Windows rejects it; renew it with serverAuth")
     if not _holds(own, x509.KeyUsage, lambda usage: usage.digital_signature, absent=True):
-        yield problem(f"{path} is not for signatures (key usage): TLS needs them; issue it with digitalSignature")
+        yield problem(f"{path} lacks the key usage digitalSignature, which TLS needs; renew it with digitalSignature")
     for each in chain:
         yield from _of_strength(path, each)
     for lower, upper in pairwise(chain):
@@ -93,7 +93,8 @@ def _of_server(
             )
     if len(chain) == 1 and not _signed(own, own) and not any(_signed(own, each) for each in authorities):
         yield warning(
-            f"{path} holds no chain: supplicants cannot find who signed it; append the authority's certificates to it"
+            f"{path} contains no chain: supplicants cannot find its authority; append the authority's "
+            "certificates to it"
         )
 
 
@@ -112,7 +113,7 @@ def _of_strength(path: Path, certificate: x509.Certificate) -> Iterator[Finding]
 def _of_key(certificate: x509.Certificate, path: Path) -> Iterator[Finding]:
     mode = stat.S_IMODE(path.stat().st_mode)
     if mode & 0o077:
-        yield problem(f"{path} has mode {mode:04o}: others may read it; chmod 600")
+        yield problem(f"{path} has mode {mode:04o}: other users can read it; chmod 600")
     try:
         own = load_pem_private_key(path.read_bytes(), None).public_key()
     except (ValueError, TypeError):
@@ -120,35 +121,35 @@ def _of_key(certificate: x509.Certificate, path: Path) -> Iterator[Finding]:
         return
     form = (Encoding.DER, PublicFormat.SubjectPublicKeyInfo)
     if own.public_bytes(*form) != certificate.public_key().public_bytes(*form):
-        yield problem(f"{path} is not the key of the certificate; set the key that belongs to it")
+        yield problem(f"{path} is not the key of the certificate; set the key that belongs to the certificate")
 
 
 def _of_list(path: Path, now: datetime, own: x509.Certificate) -> Iterator[Finding]:
     found = read_list(path)
     if found.issuer == own.issuer and found.get_revoked_certificate_by_serial_number(own.serial_number) is not None:
-        yield problem("the server's certificate was revoked: sallyport cert renew makes it another one, with a new key")
+        yield problem("the server's certificate was revoked: sallyport cert renew creates a new one with a new key")
     ends = found.next_update_utc
     if ends is not None and ends <= now:
-        yield problem(f"{path} expired at {ends:%Y-%m-%d}: every peer is refused; sallyport cert renew")
+        yield problem(f"{path} expired at {ends:%Y-%m-%d}: all client certificates are rejected; sallyport cert renew")
     elif ends is not None and ends - now < SOON:
         yield warning(f"{path} expires at {ends:%Y-%m-%d}: sallyport cert renew")
 
 
 def _of_their_lists(path: Path, authorities: Sequence[x509.Certificate], now: datetime) -> Iterator[Finding]:
-    """Check the revocation lists of external authorities, which usually publish a new list each week."""
+    """Check the revocation lists of external authorities. Such an authority usually publishes a new list each week."""
     lists = {each.issuer: each.next_update_utc for each in read_lists(path)}
     for issuer, ends in lists.items():
         if ends is not None and ends <= now:
             name = issuer.rfc4514_string()
             yield problem(
-                f"{path}: the revocation list of {name} expired at {ends:%Y-%m-%d}: its clients are refused;"
-                " fetch the new list"
+                f"{path}: the revocation list of {name} expired at {ends:%Y-%m-%d}: its clients are rejected; "
+                "fetch the new list"
             )
     for each in authorities if lists else ():
         if each.subject not in lists:
             yield warning(
-                f"{path} has no revocation list of {common_name(each)}, but of others: its clients are refused;"
-                " append the list"
+                f"{path} has no revocation list of {common_name(each)}, but of others: its clients are rejected; "
+                "append the list"
             )
 
 
@@ -159,8 +160,8 @@ def _newest_of_clients(directory: Directory) -> dict[str, Issued]:
 
 
 def _of_realms(issued: Mapping[str, Issued], examination: Examination, now: datetime) -> Iterator[Finding]:
-    """If there are several domains, report users whose certificates have no realm, because their EAP-TLS logins are
-    rejected."""
+    """Report users whose certificates have no realm, if there are several domains. Their EAP-TLS logins are rejected,
+    because their domain is unknown."""
     if len(examination.domains) < 2:
         return
     peers = {each["tlsName"] for each in examination.clients}
@@ -168,13 +169,13 @@ def _of_realms(issued: Mapping[str, Issued], examination: Examination, now: date
         is_users = "@" not in name and name.lower() not in peers and not host_names(each.certificate)
         if is_users and each.state(now) == "valid":
             yield warning(
-                f"the certificate of {name} names no domain, and there are several: EAP-TLS refuses it;"
-                f" sallyport cert issue {shlex.quote(f'{name}@REALM')}"
+                f"the certificate of {name} names no domain, and there are several: its EAP-TLS logins are "
+                f"rejected; sallyport cert issue {shlex.quote(f'{name}@REALM')}"
             )
 
 
 def _of_clients(issued: Mapping[str, Issued], now: datetime) -> Iterator[Finding]:
-    """Report clients whose newest certificate expires soon or has expired."""
+    """Report clients whose newest certificate has expired or expires soon."""
     for name, each in issued.items():
         ends = each.certificate.not_valid_after_utc
         if ends - now < SOON:
@@ -188,7 +189,7 @@ def of_time(name: str, begins: datetime, certificate: x509.Certificate, now: dat
     if ends <= now:
         yield problem(f"{name} expired at {ends:%Y-%m-%d}: renew it")
     elif begins > now:
-        yield problem(f"{name} is good from {begins:%Y-%m-%d %H:%M} UTC only; set the clock, or wait")
+        yield problem(f"{name} is not valid before {begins:%Y-%m-%d %H:%M} UTC; set the clock, or wait")
     elif ends - now < SOON:
         yield warning(f"{name} expires at {ends:%Y-%m-%d}: renew it")
 
@@ -204,8 +205,8 @@ def _signed(lower: x509.Certificate, upper: x509.Certificate) -> bool:
 def _holds(
     certificate: x509.Certificate, kind: type[x509.ExtensionType], test: Callable[..., bool], *, absent: bool
 ) -> bool:
-    """Return whether a certificate's extension passes a test. absent: the result if the certificate does not have the
-    extension."""
+    """Return whether an extension of a certificate passes a test. absent: the result if the certificate does not have
+    the extension."""
     try:
         return test(certificate.extensions.get_extension_for_class(kind).value)
     except x509.ExtensionNotFound:

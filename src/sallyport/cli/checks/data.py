@@ -1,4 +1,4 @@
-"""Checks of the embedded database file: schema, integrity, times of events, and limits of tenants."""
+"""Checks of the database: schema, integrity, times of events, and limits of tenants."""
 
 import sqlite3
 import time
@@ -26,7 +26,7 @@ def check_database(examination: Examination) -> Iterator[Finding]:
     if examination.settings.database_url:
         yield from _server(examination.settings.database_url)
     elif not path.exists():
-        yield ok(f"{path} does not exist yet: it is made at the first start")
+        yield ok(f"{path} does not exist yet: the first start creates it")
     else:
         yield _schema_finding(path, schema_of(path))
 
@@ -36,9 +36,9 @@ def check_integrity(examination: Examination) -> Iterator[Finding]:
     runs."""
     path = examination.settings.database_path
     if examination.settings.database_url:
-        yield ok("the database server looks after it")
+        yield ok("skipped: PostgreSQL checks its own files")
     elif examination.process_id is not None:
-        yield ok("not looked at while the service runs")
+        yield ok("skipped while the service runs")
     elif path.exists():
         with closing(_open(path)) as connection:
             try:
@@ -51,21 +51,23 @@ def check_integrity(examination: Examination) -> Iterator[Finding]:
 
 
 def check_records(examination: Examination) -> Iterator[Finding]:
-    """Check that no event is in the future, which means that the clock was set back."""
+    """Check that no event is in the future. Otherwise the clock was set back, or was wrong when the event was
+    recorded."""
     if not is_current(examination):
         yield ok("nothing to look at")
         return
     ((newest,),) = _rows(examination, "select max(at) from events")
     if newest is not None and newest > (time.time() + AHEAD_S) * SECOND:
         yield problem(
-            f"the newest event is of {iso(newest)}: the clock was set back, or was wrong then; set it right (chrony)"
+            f"the newest event is in the future ({iso(newest)}): the clock is wrong, or was wrong then; set the "
+            "clock (chrony)"
         )
     else:
         yield ok("no event yet" if newest is None else f"the newest event is of {iso(newest)}")
 
 
 def check_limits(examination: Examination) -> Iterator[Finding]:
-    """Check that no tenant has used 90 % or more of a limit."""
+    """Check that no tenant has used 90 % or more of one of its limits."""
     if not is_current(examination):
         yield ok("nothing to look at")
         return
@@ -77,15 +79,15 @@ def check_limits(examination: Examination) -> Iterator[Finding]:
     for organization, tenant, name, value, most in used:
         yield warning(
             f"organization {organization}, tenant {tenant}: {value} of {most} {name}; raise the setting limits.{name}, "
-            "or remove some"
+            "or delete some"
         )
     if not used:
         yield ok("no tenant has used 90 % of a limit")
 
 
 def is_current(examination: Examination) -> bool:
-    """Return whether a database with the current schema exists. If so, opening it changes nothing. Raises StoreError if
-    the file is not a database."""
+    """Return whether the database exists and has the current schema. If so, opening the database changes nothing.
+    Raises StoreError if the file is not a database."""
     if examination.settings.database_url:
         from sallyport.store.postgres.migration import inspect
 
@@ -97,9 +99,10 @@ def is_current(examination: Examination) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Schema:
-    """The schema of a database. applied, pending: names of migrations.
+    """The schema of a database file.
 
-    incompatibility: the reason why this program cannot use the database; empty if it can use it.
+    applied, pending: the names of migrations. incompatibility: the reason why this program cannot use the database;
+    empty if there is none.
     """
 
     applied: frozenset[str]
@@ -108,7 +111,7 @@ class Schema:
 
     @property
     def current(self) -> bool:
-        """Whether the schema is current, so that opening the database changes nothing."""
+        """Return whether the schema is current. If so, opening the database changes nothing."""
         return bool(self.applied) and not self.pending and not self.incompatibility
 
 
@@ -129,7 +132,7 @@ def _schema_finding(path: Path, schema: Schema) -> Finding:
         return problem(schema.incompatibility)
     if not schema.applied:
         return problem(
-            f"{path} is no database of Sallyport; set another database, or restore a backup: sallyport db restore"
+            f"{path} is not a database of Sallyport; set another database, or restore a backup: sallyport db restore"
         )
     if schema.pending:
         names = ", ".join(schema.pending)
@@ -138,7 +141,7 @@ def _schema_finding(path: Path, schema: Schema) -> Finding:
 
 
 def _server(url: str) -> Iterator[Finding]:
-    """Examine a PostgreSQL database. Raises ConfigError if the extra `postgres` is missing. Also raises StoreError."""
+    """Check a PostgreSQL database. Raises ConfigError if the extra `postgres` is not installed. Raises StoreError."""
     check_extra()
     from sallyport.store.postgres import server
     from sallyport.store.postgres.engine import CONNECTIONS
@@ -146,7 +149,7 @@ def _server(url: str) -> Iterator[Finding]:
 
     found = inspect(url)
     if not found.has_store:
-        yield ok(f"{found.name} is empty: the tables are made at the first start")
+        yield ok(f"{found.name} is empty: the first start creates the tables")
         return
     if found.pending:
         steps = ", ".join(found.pending)
@@ -155,7 +158,7 @@ def _server(url: str) -> Iterator[Finding]:
     about = server.inspect(url)
     doubts = [f"{found.name}: {each}" for each in server.doubts(about, CONNECTIONS)]
     if found.newer:
-        doubts.append(f"{found.name} has the schema of a newer version: finish the upgrade of this node")
+        doubts.append(f"{found.name} has the schema of a newer version: upgrade this node, and restart it")
     if not found.has_trigrams:
         doubts.append(
             f"{found.name} searches without an index: create the extension pg_trgm before the first start, or move the "
@@ -167,7 +170,7 @@ def _server(url: str) -> Iterator[Finding]:
 
 
 def _rows(examination: Examination, sql: str) -> list[tuple[Any, ...]]:
-    """Return the rows of a query. The database must have the current schema."""
+    """Return the rows of a query on the database file, which must have the current schema."""
     if examination.settings.database_url:
         from sallyport.store.postgres.migration import rows
 

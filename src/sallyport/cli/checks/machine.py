@@ -31,7 +31,7 @@ MADE = 1_767_225_600  # 2026-01-01, in Unix time; a correct clock shows a later 
 LOW_DISK = 1 << 30
 TIME_ERROR = 5
 TIMEX = 256  # octets, more than the size of struct timex
-NEW = "it is made at the first start"
+NEW = "the first start creates it"
 
 
 def check_settings(examination: Examination) -> Iterator[Finding]:
@@ -39,30 +39,28 @@ def check_settings(examination: Examination) -> Iterator[Finding]:
     yield ok(f"{examination.line.connection.file or 'defaults'} and the environment")
     for name in unknown_environment(examination.environ):
         yield warning(
-            f"the environment variable {name} names no setting; unset it, or see the settings: sallyport serve --help"
+            f"the environment variable {name} is not a setting; unset it, or see the settings: sallyport serve --help"
         )
 
 
 def check_directory(examination: Examination) -> Iterator[Finding]:
-    """Check that the data directory exists and only its owner has access."""
+    """Check that the data directory exists, and that only its owner has access."""
     path = examination.settings.data_dir
     status = path.stat()
     mode = stat.S_IMODE(status.st_mode)
     if not stat.S_ISDIR(status.st_mode) or not os.access(path, os.R_OK | os.W_OK | os.X_OK):
         yield problem(
-            f"{path} is no directory that user {user_name(os.geteuid())} can write to; make it one, or set data_dir"
+            f"{path} is not a directory that user {user_name(os.geteuid())} can write to; create it, or set data_dir"
         )
     elif mode & 0o077:
-        yield warning(f"{path} has mode {mode:04o}: others may look into it; chmod 700")
+        yield warning(f"{path} has mode {mode:04o}: other users have access; chmod 700")
     else:
         yield ok(f"{path}, mode {mode:04o}, user {user_name(status.st_uid)}")
 
 
 def check_files(examination: Examination) -> Iterator[Finding]:
-    """Check that the owner of the data directory can read its files and the files that settings name.
-
-    The service runs as this user.
-    """
+    """Check that the service can read the files of the data directory and the files that settings name. The service
+    runs as the owner of the data directory."""
     settings, data_dir = examination.settings, examination.settings.data_dir
     owner = user_name(data_dir.stat().st_uid)
     reader = owner if os.geteuid() == 0 else user_name(os.geteuid())
@@ -81,11 +79,11 @@ def check_files(examination: Examination) -> Iterator[Finding]:
         remedy = f"; chown {owner} {shlex.quote(str(error.filename))}" if isinstance(error, PermissionError) else ""
         yield problem(f"user {reader} cannot read {error.filename}: {error.strerror}{remedy}")
     if not faults:
-        yield ok(f"user {reader} can read all of them")
+        yield ok(f"user {reader} can read all files")
 
 
 def _fault(path: Path) -> list[OSError]:
-    """Return the error if a file cannot be read. Otherwise return an empty list. A socket is not an error."""
+    """Return the error if a file cannot be read. Otherwise return an empty list. A socket counts as readable."""
     try:
         os.close(os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC))
     except OSError as error:
@@ -94,17 +92,17 @@ def _fault(path: Path) -> list[OSError]:
 
 
 def check_service(examination: Examination) -> Iterator[Finding]:
-    """Check that a service runs and answers. If none runs, check that no process holds the lock."""
+    """Check that the service runs and answers. If it does not run, check that no process holds the lock."""
     try:
         process_id = examination.process_id
-    except Locked as error:  # raised after a wait, so the process does not respond
+    except Locked as error:  # this is raised after a wait, so the process does not respond
         yield problem(f"{error}; {LOCKED}")
         return
     yield ok("does not run" if process_id is None else f"runs as process {process_id}")
 
 
 def check_key(examination: Examination) -> Iterator[Finding]:
-    """Check that the master key exists, is valid, and can be read only by its owner."""
+    """Check that the master key exists and is valid, and that only its owner can read it."""
     settings, text = examination.settings, examination.environ.get(MASTER_KEY)
     path = settings.data_dir / FILE
     if text is not None:
@@ -112,57 +110,62 @@ def check_key(examination: Examination) -> Iterator[Finding]:
     elif path.exists():
         mode = stat.S_IMODE(path.stat().st_mode)
         if mode & 0o077:
-            yield problem(f"{path} has mode {mode:04o}: others may read it; chmod 600")
+            yield problem(f"{path} has mode {mode:04o}: other users can read it; chmod 600")
         else:
-            fine = ok(f"{path}, mode {mode:04o}; it is part of no backup")
+            fine = ok(f"{path}, mode {mode:04o}; no backup contains it")
             yield _keys(str(path), path.read_text(encoding="ascii", errors="replace")) or fine
     elif settings.database_path.exists() and examination.process_id is None:
         yield problem(
-            f"{path} is missing: no secret in the database can be opened without it; restore the file"
+            f"{path} is missing: without it, no secret in the database can be decrypted; restore the file"
             f" from its backup, or set {MASTER_KEY}"
         )
     elif examination.process_id is None:
         yield ok(NEW)
     else:
         yield warning(
-            f"{path} is missing: the service has it from {MASTER_KEY}, or needs it at its next start; restore the file"
+            f"{path} is missing: unless the service uses {MASTER_KEY}, the next start needs it; restore the file"
         )
 
 
 def _keys(where: str, text: str) -> Finding | None:
-    """Return a finding about the master keys in a text. Return None if they are valid. where: the name of the file or
-    variable that contains the text."""
+    """Return a finding if the master keys in a text are malformed or are several. Otherwise return None.
+
+    where: the name of the file or variable that contains the text.
+    """
     try:
         keys = parse_keys(text)
     except ConfigError as error:
         return problem(f"{where}: {error}; restore it from its backup")
     if len(keys) > 1:
         return warning(
-            f"{where} holds several keys: a rotation goes on, or was cut off; sallyport db rotate-key ends it"
+            f"{where} contains several keys: a rotation is running or was interrupted; sallyport db rotate-key "
+            "completes it"
         )
     return None
 
 
 def check_disk(examination: Examination) -> Iterator[Finding]:
-    """Check that the disk of the database has free space, and that the reserve file exists."""
+    """Check that the database's disk has free space, and that the reserve file exists."""
     settings, database = examination.settings, examination.settings.database_path.absolute()
     place = next(path for path in database.parents if path.exists())
     free, reserve = shutil.disk_usage(place).free, settings.disk_reserve_mib << 20
     text = f"{free >> 20} MiB are free"
     if free < max(reserve, 1 << 20):
-        yield problem(f"{text}: the service stops answering when the disk is full; free some space")
+        yield problem(f"{text}: on a full disk, the service does not answer; free some space")
     else:
         yield warning(f"{text}: free some space, or move the data directory") if free < LOW_DISK else ok(text)
     held = database.with_name(database.name + ".reserve").exists()
     if reserve and examination.process_id is not None and not held and not settings.database_url:
         yield warning(
-            f"the {settings.disk_reserve_mib} MiB in reserve are not held: the disk was full, or still is; free some"
-            " space, and restart the service"
+            f"the reserve file of {settings.disk_reserve_mib} MiB is missing: the disk was or is full; free some "
+            "space, "
+            "and restart the service"
         )
 
 
 def check_ports(examination: Examination) -> Iterator[Finding]:
-    """Check that each address in the settings is bound by the running service, or is free."""
+    """Check that the running service has bound each address of the settings. Without a service, check that each address
+    is free."""
     for setting, address, kind in examination.settings.addresses():
         yield _port(examination, setting, address, kind)
 
@@ -183,22 +186,21 @@ def _port(examination: Examination, setting: str, address: Address, kind: socket
         return ok(f"{name}: free") if error is None else problem(str(cannot_listen(setting, address, kind, error)))
     if held is not None and held.process_id in {None, examination.process_id}:
         return ok(f"{name}: bound by the service")
-    found = "nobody listens" if error is None else f"{held or 'another program'} has it"
-    return problem(f"{name}: {found}; the service runs with other settings than these; restart it")
+    found = "no program listens there" if error is None else f"used by {held or 'another program'}"
+    return problem(f"{name}: {found}; the service runs with older settings; restart it")
 
 
 def check_clock(examination: Examination) -> Iterator[Finding]:
-    """Check that the clock shows a plausible time and is synchronized, because events and one-time codes depend on
-    it."""
+    """Check that the clock is plausible and synchronized. Events and one-time codes need a correct clock."""
     now = time.time()
     text = time.strftime("%Y-%m-%d %H:%M:%S UTC", time.gmtime(now))
-    yield ok(text) if now > MADE else problem(f"{text}: that is past; set the clock right (chrony)")
+    yield ok(text) if now > MADE else problem(f"{text}: the clock is wrong; set it (chrony)")
     if _is_adrift():
-        yield warning("nothing keeps the clock right, which one-time codes need: install chrony, or systemd-timesyncd")
+        yield warning("the clock is not synchronized, but one-time codes need it: install chrony, or systemd-timesyncd")
 
 
 def _is_adrift() -> bool:
-    """Return whether the kernel's clock is not synchronized (adjtimex(2), TIME_ERROR). Return False if this is
+    """Return whether the kernel reports an unsynchronized clock (adjtimex(2), TIME_ERROR). Return False if this is
     unknown."""
     try:
         asked = ctypes.create_string_buffer(TIMEX)  # a struct timex; if it contains only zeros, the call only reads
@@ -212,7 +214,7 @@ def check_ipv6(examination: Examination) -> Iterator[Finding]:
     settings = examination.settings
     wanted = [each for each in (*settings.radius_auth_bind, *settings.radius_acct_bind) if ":" in each.host]
     if has_family(Address("::", 0)):
-        yield ok("available") if wanted else ok("available; RADIUS listens on IPv4 alone")
+        yield ok("available") if wanted else ok("available; RADIUS listens on IPv4 only")
     else:
         yield (
             warning("this machine has no IPv6, so RADIUS cannot use it; enable IPv6, or set radius_auth_bind to IPv4")

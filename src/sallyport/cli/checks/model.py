@@ -1,4 +1,4 @@
-"""A check yields findings. This module has the finding, and the data that checks share."""
+"""The values of the checks: the findings that a check yields, and the data that all checks share."""
 
 import os
 from collections.abc import Callable, Iterator, Mapping
@@ -12,7 +12,7 @@ from sallyport.cli.line import Line
 
 
 class Level(StrEnum):
-    """The severity of a finding. A problem makes the exit status 1."""
+    """The severity of a finding. After a problem, the exit status of the doctor is 1."""
 
     OK = "ok"
     WARNING = "warning"
@@ -21,24 +21,24 @@ class Level(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """One finding of a check: a line of the output."""
+    """One finding of a check. It is a line of the output."""
 
     level: Level
     text: str
 
 
 def ok(text: str) -> Finding:
-    """Return a finding without a fault."""
+    """Return a finding that something is correct."""
     return Finding(Level.OK, text)
 
 
 def warning(text: str) -> Finding:
-    """Return a finding about a weakness that an admin should examine."""
+    """Return a finding about a weakness that an admin should look at."""
     return Finding(Level.WARNING, text)
 
 
 def problem(text: str) -> Finding:
-    """Return a finding about a fault."""
+    """Return a finding about a fault that an admin must repair."""
     return Finding(Level.PROBLEM, text)
 
 
@@ -52,27 +52,27 @@ class Examination:
 
     @property
     def settings(self) -> Settings:
-        """The settings of the installation. Raises ConfigError."""
+        """Return the settings of the installation. Raises ConfigError."""
         return self.line.settings()
 
     @cached_property
     def process_id(self) -> int | None:
-        """The process id of the running service, or None. Raises StartError if the service cannot be reached or is not
-        ready."""
+        """Return the process id of the running service. Return None if no service runs. Raises StartError if the
+        service does not answer or is not ready."""
         return self.line.connection.process_id()
 
     @cached_property
     def domains(self) -> list[Row]:
-        """The domains of the installation, as GetAllDomains returns them."""
+        """Return the domains of the installation, as GetAllDomains returns them."""
         return list(self.line.listed_everywhere("/ad/GetAllDomains", "domains", size=100))
 
     @cached_property
     def clients(self) -> list[Row]:
-        """The RADIUS clients of the installation, as ListClients returns them."""
+        """Return the RADIUS clients of the installation, as ListClients returns them."""
         return list(self.line.listed_everywhere("/network_device/ListClients", "clients"))
 
     def rows(self, command: str) -> list[Row]:
-        """Return the rows of a list command. Each command runs once; later calls return the same rows."""
+        """Return the rows of a list command. A repeated call returns the rows of the first call."""
         if command not in self._rows:
             self._rows[command] = self.line.rows(command)
         return self._rows[command]

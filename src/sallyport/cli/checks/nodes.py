@@ -1,4 +1,4 @@
-"""Checks of the nodes that use the same database."""
+"""Checks of the nodes that share the database."""
 
 from collections.abc import Iterator
 
@@ -7,7 +7,8 @@ from sallyport.cli.checks.model import Examination, Finding, ok, problem, warnin
 
 
 def check_nodes(examination: Examination) -> Iterator[Finding]:
-    """Check that each node is alive and has the same version, and that one of them does the periodic work."""
+    """Check that each node is alive, that all nodes have the same version, and that one node holds the lease for the
+    periodic tasks."""
     nodes = examination.rows("node.list")
     alive = [each for each in nodes if each["alive"]]
     leaders = [str(each["name"]) for each in alive if each["leads"]]

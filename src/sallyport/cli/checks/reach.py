@@ -1,4 +1,4 @@
-"""Check that this machine can connect to the servers that logins need, and that the setting `egress` allows it."""
+"""Checks that this machine can connect to the servers that logins need, and that the setting `egress` allows this."""
 
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
@@ -24,8 +24,8 @@ PORTS: Final = {"http": 80, "https": 443, "ldap": 389, "ldaps": 636}
 class Target:
     """A server to check.
 
-    name: the domain and the purpose of the server, for messages. over_tcp: whether to connect to it; otherwise only its
-    address is checked against `egress`.
+    name: the domain and the purpose of the server, for messages. over_tcp: whether to connect to the server; otherwise
+    only the address is checked against `egress`.
     """
 
     name: str
@@ -35,10 +35,8 @@ class Target:
 
 
 def check_reach(examination: Examination) -> Iterator[Finding]:
-    """Check that MFA providers and directories accept connections, and that other servers have allowed addresses.
-
-    These other servers are RADIUS servers and event outlets.
-    """
+    """Check that MFA providers and directories accept connections. For RADIUS servers and event outlets, check only
+    that `egress` allows their addresses."""
     targets = list(dict.fromkeys(_targets(examination)))
     failed = trio.run(_connect_all, targets, Egress(examination.settings.egress))
     yield ok(f"{len(targets) - len(failed)} of {counted(len(targets), 'server')} can be connected to")
@@ -76,8 +74,8 @@ def _targets(examination: Examination) -> Iterator[Target]:
 
 
 def _of_provider(domain: str, kind: str, fields: Mapping[str, JSON]) -> Iterator[Target]:
-    """Yield the server of an MFA provider. The field that contains it depends on the kind of provider. The kind `totp`
-    has no server."""
+    """Yield the server of an MFA provider. The kind `totp` has no server. kind: the kind of provider. fields: the
+    provider's configuration."""
     if kind == "radius":
         yield Target(f"{domain}: MFA provider radius", str(fields["host"]), int(str(fields["port"])), over_tcp=False)
     else:
@@ -99,7 +97,7 @@ def _of_url(name: str, url: str) -> Iterator[Target]:
 
 
 async def _connect_all(targets: Iterable[Target], egress: Egress) -> dict[Target, str]:
-    """Connect to all servers at the same time. Return the servers that could not be reached, each with the reason."""
+    """Connect to all servers at the same time. Return the reason for each server that could not be reached."""
     failed: dict[Target, str] = {}
 
     async def attempt(target: Target) -> None:

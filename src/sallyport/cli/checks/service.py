@@ -1,4 +1,4 @@
-"""Checks of the service's data: RADIUS clients, domains, dropped senders, devices, agents and directories."""
+"""Checks of the service's data: RADIUS clients, domains, dropped packets, devices, agents and directories."""
 
 from collections.abc import Iterator
 from ipaddress import ip_address, ip_network
@@ -19,34 +19,32 @@ from sallyport.inventory.clients.client import CHECK
 LISTED = 5
 LOOKED_AT = 100
 LATE_US: Final = 600 * SECOND
-"""Delay after which a scheduled read of a directory counts as overdue; normally it starts within half a minute."""
+"""Delay after which a scheduled import counts as overdue. Normally an import starts within half a minute."""
 STATUS: Final = "/api/v1/getImportStatus"
 _READINGS: Final = {"reading", "agent"}
 
 
 def check_clients(examination: Examination) -> Iterator[Finding]:
-    """Check that RADIUS clients have a domain and strong secrets, and that clients with an address range have explicit
-    signature settings."""
+    """Check that each RADIUS client has a domain and a strong secret. A client with an address range must also have
+    explicit settings for signatures."""
     clients, domains = examination.clients, examination.domains
     if not clients:
-        yield warning("no RADIUS client: nobody is answered; sallyport client add")
+        yield warning("no RADIUS client: no request gets an answer; sallyport client add")
         return
     weak = examination.rows("client.weaknesses")
-    yield ok(
-        f"{counted(len(clients), 'RADIUS client')}, {len({each['client'] for each in weak})} with something to look at"
-    )
+    yield ok(f"{counted(len(clients), 'RADIUS client')}, {len({each['client'] for each in weak})} with a weakness")
     for each in weak:
         yield warning(f"{each['client']} ({each['address']}): {each['weakness']}")
     for client in clients:
         if not any(_serves(client, domain) for domain in domains):
             yield warning(
-                f"{client['name']} ({client['address']}): its tenant has no domain: no login by it;"
-                " sallyport domain add"
+                f"{client['name']} ({client['address']}): its tenant has no domain, so its logins are rejected; "
+                "sallyport domain add"
             )
 
 
 def check_proxy_state(examination: Examination) -> Iterator[Finding]:
-    """Check that no active client sends Proxy-State without a signature."""
+    """Check that no active client sends Proxy-State without a Message-Authenticator (CVE-2024-3596)."""
     undecided = [
         each
         for each in examination.clients
@@ -60,14 +58,14 @@ def check_proxy_state(examination: Examination) -> Iterator[Finding]:
             "was added or unlatched (CVE-2024-3596): switch the signature on there"
         )
     if not heard:
-        yield ok("no client is known to send it unsigned")
+        yield ok("no client is known to send Proxy-State without a signature")
 
 
 def _has_registered_devices(examination: Examination, client: Row) -> bool:
     """Return whether a device was registered through a client with a single address.
 
-    If so, the client has sent an authentic request. If the client nevertheless has not learned limitProxyState, that
-    request had Proxy-State and no signature. Requests of `sallyport check` are ignored, because they do not change
+    If so, the client has sent an authentic request. If the client has still not learned limitProxyState, that request
+    had Proxy-State and no Message-Authenticator. Requests of `sallyport check` do not count, because they change no
     learned settings.
     """
     for domain in examination.domains:
@@ -80,7 +78,8 @@ def _has_registered_devices(examination: Examination, client: Row) -> bool:
 
 
 def check_domains(examination: Examination) -> Iterator[Finding]:
-    """Check that each domain has RADIUS clients and a first factor, and each enforcing domain an MFA provider."""
+    """Check that each domain has RADIUS clients and a first factor, and that each domain in enforce mode has an MFA
+    provider."""
     domains, clients = examination.domains, examination.clients
     enforcing = sum(each["enforcementMode"] == "enforce" for each in domains)
     yield ok(f"{counted(len(domains), 'domain')}, {enforcing} in enforce mode")
@@ -99,7 +98,7 @@ def check_domains(examination: Examination) -> Iterator[Finding]:
 
 
 def _exempting_all(examination: Examination, domain: Row) -> Iterator[Finding]:
-    """Report each rule that exempts all logins of a domain from the second factor."""
+    """Report each login rule that exempts all logins of a domain from the second factor."""
     rules = examination.line.listed("/ad/ListLoginRules", "rules", domain=str(domain["domainId"]))
     for rule in rules:
         if rule["exemptsAll"] and rule["enabled"]:
@@ -110,7 +109,7 @@ def _exempting_all(examination: Examination, domain: Row) -> Iterator[Finding]:
 
 
 def _unconfigured(examination: Examination, domain: Row) -> Iterator[Finding]:
-    """Report a first factor without a valid configuration."""
+    """Report a first factor whose configuration is missing or invalid."""
     factor = str(domain["firstFactor"])
     found = examination.line.run("/ad/GetFirstFactor", domain=str(domain["domainId"])).get(factor)
     if not found:
@@ -122,8 +121,10 @@ def _unconfigured(examination: Examination, domain: Row) -> Iterator[Finding]:
 
 
 def _trusted_clients(domain: Row, serving: list[Row]) -> Finding:
-    """Return a finding about a domain whose first factor is `none`. It lists which of the domain's clients check
-    passwords."""
+    """Return a finding about a domain whose first factor is `none`. It lists the clients that vouch for passwords.
+
+    serving: the RADIUS clients of the domain.
+    """
     trusted = sorted(str(client["name"]) for client in serving if client["passwordVerified"])
     if not trusted:
         return warning(
@@ -131,7 +132,8 @@ def _trusted_clients(domain: Row, serving: list[Row]) -> Finding:
             f" sallyport domain first-factor {domain['domainName']}, or sallyport client set --password-verified"
         )
     return warning(
-        f"{domain['domainName']}: checks no password; these clients vouch for every name: {', '.join(trusted)};"
+        f"{domain['domainName']}: the service checks no password here; these clients may vouch for any user: "
+        f"{', '.join(trusted)};"
         " set a first factor unless they check passwords: sallyport domain first-factor"
     )
 
@@ -144,13 +146,13 @@ def _serves(client: Row, domain: Row) -> bool:
 
 
 def check_senders(examination: Examination) -> Iterator[Finding]:
-    """Report the senders whose packets were dropped since the start of the service."""
+    """Report the sources of packets that the service has dropped since its start."""
     if examination.process_id is None:
-        yield ok("only a running service knows them")
+        yield ok("unknown: only a running service knows the dropped packets")
         return
     senders = examination.rows("listen.senders")
     if not senders:
-        yield ok("none since the start")
+        yield ok("no dropped packets since the start")
     for each in senders[:LISTED]:
         name = f" of {each['client']}" if each["client"] else ""
         remedy = f"; {each['remedy']}" if each["remedy"] else ""
@@ -161,7 +163,7 @@ def check_senders(examination: Examination) -> Iterator[Finding]:
 
 
 def check_silent(examination: Examination) -> Iterator[Finding]:
-    """Check that each RADIUS client is active. A client is active if the inventory has a device with its address."""
+    """Check that each RADIUS client has sent a request: the inventory must have a device with its address."""
     addresses = [ip_address(str(each["ip_address"])) for each in examination.rows("device.forwarders")]
     clients = examination.clients
     silent = [
@@ -178,11 +180,11 @@ def check_silent(examination: Examination) -> Iterator[Finding]:
             " sallyport client unknown, or remove them: sallyport client remove"
         )
     else:
-        yield ok(f"all {len(clients)} have been heard")
+        yield ok(f"all {len(clients)} clients have sent requests")
 
 
 def check_devices(examination: Examination) -> Iterator[Finding]:
-    """Report the number of devices, and source addresses of devices whose product is unknown."""
+    """Report the number of devices, and the addresses of devices whose product is unknown."""
     seen = examination.rows("device.forwarders")
     for domain in examination.domains:
         total = examination.line.run("/network_device/ListDevices", {"pageSize": 1}, domain=str(domain["domainId"]))[
@@ -195,13 +197,13 @@ def check_devices(examination: Examination) -> Iterator[Finding]:
         if unknown:
             more = "" if len(unknown) <= LISTED else f" and {len(unknown) - LISTED} more"
             yield warning(
-                f"{domain['domainName']}: no product is known at {', '.join(unknown[:LISTED])}{more};"
+                f"{domain['domainName']}: unknown product at {', '.join(unknown[:LISTED])}{more};"
                 " sallyport client set NAME --product sets it"
             )
 
 
 def check_agents(examination: Examination) -> Iterator[Finding]:
-    """Check that every agent sends messages."""
+    """Check that every agent still sends messages."""
     for domain in examination.domains:
         body: Row = {"status": "Inactive", "pageSize": LISTED + 1}
         silent = examination.line.run("/api/v1/agent/listAgents", body, domain=str(domain["domainId"]))
@@ -216,7 +218,7 @@ def check_agents(examination: Examination) -> Iterator[Finding]:
                 f"{domain['domainName']}: and {int(str(silent['totalCount'])) - LISTED} more; sallyport agent list"
             )
         if not agents:
-            yield ok(f"{domain['domainName']}: none is silent")
+            yield ok(f"{domain['domainName']}: every agent sends messages")
 
 
 def _is_unknown(seen: Row) -> bool:
@@ -224,8 +226,8 @@ def _is_unknown(seen: Row) -> bool:
 
 
 def check_directories(examination: Examination) -> Iterator[Finding]:
-    """Check for each directory that its last read has succeeded, that no read is overdue, and that its certificates are
-    valid."""
+    """Check for each directory that the last import has succeeded, that no import is overdue, and that the certificates
+    are valid."""
     for domain in examination.domains:
         number = str(domain["domainId"])
         line = examination.line
@@ -242,7 +244,8 @@ def check_directories(examination: Examination) -> Iterator[Finding]:
 
 
 def _of_readings(name: str, directory: Row, jobs: list[Row]) -> Finding:
-    """Return a finding about the last read of a directory. A directory that is imported from files is not read."""
+    """Return a finding about the last import of a directory. A directory that is imported from files is never read from
+    a server."""
     if directory["kind"] == "ldif":
         return ok(f"{name}: from files")
     over = [each for each in jobs if each["kind"] in _READINGS and each["endedAt"]]
@@ -256,7 +259,9 @@ def _of_readings(name: str, directory: Row, jobs: list[Row]) -> Finding:
     last = over[0]
     if last["state"] != "FAILED":
         return ok(f"{name}: read at {last['endedAt']}")
-    read = next((f"at {each['endedAt']}" for each in over if each["state"] == "DONE"), "never, as far as is known")
+    read = next(
+        (f"at {each['endedAt']}" for each in over if each["state"] == "DONE"), "never, as far as the service knows"
+    )
     return problem(
         f"{name}: import {last['jobId']} failed at {last['endedAt']}: {last['message']}; last read {read};"
         " sallyport directory check, then sync"
@@ -264,22 +269,20 @@ def _of_readings(name: str, directory: Row, jobs: list[Row]) -> Finding:
 
 
 def of_schedule(name: str, schedule: Row) -> Iterator[Finding]:
-    """Report a read that is overdue. schedule: an entry in the answer of listSchedules."""
+    """Report an overdue import. schedule: an entry in the answer of listSchedules."""
     if from_iso(str(schedule["nextRun"])) < now_us() - LATE_US:
-        yield problem(
-            f"{name}: the reading that was due at {schedule['nextRun']} was not asked for; restart the service"
-        )
+        yield problem(f"{name}: the import that was due at {schedule['nextRun']} has not started; restart the service")
 
 
 def _of_authorities(name: str, directory: Row) -> Iterator[Finding]:
-    """Check the certificates in `caCertificate` of a directory."""
+    """Check the certificates in the field `caCertificate` of a directory."""
     settings = directory["settings"]
     pem = settings.get("caCertificate") if isinstance(settings, dict) else None
     try:
         authorities = x509.load_pem_x509_certificates(str(pem).encode()) if pem else []
     except ValueError:
         yield problem(
-            f"{name}: caCertificate holds no certificates in PEM; sallyport directory set --ca-certificate FILE"
+            f"{name}: caCertificate contains no certificate in PEM; sallyport directory set --ca-certificate FILE"
         )
         return
     for each in authorities:

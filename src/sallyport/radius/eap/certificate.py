@@ -1,4 +1,4 @@
-"""The user that a client certificate names."""
+"""The user's name in a client certificate."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -9,12 +9,12 @@ from cryptography import x509
 from cryptography.x509.oid import NameOID
 
 UPN: Final = x509.ObjectIdentifier("1.3.6.1.4.1.311.20.2.3")
-"""The type of the otherName in which Active Directory stores the user principal name."""
+"""The type of the otherName that contains the user principal name in certificates of Active Directory."""
 _UTF8_STRING: Final = 0x0C
 
 
 class NamedBy(StrEnum):
-    """The field of a certificate that names its user."""
+    """A field of a certificate that can contain the user's name."""
 
     UPN = "upn"
     EMAIL = "email"
@@ -24,7 +24,7 @@ class NamedBy(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Named:
-    """A user's name in a certificate, and the field that contains it."""
+    """A user's name from a certificate, and the field that contains it."""
 
     name: str
     by: NamedBy
@@ -32,12 +32,12 @@ class Named:
 
 @dataclass(frozen=True, slots=True)
 class UserNames:
-    """The fields of a certificate that may contain the user's name, in order of precedence."""
+    """The fields in which a user's name is searched, in order of precedence."""
 
     order: tuple[NamedBy, ...] = (NamedBy.UPN, NamedBy.EMAIL, NamedBy.DNS, NamedBy.COMMON_NAME)
 
     def of(self, certificate: x509.Certificate) -> Named:
-        """Return the user's name and its field; an empty name if the certificate has none."""
+        """Return the user's name in a certificate, and its field. The name is empty if no field contains a name."""
         try:
             alternatives = certificate.extensions.get_extension_for_class(x509.SubjectAlternativeName).value
         except (x509.ExtensionNotFound, ValueError):
@@ -54,7 +54,7 @@ def _upn(_certificate: x509.Certificate, alternatives: x509.SubjectAlternativeNa
 
 
 def _utf8_string(value: bytes) -> str:
-    """Return the text of a DER-encoded UTF8String of at most 255 octets; empty if the value is not one."""
+    """Return the text of a DER-encoded UTF8String of at most 255 octets. Return "" for other octets."""
     head = 3 if value[1:2] == b"\x81" else 2
     if len(value) <= head or value[0] != _UTF8_STRING or value[head - 1] != len(value) - head:
         return ""

@@ -1,8 +1,8 @@
-"""One EAP conversation (RFC 3748): the client's identity, the negotiation of a method, the method, and the end. TTLS
-and PEAP run another conversation in their tunnel.
+"""One EAP conversation (RFC 3748): the client's identity, the negotiation of a method, the method itself, and the end.
+TTLS and PEAP run another conversation in their tunnel.
 
-`Conversations` is the bounded table of pending conversations by State. Tenants share it, and so do the RADIUS clients
-of a tenant.
+`Conversations` is a table of pending conversations by State, with a maximum size. Each tenant has a share of the table,
+and each RADIUS client has a share within its tenant.
 """
 
 from collections.abc import Callable
@@ -41,59 +41,61 @@ from sallyport.radius.eap.packet import (
 )
 
 MAX_ROUNDS: Final = 100
-"""Maximum number of a client's responses. A certificate chain in fragments of 100 octets takes about seventy
-responses."""
+"""Maximum number of responses in a conversation. A certificate chain in fragments of 100 octets takes about seventy."""
 MAX_NAME: Final = 253
 
 
 class Conversation:
-    """The conversation with one client. offers: the methods that are offered. now: the start of the conversation, in
-    seconds of a monotonic clock."""
+    """The EAP conversation with one client.
+
+    offers: the methods that the server offers. now: the start of the conversation, in seconds of a monotonic clock.
+    """
 
     def __init__(self, offers: Offers, *, now: float) -> None:
         self._offers = offers
         self._now = now
         self._left: list[Offer] = list(offers.methods)
-        self._method: Method | None = None  # None after the end, because TLS takes much memory
+        self._method: Method | None = None  # None after the end, because TLS objects take much memory
         self._name = ""
         self.kind = 0
         """The EAP Type of the method that was started last."""
-        self._can_choose = False  # the client may still ask for another method by a Nak
+        self._can_choose = False  # the client may still ask for another method with a Nak
         self._identifier: int | None = None
         self._response = b""
         self._outcome: Outcome | None = None
         self._rounds = 0
         self.identity = b""
-        """The outer identity that the client sent; it may be `anonymous`."""
+        """The outer identity, as the client has sent it. It may be `anonymous`."""
         self.user = b""
         """The user's name: first the outer identity, then the name inside the tunnel or in the certificate."""
 
     @property
     def method(self) -> str:
-        """Return the method's name, such as `peap-mschapv2`; while the inner method is not known, only `peap`."""
+        """Return the name of the method, such as `peap-mschapv2`. Return only `peap` while the inner method is
+        unknown."""
         return self._name if self._method is None else self._method.name
 
     @property
     def waits_for_client(self) -> bool:
-        """Return whether the conversation waits for the client."""
+        """Return whether the client must send the next packet."""
         return isinstance(self._outcome, Send)
 
     @property
     def identifier(self) -> int:
-        """Return the identifier of the last request."""
+        """Return the identifier of the last EAP request."""
         return self._identifier or 0
 
     def begin(self) -> Outcome:
-        """Request the client's identity. Most RADIUS clients have already done this. PacketError: the conversation
-        has begun already, and the identity must not change any more."""
+        """Request the client's identity. Most RADIUS clients have already done this. Raises PacketError if the
+        conversation has already begun, because the identity must not change."""
         if self._outcome is not None:
             raise PacketError("a start inside a conversation")
         return self._request(IDENTITY, b"")
 
     def receive(self, octets: bytes) -> Outcome:
-        """Process an EAP packet. A retransmitted packet has the same outcome.
+        """Process an EAP packet. A retransmitted packet has the same outcome as the first.
 
-        PacketError: the packet does not answer the last request, and the conversation is unchanged.
+        Raises PacketError if the packet does not answer the last request; then nothing has changed.
         """
         if octets == self._response and self._outcome is not None:
             return Waiting() if isinstance(self._outcome, Check) else self._outcome
@@ -103,7 +105,7 @@ class Conversation:
         return self._respond(packet, octets)
 
     def answer(self, verdict: Verdict) -> Outcome:
-        """Continue with the verdict on the method's question."""
+        """Continue after the caller's verdict on the method's question."""
         assert self._method is not None  # noqa: S101  it put the question
         self._outcome = self._become(self._method.answer(verdict))
         return self._outcome
@@ -144,14 +146,13 @@ class Conversation:
         return self._start(self._left[0])
 
     def _choose(self, wanted: bytes) -> Outcome:
-        """Switch to a method from the client's Nak (RFC 3748 section 5.3.1): the first one that is offered and was not
-        tried."""
+        """Start the first method in the client's Nak that is offered and was not tried yet (RFC 3748 section 5.3.1)."""
         for kind in wanted:
             for offer in self._left:
                 if offer.kind == kind:
                     return self._start(offer)
         why = self._offers.why(filter(None, wanted)) or "nothing else"
-        return self._fail(f"the client wants what is not offered: {why}", Failure.NOT_OFFERED)
+        return self._fail(f"the client wants a method that is not offered: {why}", Failure.NOT_OFFERED)
 
     def _start(self, offer: Offer) -> Outcome:
         self._left.remove(offer)
@@ -189,7 +190,7 @@ class Conversation:
 
 
 def failed(inner: Outcome) -> Failed:
-    """Return the failure of a tunnelled method whose inner conversation has not succeeded."""
+    """Return the failure of a tunnelled method, after its inner conversation has failed."""
     if isinstance(inner, Done) and inner.failure is not None:
         return Failed(inner.reason, inner.failure)
     return Failed("a response without a request inside the tunnel")
@@ -199,19 +200,21 @@ MOST: Final = 4096
 AGE_S: Final = 60.0
 STATE_OCTETS: Final = 16
 NODE_OCTETS: Final = 4
-"""Number of octets at the start of a State. They contain the number of the node that has the conversation."""
+"""Number of octets at the start of a State that contain the number of the node with the conversation."""
 
 _Talk = TypeVar("_Talk")
 
 
 class Conversations(Generic[_Talk]):
-    """The pending conversations by State. The caller may store other values that represent the conversations. If the
-    table is full, the oldest conversation of the busiest client of the busiest tenant is removed. So a client that
-    starts thousands of conversations removes only its own.
+    """The pending conversations by State. The stored objects may be any objects that represent conversations.
 
-    most: the maximum number of pending conversations. age_s: the seconds that a conversation waits for its client.
-    left: called with each conversation that has waited longer. node: returns the number of this node; 0 if there is
-    only one node. now: the present time in seconds of a monotonic clock.
+    If the table is full, a new conversation replaces an old one. It is the oldest of the tenant with the most
+    conversations, and there of the RADIUS client with the most. So a client that starts thousands of conversations
+    replaces only its own.
+
+    most: the maximum number of pending conversations. age_s: the time in seconds that a conversation waits for the EAP
+    client. left: called with each conversation that has expired. node: returns the number of this node; 0 if there is
+    only one node. The methods get the current time as `now`, in seconds of a monotonic clock.
     """
 
     def __init__(
@@ -230,15 +233,18 @@ class Conversations(Generic[_Talk]):
         return len(self._talks)
 
     def add(self, tenant_id: int, client_id: int, talk: _Talk, *, now: float) -> bytes:
-        """Keep a conversation of a RADIUS client. Return its State: the number of this node, and 12 random octets."""
+        """Store a conversation of a RADIUS client. Return its State: the number of this node, and 12 random octets."""
         self.purge(now=now)
         state = self._node().to_bytes(NODE_OCTETS) + token_bytes(STATE_OCTETS - NODE_OCTETS)
         self._talks.put(state, (tenant_id, client_id, talk), tenant_id, client_id, now=now)
         return state
 
     def find(self, client_id: int, state: bytes, *, now: float) -> _Talk | None:
-        """Return the conversation of a State. Return None if the State is unknown or belongs to another client, or
-        if the conversation has ended or expired."""
+        """Return the conversation with this State.
+
+        Return None if the State is unknown or belongs to another RADIUS client, or if the conversation has ended or
+        expired.
+        """
         self.purge(now=now)
         known = self._talks.get(state, now=now)
         if known is None or known[1] != client_id:
@@ -247,8 +253,8 @@ class Conversations(Generic[_Talk]):
         return known[2]
 
     def other_node(self, state: bytes) -> int | None:
-        """Return the number of the other node that a State names; None if it names no other node, or if there is
-        only one node."""
+        """Return the number of the node that has stored the conversation with this State. Return None if that is this
+        node, or if there is only one node."""
         named, own = int.from_bytes(state[:NODE_OCTETS]), self._node()
         return named if own and len(state) == STATE_OCTETS and named != own else None
 
@@ -257,6 +263,6 @@ class Conversations(Generic[_Talk]):
         self._talks.pop(state)
 
     def purge(self, *, now: float) -> None:
-        """Remove expired conversations."""
+        """Remove the expired conversations."""
         for _, _, talk in self._talks.expire(now=now):
             self._left(talk)

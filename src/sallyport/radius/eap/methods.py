@@ -1,7 +1,8 @@
-"""The methods that a conversation offers, and the reasons why it does not offer the others.
+"""The methods that a conversation offers, and the reasons why other methods are not offered.
 
-A method is offered if the domain's first factor can answer its kind of question. A first factor that has the passwords
-in memory can answer all kinds of questions. A directory without winbind can answer only `Password`.
+Each method asks a kind of question, such as `Password` or `MsChap`. A method is offered if the domain's first factor
+can answer its questions. A first factor with the passwords in memory can answer all kinds of questions. A directory
+without winbind can answer only `Password`.
 """
 
 from collections.abc import Callable, Mapping
@@ -42,12 +43,12 @@ _MAKERS: Final[Mapping[int, Callable[[bytes], Method]]] = {MD5: Md5, MSCHAPV2: M
 
 @dataclass(frozen=True, slots=True)
 class Terms:
-    """The conditions that decide which methods are offered. It is hashable, because it is the key of a cache.
+    """The conditions that decide which methods are offered. The object is hashable, because it is the key of a cache.
 
-    server: the TLS server; None if no certificate is configured. checkable: the kinds of questions that the first
-    factor can answer. order: the order of the methods, see `ORDER`. fragment_size: the maximum length of an EAP packet
-    in octets; if 0, the configured length is used. scope: the scope of the user names; a session can be resumed only in
-    its scope. owner: the tenant whose share of the session table is used.
+    server: the TLS server; None without a certificate. checkable: the kinds of questions that the first factor can
+    answer. order: the order of the methods (see ORDER). fragment_size: the maximum length of an EAP packet in octets; 0
+    for the configured length. scope: the name space of the user names (a domain and its first factor); a session can be
+    resumed only in its scope. owner: the tenant whose share of the session table is used.
     """
 
     server: TlsServer | None
@@ -59,8 +60,7 @@ class Terms:
 
 
 def offers(terms: Terms) -> Offers:
-    """Return the methods that can be offered. For each other method, also return the reason why it cannot be
-    offered."""
+    """Return the methods that can be offered, and for each other method the reason why it cannot be offered."""
     found: list[Offer] = []
     left_out: dict[int, str] = {}
     for kind in terms.order:

@@ -1,6 +1,6 @@
 """The values that methods, conversations and their callers exchange.
 
-`user` is a name in octets, as the client sent it. Only the caller can find the user of that name.
+`user` is always a name in octets, as the client has sent it. Only the caller knows which user has this name.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -18,10 +18,10 @@ from sallyport.radius.mschap_reply import ErrorCode
 
 @dataclass(frozen=True, slots=True)
 class Password:
-    """The question whether a password is the user's password.
+    """The question whether a password is correct.
 
-    step: the number of earlier prompts. If it is not 0, `password` is the answer to the prompt in the last verdict.
-    prompts: whether the verdict may contain a prompt.
+    step: the number of earlier prompts. If it is above 0, `password` is the user's answer to the last prompt. prompts:
+    whether the verdict may contain a prompt.
     """
 
     user: bytes
@@ -35,8 +35,10 @@ class Password:
 
 @dataclass(frozen=True, slots=True)
 class Chap:
-    """The question whether a CHAP response was computed from the user's password, as in `radius.password.chap_holds`.
-    value: identifier and response, 17 octets."""
+    """The question whether a CHAP response is correct (see `radius.password.chap_holds`).
+
+    challenge: the CHAP challenge. value: identifier and response, 17 octets.
+    """
 
     user: bytes
     value: bytes
@@ -45,9 +47,11 @@ class Chap:
 
 @dataclass(frozen=True, slots=True)
 class MsChap:
-    """The question whether an MS-CHAPv2 response was computed from the user's password, as in
-    `radius.mschap.NtKey.made`. hashed: the name that the client sent with the response. The client has hashed this
-    name or one of its variants (`peer_names`)."""
+    """The question whether an MS-CHAPv2 response is correct (see `radius.mschap.NtKey.made`).
+
+    hashed: the name that the client has sent with the response. The client has hashed this name, or one of its variants
+    (`peer_names`).
+    """
 
     user: bytes
     attempt: MsChap2
@@ -56,8 +60,11 @@ class MsChap:
 
 @dataclass(frozen=True, slots=True)
 class Certificate:
-    """The question whether the user of a verified client certificate may log in. user: the user's name in the
-    certificate. by: the field that contains the name. fingerprint: SHA-256 in hex."""
+    """The question whether the user of a verified client certificate may log in.
+
+    user: the user's name in the certificate. by: the field that contains the name. fingerprint: the SHA-256 hash of the
+    certificate, in hexadecimal digits.
+    """
 
     user: bytes
     subject: str
@@ -67,9 +74,11 @@ class Certificate:
 
 @dataclass(frozen=True, slots=True)
 class Resumed:
-    """The question whether the user of an earlier login may resume its TLS session; if not, a full login follows. The
-    client has sent only its ClientHello, and has not yet proved that the session is its own. stamp: the stamp in the
-    verdict on the earlier login."""
+    """The question whether a user may resume the TLS session of an earlier login. If not, a full login follows.
+
+    The client has sent only its ClientHello, and has not yet proved that it owns the session. stamp: the stamp in the
+    verdict on the earlier login.
+    """
 
     user: bytes
     stamp: str = ""
@@ -82,10 +91,10 @@ Question: TypeAlias = Password | Chap | MsChap | Certificate | Resumed
 class Verdict:
     """The answer to a question.
 
-    right: whether the answer is yes. prompt: a further prompt for the user, if the question allows one; `right` is
-    ignored then. hash_hash, hashed: for a correct MS-CHAPv2 response, the hash of the password's NT hash (16 octets)
-    and the name that the client has hashed. error: for a wrong MS-CHAPv2 response, its error code. reason: if the
-    answer is no, the cause in words. stamp: a text that is stored with the TLS session and returned in `Resumed`.
+    right: whether the answer is yes. prompt: another prompt for the user, if the question allows prompts; `right` is
+    then ignored. hash_hash, hashed: after a correct MS-CHAPv2 response, the hash of the password's NT hash (16 octets),
+    and the name that the client has hashed. error: after a wrong MS-CHAPv2 response, the error code. reason: why the
+    answer is no, for the log. stamp: a text to store with the TLS session; `Resumed` contains it later.
     """
 
     right: bool
@@ -102,22 +111,23 @@ class Verdict:
 
 @dataclass(frozen=True, slots=True)
 class Next:
-    """The method's next request. data: its Type-Data; inside TLS, the octets before encryption, which may be empty."""
+    """The next request of a method to the client. data: its Type-Data; inside TLS, the octets before encryption, which
+    may be empty."""
 
     data: bytes
 
 
 @dataclass(frozen=True, slots=True)
 class Check:
-    """A question to the caller: the conversation waits for the verdict."""
+    """A question to the caller. The conversation waits for the verdict."""
 
     question: Question
 
 
 @dataclass(frozen=True, slots=True)
 class Passed:
-    """The method has succeeded. msk: the Master Session Key (RFC 3748 section 7.10), one half for each direction; empty
-    if the method derives no keys."""
+    """The method has succeeded. msk: the Master Session Key (RFC 3748 section 7.10), with one half for each direction;
+    empty if the method derives no keys."""
 
     user: bytes
     msk: bytes = b""
@@ -138,7 +148,7 @@ class Failure(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Failed:
-    """The method has failed. reason: the cause in words."""
+    """The method has failed. reason: why it has failed, for the log."""
 
     reason: str
     failure: Failure = Failure.BROKEN
@@ -148,25 +158,26 @@ Step: TypeAlias = Next | Check | Passed | Failed
 
 
 class Method(Protocol):
-    """One method of one conversation. Each call may raise PacketError if the message is malformed; then the method
-    has failed."""
+    """An EAP method in one conversation. Each call raises PacketError if the client's message is malformed. The method
+    has then failed."""
 
     @property
     def kind(self) -> int:
-        """Return the method's Type."""
+        """Return the EAP Type of the method."""
 
     @property
     def name(self) -> str:
-        """Return the method's name, such as `peap-mschapv2`; while the inner method is not known, only `peap`."""
+        """Return the name of the method, such as `peap-mschapv2`. Return only `peap` while the inner method is
+        unknown."""
 
     def begin(self) -> Step:
-        """Return the method's first request."""
+        """Return the first request of the method."""
 
     def respond(self, packet: Packet) -> Step:
-        """Process a response of the method's EAP Type."""
+        """Process a response with the EAP Type of this method."""
 
     def answer(self, verdict: Verdict) -> Step:
-        """Continue with the verdict on the method's question."""
+        """Continue after the caller's verdict on the method's question."""
 
 
 # --- results of a conversation --------------------------------------------------------------------------------
@@ -181,16 +192,17 @@ class Send:
 
 @dataclass(frozen=True, slots=True)
 class Waiting:
-    """The outcome of a retransmitted response while the caller has not yet answered the question about it."""
+    """The outcome of a retransmitted response if the caller has not yet answered the question about this response."""
 
 
 @dataclass(frozen=True, slots=True)
 class Done:
     """The end of the conversation.
 
-    octets: EAP-Success or EAP-Failure, for the Access-Accept or Access-Reject. user: the name of the user, from inside
-    the tunnel if there is one. method: the outer and the inner method, such as `eap-ttls-pap`; after a failure it may
-    be only the outer one. msk: see `Passed`. reason, failure: the cause of a failure, in words and as a code.
+    octets: EAP-Success or EAP-Failure, for the Access-Accept or Access-Reject. user: the user's name, from inside the
+    tunnel if there is a tunnel. method: the outer and the inner method, such as `eap-ttls-pap`; after a failure it may
+    be only the outer method. msk: the Master Session Key (see `Passed`). reason, failure: why the login has failed, in
+    words and as a code.
     """
 
     success: bool
@@ -211,13 +223,12 @@ Outcome: TypeAlias = Send | Check | Waiting | Done
 NO_SERVER: Final = "there is no server certificate"
 NO_AUTHORITY: Final = "there is no authority for client certificates"
 UNCHECKED: Final = "the domain's first factor cannot check it"
-OTHER: Final = "not among the methods here"
+OTHER: Final = "not supported here"
 
 
 @dataclass(frozen=True, slots=True)
 class Offer:
-    """A method that can be offered. make: a function that returns the method, given an identity and the present
-    time."""
+    """A method that the server can offer. make: creates the method from the client's identity and the current time."""
 
     kind: int
     make: Callable[[bytes, float], Method]
@@ -225,11 +236,12 @@ class Offer:
 
 @dataclass(frozen=True, slots=True)
 class Offers:
-    """The offered methods, in order. left_out: for each other method the reason why it is not offered."""
+    """The methods that the server offers, in order. left_out: the reason why another method is not offered, by
+    method."""
 
     methods: Sequence[Offer]
     left_out: Mapping[int, str] = field(default_factory=dict)
 
     def why(self, kinds: Iterable[int]) -> str:
-        """Return in words why these methods are not offered."""
+        """Return why these methods are not offered, for the log. kinds: the EAP Types of the methods."""
         return ", ".join(f"{TYPE_NAMES.get(kind, f'type {kind}')} ({self.left_out.get(kind, OTHER)})" for kind in kinds)

@@ -1,5 +1,8 @@
-"""The codec of EAP packets and EAP-Message attributes (RFC 3748 section 4, RFC 3579 section 3.1), and the fragments of
-TLS messages in EAP-TLS, TTLS and PEAP (RFC 5216 sections 2.1.5 and 3.1)."""
+"""The codec of EAP packets and EAP-Message attributes (RFC 3748 section 4, RFC 3579 section 3.1).
+
+It also splits the TLS messages of EAP-TLS, TTLS and PEAP into fragments, and joins them (RFC 5216 sections 2.1.5 and
+3.1).
+"""
 
 from dataclasses import dataclass
 from typing import Final
@@ -41,7 +44,7 @@ class Packet:
 
 
 def decode(octets: bytes) -> Packet:
-    """Parse an EAP request or response (RFC 3748 section 4.1). Octets after its Length are padding. Raises
+    """Parse an EAP request or response (RFC 3748 section 4.1). Octets after the packet's Length are padding. Raises
     PacketError."""
     length = int.from_bytes(octets[2:4])
     if len(octets) < HEADER or not HEADER <= length <= len(octets):
@@ -64,12 +67,12 @@ def end(code: int, identifier: int) -> bytes:
 
 
 def pull_eap_message(request: Request) -> bytes:
-    """Return the EAP packet of a RADIUS request: the values of its EAP-Message attributes, joined in order."""
+    """Return the EAP packet of a RADIUS request. It is the joined values of the EAP-Message attributes."""
     return b"".join(request.values(EAP_MESSAGE))
 
 
 def push_eap_message(octets: bytes) -> bytes:
-    """Return an EAP packet in as many EAP-Message attributes as it needs."""
+    """Return an EAP packet as EAP-Message attributes in octets. A long packet is split into several attributes."""
     if len(octets) <= _CARRIED:
         return push_attribute(EAP_MESSAGE, octets)
     return b"".join([push_attribute(EAP_MESSAGE, octets[at : at + _CARRIED]) for at in range(0, len(octets), _CARRIED)])
@@ -79,20 +82,21 @@ LENGTH: Final = 0x80
 MORE: Final = 0x40
 START: Final = 0x20
 MAX_MESSAGE: Final = 65_536
-"""Maximum length of a reassembled message in octets. It is sufficient for a long certificate chain."""
+"""Maximum length of a reassembled message in octets, enough for a long certificate chain."""
 SMALLEST: Final = 64
 _VERSION: Final = 0x07
 _OVERHEAD: Final = HEADER + 5  # EAP header, flags and message length
 
 
 class Framing:
-    """Fragmentation and reassembly of the TLS messages of one conversation.
+    """The fragmentation and reassembly of the TLS messages in one conversation.
 
-    Each fragment begins with the flags octet. The low bits of this octet are the version of TTLS or PEAP. The first of
-    several fragments contains the length of the whole message. Each fragment except the last is acknowledged by an
-    empty message.
+    Each fragment begins with an octet of flags. The low bits of this octet are the version of TTLS or PEAP. The first
+    of several fragments contains the length of the whole message. An empty message acknowledges each fragment except
+    the last.
 
-    version: the version of TTLS or PEAP. fragment_size: the maximum length of a sent EAP packet in octets, at least 64.
+    version: the version of TTLS or PEAP. fragment_size: the maximum length of an EAP packet that is sent, in octets; at
+    least 64.
     """
 
     def __init__(self, version: int, fragment_size: int) -> None:
@@ -112,27 +116,29 @@ class Framing:
 
     @property
     def is_sending(self) -> bool:
-        """Return whether some fragments of the last message have not been sent yet. Each fragment is sent after the
-        previous one was acknowledged."""
+        """Return whether fragments of the last message must still be sent. Each fragment is sent after the client has
+        acknowledged the previous fragment."""
         return bool(self._out)
 
     def send(self, message: bytes) -> bytes:
-        """Return the whole message with its flags if it fits into one fragment, otherwise the first fragment."""
+        """Start to send a message. Return the whole message if it fits into one fragment, otherwise the first
+        fragment."""
         if len(message) <= self._room:
             return bytes((self._version,)) + message
         self._out = message[self._room :]
         return bytes((self._version | LENGTH | MORE,)) + len(message).to_bytes(4) + message[: self._room]
 
     def next(self) -> bytes:
-        """Return the next fragment."""
+        """Return the next fragment of the message."""
         piece, self._out = self._out[: self._room], self._out[self._room :]
         return bytes((self._version | (MORE if self._out else 0),)) + piece
 
     def receive(self, data: bytes) -> bytes | None:
-        """Return the reassembled message if this is its last fragment, otherwise None. The message is empty for an
-        acknowledgement.
+        """Process a fragment. Return the whole message after its last fragment, and None before that. An
+        acknowledgement is an empty message.
 
-        PacketError: a wrong version, a wrong total length, more than `MAX_MESSAGE` octets, or an empty fragment.
+        Raises PacketError if the version or the total length is wrong, if the message is longer than MAX_MESSAGE
+        octets, or if a fragment is empty.
         """
         if not data:
             raise PacketError("a message without flags")

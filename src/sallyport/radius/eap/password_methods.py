@@ -5,7 +5,7 @@ EAP-MSCHAPv2 (draft-kamath-pppext-eap-mschapv2): MS-CHAPv2 (RFC 2759) in four ki
 -> Challenge   <- Response   -> Success or Failure   <- the same as acknowledgement; after a Failure that allows
                                                         another try, a Response to the challenge of the Failure
 
-EAP-MD5 (RFC 3748 section 5.4): a CHAP challenge. It derives no keys, and does not authenticate the server.
+EAP-MD5 (RFC 3748 section 5.4): a CHAP challenge. The method derives no keys, and does not authenticate the server.
 
 EAP-GTC (RFC 3748 section 5.6): a prompt, and the text that the user types. The text is sent in clear, so the method is
 offered only inside a tunnel. A verdict may contain another prompt, for example for the code of a second factor.
@@ -31,8 +31,11 @@ _HEADER: Final = 5  # code, identifier, length, length of the value
 
 
 class MsChapV2:
-    """EAP-MSCHAPv2 for one user. retries: the number of further tries after a wrong password. challenge: the
-    challenge of 16 octets; if None, it is random."""
+    """EAP-MSCHAPv2 for one user.
+
+    retries: the number of further tries after a wrong password. challenge: the challenge of 16 octets; None for a
+    random challenge.
+    """
 
     kind = MSCHAPV2
     name = "mschapv2"
@@ -46,7 +49,7 @@ class MsChapV2:
         self._end: Passed | Failed | None = None
 
     def begin(self) -> Step:
-        """Return the challenge."""
+        """Return the request with the challenge."""
         return Next(self._message(CHALLENGE, b"\x10" + self._challenge + SERVER_NAME))
 
     def respond(self, packet: Packet) -> Step:
@@ -98,7 +101,7 @@ _SIZE: Final = 16
 
 
 class Md5:
-    """EAP-MD5 for one user. challenge: the challenge of 16 octets; if None, it is random."""
+    """EAP-MD5 for one user. challenge: the challenge of 16 octets; None for a random challenge."""
 
     kind = MD5
     name = "md5"
@@ -108,11 +111,11 @@ class Md5:
         self._challenge = challenge or token_bytes(_SIZE)
 
     def begin(self) -> Step:
-        """Return the challenge."""
+        """Return the request with the challenge."""
         return Next(bytes((_SIZE,)) + self._challenge)
 
     def respond(self, packet: Packet) -> Step:
-        """Ask whether the response is correct. The EAP identifier serves as the CHAP identifier."""
+        """Return the question whether the response is correct. The EAP identifier is the CHAP identifier."""
         if packet.data[:1] != bytes((_SIZE,)) or len(packet.data) <= _SIZE:
             raise PacketError(f"an EAP-MD5 response of {len(packet.data)} octets")
         value = bytes((packet.identifier,)) + packet.data[1 : _SIZE + 1]
@@ -139,11 +142,11 @@ class Gtc:
         self._step = 0
 
     def begin(self) -> Step:
-        """Return the prompt for the password."""
+        """Return the request with the prompt for the password."""
         return Next(PROMPT.encode())
 
     def respond(self, packet: Packet) -> Step:
-        """Ask whether the typed text is the password, or the answer to the last prompt."""
+        """Return the question whether the typed text is the password, or the correct answer to the last prompt."""
         if len(packet.data) > MAX_TYPED:
             raise PacketError(f"an EAP-GTC response of {len(packet.data)} octets")
         return Check(Password(self._user, packet.data, self._step, prompts=self._step < MAX_STEPS))

@@ -1,7 +1,7 @@
-"""The protocol inside PEAP version 0 (MS-PEAP): EAP without its headers, then Result TLVs of both sides.
+"""The protocol inside PEAP version 0 (MS-PEAP): EAP packets without their headers, and then a Result TLV of each side.
 
 Inside the tunnel, Windows and wpa_supplicant omit the code, identifier and length of EAP packets. Only Extensions
-packets have these headers; they contain the TLVs. This module does not use the Cryptobinding TLV.
+packets have these headers, and they contain the TLVs. The Cryptobinding TLV is not used.
 """
 
 from typing import Final
@@ -21,22 +21,24 @@ _FAILURE: Final = 2
 
 
 class PeapPhase:
-    """The inner phase of PEAP. offers: the inner methods. now: the start of the conversation, in seconds of a
-    monotonic clock."""
+    """The inner phase of PEAP, after the TLS handshake.
+
+    offers: the inner methods. now: the start of the conversation, in seconds of a monotonic clock.
+    """
 
     def __init__(self, offers: Offers, *, now: float) -> None:
         self._eap = Conversation(offers, now=now)
         self._begun = False
         self._resumed = False
-        self._end: Passed | Failed | None = None  # the result once the client has confirmed it
+        self._end: Passed | Failed | None = None  # the result, if the client confirms it
 
     @property
     def inner(self) -> str:
-        """Return the inner method."""
+        """Return the name of the inner method."""
         return "resumed" if self._resumed else self._eap.method
 
     def established(self, holder: Holder | None) -> Step:
-        """End with success if the session was resumed. Otherwise wait until the client acknowledges the handshake."""
+        """Return success if the session was resumed. Otherwise wait until the client acknowledges the handshake."""
         if holder is None:
             return Next(b"")
         self._resumed = True
@@ -58,7 +60,7 @@ class PeapPhase:
         return self._step(self._eap.receive(encode(packet)))
 
     def answer(self, verdict: Verdict) -> Step:
-        """Continue with the verdict on the inner method's question."""
+        """Continue after the verdict on the inner method's question."""
         return self._step(self._eap.answer(verdict))
 
     def _step(self, outcome: Outcome) -> Step:
@@ -71,7 +73,7 @@ class PeapPhase:
         return self._tell(failed(outcome))
 
     def _tell(self, end: Passed | Failed) -> Step:
-        """Return the server's Result TLV, which the client answers with its own."""
+        """Return the server's Result TLV. The client must answer with its own Result TLV."""
         self._end = end
         result = _SUCCESS if isinstance(end, Passed) else _FAILURE
         identifier = self._eap.identifier + 1 & 0xFF
@@ -90,7 +92,8 @@ def _has_header(clear: bytes) -> bool:
 
 
 def _result(clear: bytes) -> int:
-    """Return the status in the client's Result TLV; 0 if there is none. PacketError: a TLV runs past the end."""
+    """Return the status in the client's Result TLV. Return 0 if there is no Result TLV. Raises PacketError if a TLV
+    runs past the end."""
     if clear and _has_header(clear):
         clear = clear[_HEADERLESS:]
     if clear[:1] != bytes((EXTENSIONS,)):

@@ -2,8 +2,8 @@
 section 4).
 
 TLS itself stores no user with a session. This table stores the user's name under a digest of the session's secret,
-until the session expires. If a session is not in the table, the client must do a full login in a new session. A
-resumption does not extend the lifetime.
+until the session expires. If a session is not in the table, the client must do a full login. A resumption does not
+extend the lifetime of the session.
 """
 
 import math
@@ -19,8 +19,8 @@ MOST: Final = 20_000
 
 @dataclass(frozen=True, slots=True)
 class Holder:
-    """The user of a session. until: the session's expiry, in seconds of a monotonic clock. stamp: the stamp of the
-    verdict on the full login."""
+    """The user of a TLS session. until: the time at which the session expires, in seconds of a monotonic clock. stamp:
+    the stamp of the verdict on the full login."""
 
     user: bytes
     until: float
@@ -28,15 +28,20 @@ class Holder:
 
 
 def digest(secret: bytes, scope: str) -> bytes:
-    """Return the key of a session in the table. secret: the master secret; in TLS 1.3 the pre-shared key. scope: the
-    scope of the user's name. The key of a session is different in each scope, so a session is unknown in other
-    scopes."""
+    """Return the key of a session in the table.
+
+    secret: the master secret; in TLS 1.3 the pre-shared key. scope: the name space of the user name (a domain and its
+    first factor). The key depends on the scope, so a session cannot be found in another scope.
+    """
     return sha256(scope.encode() + b"\0" + secret).digest()
 
 
 class Resumptions:
-    """The users of sessions. lifetime_s: the seconds after a full login in which its sessions can be resumed. most: the
-    maximum number of sessions; each tenant has a share."""
+    """The table of TLS sessions and their users.
+
+    lifetime_s: the time in seconds after a full login in which its sessions can be resumed. most: the maximum number of
+    sessions; each tenant has a share of the table.
+    """
 
     def __init__(self, lifetime_s: float, most: int = MOST) -> None:
         self._lifetime_s = lifetime_s
@@ -46,19 +51,20 @@ class Resumptions:
         return len(self._holders)
 
     def holder(self, user: bytes, stamp: str = "", *, most_s: float = math.inf, now: float) -> Holder:
-        """Return a Holder for the sessions of a full login. most_s: the maximum lifetime of the sessions in seconds."""
+        """Return the Holder to store for the sessions of a full login. most_s: the maximum lifetime of the sessions in
+        seconds."""
         return Holder(user, now + min(self._lifetime_s, most_s), stamp)
 
     def keep(self, sessions: Iterable[bytes], holder: Holder, owner: int) -> None:
-        """Store the user of some sessions. sessions: the digests of the sessions. owner: the tenant whose share of
-        the table they use."""
+        """Store the user of the sessions. sessions: the digests of the sessions. owner: the tenant whose share of the
+        table is used."""
         if self._lifetime_s <= 0:
             return
         for each in sessions:
             self._holders.put(each, holder, owner)
 
     def find(self, session: bytes, *, now: float) -> Holder | None:
-        """Return the holder of a session; None if it is unknown or expired."""
+        """Return the user of a session. Return None if the session is unknown or has expired. session: its digest."""
         holder = self._holders.get(session)
         return holder if holder is not None and holder.until > now else None
 

@@ -1,4 +1,4 @@
-"""The server's TLS for EAP: its certificate, the authorities of client certificates, and resumption."""
+"""The TLS server for EAP: its certificate, the authorities of client certificates, and session resumption."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -14,7 +14,7 @@ from sallyport.radius.eap.resumption import Resumptions
 from sallyport.radius.eap.tunnel import Contexts, Tunnel, watch_certificate, watch_state
 
 FRAGMENT_SIZE: Final = 1020
-"""Maximum length of an EAP packet in octets for a NAS that sends no Framed-MTU."""
+"""Maximum length of an EAP packet in octets, if the NAS sends no Framed-MTU."""
 RESUME_S: Final = 3600
 # RFC 9325 section 4.2: cipher suites of TLS 1.2 with forward secrecy; CBC is last, for old supplicants
 _CIPHERS: Final = b"ECDHE+AESGCM:ECDHE+CHACHA20:DHE+AESGCM:ECDHE+AES:!aNULL:!MD5:!DSS"
@@ -24,14 +24,14 @@ _CLIENT_CERTIFICATE: Final = SSL.VERIFY_PEER | SSL.VERIFY_FAIL_IF_NO_PEER_CERT
 
 @dataclass(frozen=True, slots=True)
 class TlsConfiguration:
-    """The settings of TLS. All files are in PEM.
+    """The settings of the TLS server. All files are in PEM.
 
     certificate_file: the server's certificate and the intermediate certificates. ca_file: the authorities of client
-    certificates, and optionally their revocation lists; if None, EAP-TLS is not offered. crl_file: a separate file of
-    revocation lists. If there is any revocation list, there must be one for each authority. minimum, maximum: TLS
-    versions, as pyOpenSSL's constants. fragment_size: the maximum length of an EAP packet in octets. resume_s: the
-    seconds after a full login in which its session can be resumed; if 0, no session is resumed. user_names: the fields
-    of a certificate that may contain the user's name.
+    certificates, and optionally their revocation lists; None if EAP-TLS is not offered. crl_file: a separate file of
+    revocation lists. If there is any revocation list, each authority needs one. minimum, maximum: TLS versions, as
+    constants of pyOpenSSL. fragment_size: the maximum length of an EAP packet in octets. resume_s: the time in seconds
+    after a full login in which its sessions can be resumed; 0 for no resumption. user_names: the fields of a
+    certificate that may contain the user's name.
     """
 
     certificate_file: Path
@@ -46,8 +46,8 @@ class TlsConfiguration:
 
 
 class TlsServer:
-    """The TLS server for EAP, which creates the connections. It reads the files only once: when a file has changed,
-    create another `TlsServer`. ConfigError: a file cannot be used.
+    """The TLS server for EAP. It creates the TLS connections, and reads the files once: create another `TlsServer`
+    after a file has changed. Raises ConfigError if a file cannot be used.
 
     Each method has its own TLS contexts, so that a session can be resumed only by the method that established it.
     """
@@ -64,7 +64,7 @@ class TlsServer:
         return TLS in self._contexts
 
     def tunnel(self, kind: int, scope: str) -> Tunnel:
-        """Return a new connection for a method: TLS, TTLS or PEAP. scope: the scope in which its sessions can be
+        """Return a new connection for a method. kind: TLS, TTLS or PEAP. scope: the scope in which the sessions can be
         resumed."""
         return Tunnel(self._contexts[kind], scope)
 
@@ -103,12 +103,16 @@ def _load(context: SSL.Context, configuration: TlsConfiguration) -> None:
     try:
         context.use_certificate_chain_file(str(configuration.certificate_file))
     except SSL.Error:
-        raise ConfigError(f"{configuration.certificate_file}: no certificate in PEM can be read from it") from None
+        raise ConfigError(
+            f"{configuration.certificate_file}: the file contains no readable certificate in PEM"
+        ) from None
     try:
         context.use_privatekey_file(str(configuration.key_file))
         context.check_privatekey()
     except SSL.Error:
-        raise ConfigError(f"{configuration.key_file}: no key of the server's certificate") from None
+        raise ConfigError(
+            f"{configuration.key_file}: the file does not contain the key of the server's certificate"
+        ) from None
 
 
 def _load_authorities(context: SSL.Context, configuration: TlsConfiguration) -> None:
@@ -117,13 +121,15 @@ def _load_authorities(context: SSL.Context, configuration: TlsConfiguration) -> 
         context.load_verify_locations(authorities)
         context.load_client_ca(authorities.encode())
     except SSL.Error:
-        raise ConfigError(f"{authorities}: no certificate in PEM can be read from it") from None
+        raise ConfigError(f"{authorities}: the file contains no readable certificate in PEM") from None
     store = context.get_cert_store()
     assert store is not None  # noqa: S101  a context has one
     if configuration.crl_file is not None:
         try:
             store.load_locations(str(configuration.crl_file))
         except crypto.Error:
-            raise ConfigError(f"{configuration.crl_file}: no revocation list in PEM can be read from it") from None
+            raise ConfigError(
+                f"{configuration.crl_file}: the file contains no readable revocation list in PEM"
+            ) from None
     if configuration.crl_file is not None or _CRL in Path(authorities).read_bytes():
         store.set_flags(crypto.X509StoreFlags.CRL_CHECK)

@@ -1,4 +1,4 @@
-"""EAP-TLS (RFC 5216, RFC 9190): the client certificate authenticates the user, and the handshake verifies it."""
+"""EAP-TLS (RFC 5216, RFC 9190): a client certificate authenticates the user. TLS verifies it in the handshake."""
 
 from typing import Final
 
@@ -11,8 +11,9 @@ from sallyport.radius.eap.resumption import Holder
 from sallyport.radius.eap.tunnel import Tunnel
 
 PROTECTED_SUCCESS: Final = b"\0"
-"""The octet by which the server announces success inside the tunnel in TLS 1.3 (RFC 9190 section 2.1.1). An EAP-Success
-that comes before it is forged."""
+"""The octet inside the tunnel that announces success in TLS 1.3 (RFC 9190 section 2.1.1). For the client, an
+EAP-Success
+before this octet is forged."""
 
 
 # A certificate that an authority has signed and OpenSSL accepts may still violate X.509, such as by a non-UTF-8 subject
@@ -21,7 +22,8 @@ _UNREADABLE: Final = (ValueError, x509.DuplicateExtension, x509.UnsupportedGener
 
 
 class TlsPhase:
-    """EAP-TLS after the handshake. names: the fields of a certificate that may contain the user's name."""
+    """The inner phase of EAP-TLS, after the TLS handshake. names: the fields of a certificate that may contain the
+    user's name."""
 
     inner = ""
 
@@ -31,12 +33,12 @@ class TlsPhase:
         self._name = b""
 
     def established(self, holder: Holder | None) -> Step:
-        """Ask whether the certificate's user may log in. In a resumed session, the certificate is that of the full
-        handshake."""
+        """Return the question whether the certificate's user may log in. In a resumed session, the certificate is from
+        the full handshake."""
         try:
             certificate = self._tunnel.certificate
             if certificate is None:
-                return Failed("the client shows no certificate", Failure.CERTIFICATE)
+                return Failed("the client has sent no certificate", Failure.CERTIFICATE)
             named, subject = self._names.of(certificate), certificate.subject.rfc4514_string()
         except _UNREADABLE as error:
             return Failed(f"the client's certificate cannot be read: {error}", Failure.CERTIFICATE)
@@ -48,13 +50,13 @@ class TlsPhase:
         return Check(Certificate(self._name, subject, certificate.fingerprint(hashes.SHA256()).hex(), named.by))
 
     def respond(self, clear: bytes) -> Step:
-        """Process the client's last acknowledgement."""
+        """Process the last acknowledgement of the client."""
         if clear or not self._name:
             return Failed("data inside EAP-TLS")
         return Passed(self._name)
 
     def answer(self, verdict: Verdict) -> Step:
-        """Return the last message inside the tunnel if the user may log in, otherwise the failure."""
+        """Return the last message inside the tunnel if the user may log in. Otherwise return the failure."""
         if not verdict.right:
             return Failed(verdict.reason, Failure.REFUSED)
         return Next(PROTECTED_SUCCESS if self._tunnel.is_tls13 else b"")

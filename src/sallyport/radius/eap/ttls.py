@@ -1,5 +1,5 @@
 """The protocol inside TTLS (RFC 5281 section 11): PAP, CHAP, MS-CHAPv2 or EAP, in Diameter AVPs (section 10). The
-client sends the first message."""
+client sends the first message after the handshake."""
 
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass
@@ -46,8 +46,8 @@ MOST: Final = 100
 
 @dataclass(frozen=True, slots=True)
 class Avp:
-    """One AVP. vendor: 0 for the attributes of RADIUS. mandatory: a receiver that does not support the AVP must refuse
-    the message."""
+    """A Diameter attribute-value pair (AVP). vendor: 0 for the attributes of RADIUS. mandatory: whether a receiver that
+    does not support the AVP must reject the message."""
 
     vendor: int
     code: int
@@ -56,7 +56,7 @@ class Avp:
 
 
 def pull_avps(octets: bytes) -> Iterator[Avp]:
-    """Yield the AVPs of a message. PacketError: an AVP's length is wrong, or there are too many AVPs."""
+    """Yield the AVPs of a message. Raises PacketError if an AVP has a wrong length, or if there are too many AVPs."""
     at, count = 0, 0
     while at < len(octets):
         head = octets[at : at + 8]
@@ -92,8 +92,11 @@ _Values = dict[tuple[int, int], bytes]
 
 
 class TtlsPhase:
-    """The inner phase of TTLS. offers: the methods of an inner EAP conversation. checkable: the kinds of questions
-    that the first factor can answer. now: the start of the conversation, in seconds of a monotonic clock."""
+    """The inner phase of TTLS, after the TLS handshake.
+
+    offers: the methods of an inner EAP conversation. checkable: the kinds of questions that the first factor can
+    answer. now: the start of the conversation, in seconds of a monotonic clock.
+    """
 
     def __init__(self, tunnel: Tunnel, offers: Offers, checkable: Collection[type[Question]], *, now: float) -> None:
         self._tunnel = tunnel
@@ -107,11 +110,11 @@ class TtlsPhase:
 
     @property
     def inner(self) -> str:
-        """Return the inner method."""
+        """Return the name of the inner method."""
         return self._inner if self._eap is None else f"eap-{self._eap.method}".rstrip("-")
 
     def established(self, holder: Holder | None) -> Step:
-        """End with success if the session was resumed. Otherwise wait for the client's message."""
+        """Return success if the session was resumed. Otherwise wait for the client's message."""
         if holder is None:
             return Next(b"")
         self._inner = "resumed"
@@ -122,7 +125,7 @@ class TtlsPhase:
         return passed
 
     def respond(self, clear: bytes) -> Step:
-        """Process the client's message: the login or an acknowledgement."""
+        """Process a message of the client: a login, or an acknowledgement."""
         if self._end is not None:
             return Failed("data after the end inside TTLS") if clear else self._end
         if not clear:
@@ -135,7 +138,7 @@ class TtlsPhase:
         return self._login(values)
 
     def answer(self, verdict: Verdict) -> Step:
-        """Return the next step after the verdict on the login."""
+        """Continue after the verdict on the login."""
         if self._eap is not None:
             return self._step(self._eap.answer(verdict))
         question = self._question
@@ -159,7 +162,7 @@ class TtlsPhase:
             return self._chap(user, values)
         if _VENDOR_MS_CHAP2_RESPONSE in values:
             return self._mschap(user, values)
-        return Failed("a kind of login inside TTLS that is not known")
+        return Failed("an unknown kind of login inside TTLS")
 
     def _chap(self, user: bytes, values: _Values) -> Step:
         challenge = self._challenge()
@@ -177,14 +180,14 @@ class TtlsPhase:
         return self._ask("mschapv2", MsChap(user, attempt, user))
 
     def _challenge(self) -> bytes:
-        """Return the implicit challenge of 16 octets, followed by the identifier of one octet (RFC 5281 section
+        """Return the implicit challenge (16 octets) and identifier (one octet) for CHAP and MS-CHAPv2 (RFC 5281 section
         11.1)."""
         return self._tunnel.export(_CHALLENGE, 17)
 
     def _ask(self, inner: str, question: Question) -> Step:
         self._inner, self._question = inner, question
         if type(question) not in self._checkable:
-            return Failed(f"the client wants what is not offered: {inner} ({UNCHECKED})", Failure.NOT_OFFERED)
+            return Failed(f"the client wants a method that is not offered: {inner} ({UNCHECKED})", Failure.NOT_OFFERED)
         return Check(question)
 
     def _converse(self, octets: bytes) -> Step:
@@ -205,7 +208,7 @@ class TtlsPhase:
 
 
 def _values(clear: bytes) -> _Values:
-    """Return the values of a message's AVPs by (vendor, code), with the EAP-Message AVPs joined. Raises PacketError."""
+    """Return the values of the AVPs by (vendor, code). EAP-Message AVPs are joined. Raises PacketError."""
     values: _Values = {}
     for avp in pull_avps(clear):
         key = avp.vendor, avp.code

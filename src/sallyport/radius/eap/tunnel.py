@@ -1,5 +1,5 @@
-"""TLS on the server's side with pyOpenSSL and without a socket: a tunnel takes the client's octets and returns
-octets for the client."""
+"""The server side of TLS with pyOpenSSL, without a socket. A tunnel gets the client's octets, and returns octets for
+the client."""
 
 import math
 from dataclasses import dataclass
@@ -26,7 +26,7 @@ random."""
 _WHY_UNVERIFIED: Final = {
     2: "its issuer is unknown",
     3: "there is no revocation list of its issuer",
-    7: "its signature does not hold",
+    7: "its signature is wrong",
     8: "the revocation list is not signed by its issuer",
     9: "it is not valid yet",
     10: "it has expired",
@@ -37,10 +37,10 @@ _WHY_UNVERIFIED: Final = {
     20: "its issuer is unknown",
     21: "its issuer is unknown",
     23: "it is revoked",
-    26: "it is not meant for clients",
-    34: "it has a critical extension that is not known",
-    36: "the revocation list has a critical extension that is not known",
-    44: "the revocation list is of other certificates",
+    26: "it may not be used by clients (extended key usage)",
+    34: "it has an unknown critical extension",
+    36: "the revocation list has an unknown critical extension",
+    44: "the revocation list is for other certificates",
     66: "its key is too short",
     67: "its authority's key is too short",
     68: "it is signed with a weak hash",
@@ -49,12 +49,12 @@ _WHY_UNVERIFIED: Final = {
 
 @dataclass(frozen=True, slots=True)
 class Contexts:
-    """The TLS contexts of one method. All except `plain` support all configured TLS versions.
+    """The TLS contexts of one method. All contexts except `plain` support all configured TLS versions.
 
-    plain: a context without TLS 1.3 and without the `watch_state` callback. This callback takes a quarter of the time
-    of a resumed handshake. watched: a context that calls `watch_state`. forgetful: a context that resumes no sessions.
-    If client certificates are verified, each context calls `watch_certificate`. The callbacks are set once for each
-    context, because it would take more time to set them for each connection.
+    plain: a context without TLS 1.3 and without the callback `watch_state`, because the callback takes a quarter of the
+    time of a resumed handshake. watched: a context with the callback `watch_state`. forgetful: a context that resumes
+    no sessions. If client certificates are verified, each context has the callback `watch_certificate`. The callbacks
+    are set once for each context, because setting them for each connection would take more time.
     """
 
     plain: SSL.Context
@@ -63,11 +63,11 @@ class Contexts:
 
 
 class _Watch:
-    """The record of a handshake's events.
+    """What the callbacks have recorded about a handshake.
 
-    sessions: the digests of its sessions' secrets, in order. resumed: the digest of the session that the ClientHello
-    resumes; None if there is none. scope: the scope of the digests. verified: whether OpenSSL has checked a client
-    certificate. refused: the reason why the client certificate is not valid; empty if it is valid.
+    sessions: the digests of its sessions, in order. resumed: the digest of the session that the ClientHello resumes;
+    None for no session. scope: the scope of the digests. verified: whether OpenSSL has checked a client certificate.
+    refused: why the client certificate is not valid; empty if it is valid.
     """
 
     __slots__ = ("refused", "resumed", "scope", "sessions", "verified")
@@ -80,7 +80,7 @@ class _Watch:
         self.refused = ""
 
     def note(self, connection: SSL.Connection) -> bytes | None:
-        """Record the digest of the present session, and return it; None if there is no session yet."""
+        """Record and return the digest of the current session. Return None if there is no session yet."""
         try:
             secret = connection.master_key()
         except SSL.Error:
@@ -94,8 +94,11 @@ class _Watch:
 
 
 def watch_state(connection: SSL.Connection, where: int, _value: int) -> None:
-    """Handle a change of OpenSSL's state. When the ClientHello has been read, record which session is resumed. In
-    TLS 1.3, each ticket is a session with its own secret."""
+    """Record the sessions of a handshake. This is OpenSSL's callback for changes of its state.
+
+    When the ClientHello has been read, record which session is resumed. In TLS 1.3, each ticket is a session with its
+    own secret.
+    """
     if where != SSL.SSL_CB_ACCEPT_LOOP:
         return
     state = connection.get_state_string()
@@ -107,7 +110,8 @@ def watch_state(connection: SSL.Connection, where: int, _value: int) -> None:
 
 
 def watch_certificate(connection: SSL.Connection, _of: crypto.X509, error: int, _depth: int, good: int) -> bool:
-    """Record OpenSSL's verdict on one certificate of the client's chain, and return it."""
+    """Record and return OpenSSL's verdict on one certificate of the client's chain. This is OpenSSL's verify
+    callback."""
     watch = _watch_of(connection)
     watch.verified = True
     if not good and not watch.refused:
@@ -122,8 +126,8 @@ def _watch_of(connection: SSL.Connection) -> _Watch:
 
 
 class Tunnel:
-    """One TLS connection, which begins with the ClientHello. scope: the scope in which its sessions can be resumed, see
-    `resumption.digest`."""
+    """The server side of one TLS connection, from the ClientHello on. scope: the scope in which its sessions can be
+    resumed (see `resumption.digest`)."""
 
     def __init__(self, contexts: Contexts, scope: str) -> None:
         self._contexts = contexts
@@ -137,7 +141,7 @@ class Tunnel:
         """The error that ended the connection; empty if there was none."""
 
     def receive(self, octets: bytes) -> None:
-        """Process a message of the client. Errors are not raised but stored in `trouble`; `take` then may return an
+        """Process a message of the client. An error is not raised, but stored in `trouble`; `take` may then return an
         alert for the client."""
         if self._hello:
             self._hear(octets)
@@ -146,8 +150,8 @@ class Tunnel:
             self._begin(self._contexts.watched if _may_speak_tls13(octets) else self._contexts.plain)
 
     def begin_anew(self) -> None:
-        """Process the ClientHello again in a context that resumes no session, so that a full handshake follows. The
-        caller must not have sent any octets from the first attempt."""
+        """Process the ClientHello again, in a context that resumes no session, so that a full handshake follows. The
+        caller must not have sent octets of the first attempt."""
         self._begin(self._contexts.forgetful)
 
     def _begin(self, context: SSL.Context) -> None:
@@ -174,7 +178,7 @@ class Tunnel:
         except SSL.WantReadError:
             pass
         except SSL.ZeroReturnError:
-            self.trouble = "the client closes TLS"
+            self.trouble = "the client has closed the TLS connection"
         except SSL.Error as error:
             self.trouble = self._described(error)
 
@@ -186,9 +190,9 @@ class Tunnel:
         return f"TLS: {reasons[-1] if reasons else type(error).__name__}"
 
     def take(self) -> bytes:
-        """Return the octets for the client; empty if there are none."""
+        """Return the octets to send to the client. They may be empty."""
         octets = b""
-        try:  # a context manager costs half a microsecond, in every round
+        try:  # `suppress` would cost half a microsecond in every round
             while len(octets) % _READ == 0:
                 octets += self._connection.bio_read(_READ)
         except SSL.WantReadError:
@@ -201,7 +205,7 @@ class Tunnel:
         return clear
 
     def write(self, clear: bytes) -> None:
-        """Encrypt octets for the client; `take` then returns them. PacketError: the client has closed the
+        """Encrypt octets for the client; `take` returns the result. Raises PacketError if the client has closed the
         connection."""
         try:
             if clear:
@@ -215,13 +219,13 @@ class Tunnel:
 
     @property
     def is_tls13(self) -> bool:
-        """Return whether TLS 1.3 was negotiated. With TLS 1.3, the key labels and the end of EAP-TLS are different."""
+        """Return whether TLS 1.3 was negotiated. In TLS 1.3, the labels of the keys and the end of EAP-TLS are
+        different."""
         return self._connection.get_protocol_version() >= SSL.TLS1_3_VERSION
 
     @property
     def resumed(self) -> bytes | None:
-        """Return the digest of the resumed session. Return None for a new session, and while it is not known whether
-        a session is resumed."""
+        """Return the digest of the resumed session. Return None if the session is new, or if this is not known yet."""
         return self._watch.resumed
 
     @property
@@ -231,13 +235,13 @@ class Tunnel:
 
     @property
     def certificate(self) -> x509.Certificate | None:
-        """Return the client's certificate; None if there is none. In a resumed session, it is the certificate of the
-        full handshake."""
+        """Return the client's certificate. Return None if the client has sent none. In a resumed session, the
+        certificate is from the full handshake."""
         return self._connection.get_peer_certificate(as_cryptography=True)
 
     @property
     def certificate_left_s(self) -> float:
-        """Return the seconds until the client's certificate expires; infinity if there is no certificate."""
+        """Return the seconds until the client's certificate expires. Return infinity if there is no certificate."""
         certificate = self.certificate
         return (
             math.inf if certificate is None else (certificate.not_valid_after_utc - datetime.now(UTC)).total_seconds()
@@ -250,18 +254,18 @@ class Tunnel:
 
     @property
     def has_refused(self) -> bool:
-        """Return whether OpenSSL has refused the client's certificate."""
+        """Return whether OpenSSL has rejected the client's certificate."""
         return bool(self._watch.refused)
 
     def keep(self) -> None:
-        """Keep the session in OpenSSL's cache. Without this call, OpenSSL removes it when the connection ends
-        without a close_notify."""
+        """Keep the session in OpenSSL's cache. Otherwise OpenSSL removes the session if the connection ends without a
+        close_notify."""
         self._connection.set_shutdown(SSL.SENT_SHUTDOWN | SSL.RECEIVED_SHUTDOWN)
 
 
 def _may_speak_tls13(hello: bytes) -> bool:
-    """Return whether a ClientHello has the extension supported_versions, without which it cannot offer TLS 1.3 (RFC
-    8446 sections 4.1.2, 4.2.1). For an incomplete ClientHello the result is False."""
+    """Return whether a ClientHello has the extension supported_versions. Without this extension it cannot offer TLS 1.3
+    (RFC 8446 sections 4.1.2, 4.2.1). Return False for an incomplete ClientHello."""
     if _SUPPORTED_VERSIONS not in hello:
         return False
     at = _SESSION_ID

@@ -1,9 +1,9 @@
-"""The common part of TLS, TTLS and PEAP: the handshake in fragments, the inner phase, the keys, and the end.
+"""The common part of EAP-TLS, TTLS and PEAP: the handshake in fragments, the inner phase, the keys, and the end.
 
-If a client resumes a session, the method asks the caller about the session's user before it answers the ClientHello. If
-the user is refused or the session is unknown, a full handshake follows and the client logs in again. This must be
-decided before the handshake: most clients treat a resumed handshake as the end of the login, so a later refusal could
-not lead to a full login.
+If a client wants to resume a session, the method asks the caller about the session's user before it answers the
+ClientHello. If the user may not log in or the session is unknown, a full handshake follows, and the client logs in
+again. This must be decided before the handshake. Most clients treat a resumed handshake as the end of the login, so a
+full login would not be possible later.
 """
 
 from typing import Final, Protocol
@@ -21,27 +21,33 @@ _MSK_OCTETS: Final = 64
 
 
 class Phase(Protocol):
-    """The protocol inside the tunnel. Its `Next` contains the inner octets, which are empty if it waits for the client.
-    Its `Passed` contains no keys. Each call may raise PacketError."""
+    """The protocol inside the tunnel.
+
+    A `Next` contains the inner octets; they are empty if the server waits for the client. A `Passed` contains no keys.
+    Each call may raise PacketError.
+    """
 
     @property
     def inner(self) -> str:
-        """Return the name of the inner method, such as `mschapv2`; empty if it is not known yet."""
+        """Return the name of the inner method, such as `mschapv2`. Return "" while the method is unknown."""
 
     def established(self, holder: Holder | None) -> Step:
-        """Start the inner phase after the handshake. holder: the user of the resumed session; None if no session was
-        resumed."""
+        """Start the inner phase after the handshake. holder: the user of the resumed session; None for a new
+        session."""
 
     def respond(self, clear: bytes) -> Step:
-        """Process the client's decrypted octets. They are empty if the client acknowledges a message."""
+        """Process the decrypted octets of the client. They are empty if the client acknowledges a message."""
 
     def answer(self, verdict: Verdict) -> Step:
-        """Continue with the verdict on the inner protocol's question."""
+        """Continue after the verdict on the inner protocol's question."""
 
 
 class Tunnelled:
-    """A method in TLS. kind: TLS, TTLS or PEAP. resumptions: the sessions of this method that can be resumed. now: the
-    start of the conversation, in seconds. owner: the tenant whose share of the session table is used."""
+    """A method that uses TLS.
+
+    kind: TLS, TTLS or PEAP. resumptions: the sessions of this method that can be resumed. now: the start of the
+    conversation, in seconds of a monotonic clock. owner: the tenant whose share of the session table is used.
+    """
 
     def __init__(
         self,
@@ -64,16 +70,17 @@ class Tunnelled:
         self._session: bytes | None = None  # the digest of the resumed session
         self._holder: Holder | None = None
         self._stamp = ""
-        self._end: Step | None = None  # the result once the client has acknowledged the last message
+        self._end: Step | None = None  # the result, if the client acknowledges the last message
 
     @property
     def name(self) -> str:
-        """Return the method's name, such as `peap-mschapv2`; while the inner method is not known, only `peap`."""
+        """Return the name of the method, such as `peap-mschapv2`. Return only `peap` while the inner method is
+        unknown."""
         inner = self._phase.inner
         return f"{TYPE_NAMES[self.kind]}-{inner}" if inner else TYPE_NAMES[self.kind]
 
     def begin(self) -> Step:
-        """Return the start message, which announces version 0 of PEAP and TTLS."""
+        """Return the Start message. It announces version 0 of PEAP and TTLS."""
         return Next(self._framing.start())
 
     def respond(self, packet: Packet) -> Step:
@@ -88,7 +95,7 @@ class Tunnelled:
         return self._receive(message)
 
     def answer(self, verdict: Verdict) -> Step:
-        """Continue with the verdict on a question of the inner protocol, or on the resumed session."""
+        """Continue after the verdict on a question of the inner protocol, or on the session to resume."""
         if not verdict.right:
             self._resumptions.forget(self._tunnel.sessions)
         if self._tunnel.established:
@@ -106,8 +113,10 @@ class Tunnelled:
             return self._recognize(tunnel.resumed)
         if tunnel.trouble or not tunnel.established:
             return self._shake()
-        if tunnel.resumed != self._session:  # a client that replays another client's hello cannot finish the handshake
-            return Failed("the client's second hello goes on with another session than its first", Failure.TLS)
+        if (
+            tunnel.resumed != self._session
+        ):  # a client that replays another client's ClientHello cannot finish the handshake
+            return Failed("the client's second ClientHello resumes another session than its first", Failure.TLS)
         clear = tunnel.read()
         if stood:
             return self._say(self._phase.respond(clear))
@@ -117,7 +126,7 @@ class Tunnelled:
         return self._say(step)
 
     def _shake(self) -> Step:
-        """Return the message of TLS itself: a part of the handshake, or an alert."""
+        """Return a message of TLS itself: a part of the handshake, or an alert."""
         tunnel = self._tunnel
         octets = tunnel.take()
         if tunnel.trouble:
@@ -126,8 +135,8 @@ class Tunnelled:
         return Next(self._framing.send(octets)) if octets else Failed("an empty message in the handshake")
 
     def _recognize(self, session: bytes) -> Step:
-        """Ask about the user of the session that the client wants to resume. If the session is unknown, start a full
-        handshake."""
+        """Return the question about the user of the session to resume. Start a full handshake if the session is
+        unknown."""
         self._holder = holder = self._resumptions.find(session, now=self._now)
         self._session = None if holder is None else session
         if holder is None:
@@ -137,7 +146,7 @@ class Tunnelled:
         return self._shake()
 
     def _say(self, step: Step) -> Step:
-        """Send the message of the inner phase. If TLS itself has a message, it is sent first."""
+        """Send the message of the inner phase. If TLS itself has a message, that message is sent first."""
         if isinstance(step, Check):
             return step
         if isinstance(step, Next):
@@ -152,7 +161,7 @@ class Tunnelled:
         return self._after_silence()
 
     def _after_silence(self) -> Step:
-        """Start the inner phase if neither side has a message to send. After a resumption in TLS 1.2, the server
+        """Start the inner phase when neither side has a message to send. After a resumption in TLS 1.2, the server
         sends the first inner message."""
         step = self._phase.respond(b"")
         if step == Next(b""):

@@ -1,7 +1,7 @@
-"""The history of the schema. It consists of the baseline and one module for each later step. A released step is never
+"""The migrations of the SQLite schema: the baseline, and one module for each later step. A released step is never
 changed.
 
-`migrate` upgrades a database to the schema of this program (through sqlite-utils), or refuses it.
+`migrate` upgrades a database to the schema of this program with sqlite-utils, or raises SchemaError.
 """
 
 import sqlite3
@@ -21,10 +21,10 @@ _TABLES = "select 1 from sqlite_master where type = 'table' and name not in ('_s
 
 
 def migrate(connection: sqlite3.Connection, path: Path) -> list[str]:
-    """Apply the pending migrations and return their names.
+    """Apply the pending migrations, and return their names.
 
-    Raises SchemaError if the file is not a database, or if this program cannot use it. The lock of the data directory
-    prevents a concurrent migration by a second process.
+    Raises SchemaError if the file is not a database, or if this program cannot use the database. The lock of the data
+    directory prevents two processes from migrating at the same time.
     """
     try:
         database = Database(connection, execute_plugins=False)
@@ -41,13 +41,16 @@ def migrate(connection: sqlite3.Connection, path: Path) -> list[str]:
 
 
 def incompatibility(path: Path, applied: AbstractSet[str]) -> str:
-    """Return the reason why this program cannot use a database with these migrations; empty if it can."""
+    """Return the reason why this program cannot use a database, for a message. Return "" if it can use the database.
+
+    applied: the names of the migrations that the database has.
+    """
     newer = applied - {each.name for each in ALL._migrations}
     if newer and BASELINE in applied:
-        return f"{path} was written by a newer version (it has {', '.join(sorted(newer))})"
+        return f"{path} was written by a newer version of Sallyport (migration {', '.join(sorted(newer))})"
     if newer:
         return (
-            f"{path} was written before the first release, and its schema cannot be brought up to date: "
+            f"{path} was written before the first release, and its schema cannot be upgraded: "
             "choose another data directory, or move the database away"
         )
     return ""

@@ -1,4 +1,4 @@
-"""The schema of a new store, and the search that only SQLite has."""
+"""The baseline of the SQLite schema: all tables, and the search indexes of SQLite."""
 
 from sqlite_utils import Database
 
@@ -6,12 +6,12 @@ from sallyport.store.schema import SEARCHED, limits, statements
 from sallyport.store.schema.dialect import SqliteDialect
 
 MERGED_BY_HAND = "directory_users_search"
-"""Search index to which imports write many rows. `SearchIndex.merge` merges it in small parts, so that logins do not
-wait long."""
+"""The search index to which imports add many rows. `SearchIndex.merge` merges it in small parts, so that logins do not
+wait."""
 
 
 def apply(db: Database) -> None:
-    """Create everything."""
+    """Create all tables, indexes, triggers and search indexes."""
     for statement in (*statements(SqliteDialect()), *limits.triggers()):
         db.execute(statement)
     db.execute("insert into config_version (id, version) values (1, 1)")

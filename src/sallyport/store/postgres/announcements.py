@@ -1,9 +1,9 @@
-"""Announcements between nodes. If a transaction changes rows that nodes keep in memory, it notifies all nodes.
+"""Announcements between nodes. A transaction that changes rows notifies all nodes that keep such rows in memory.
 
 A trigger sends `KIND DOMAIN` on the channel CHANNEL, or `KIND 0 ID` for a prompt. Domain 0 stands for all domains.
-PostgreSQL delivers the announcement at the commit. It delivers equal announcements of a transaction only once. No login
-writes such a row, because a commit with an announcement takes a lock of the whole database server. A prompt is
-announced only if its request does not wait at the node that owns the prompt.
+PostgreSQL delivers the announcement at the commit; equal announcements of a transaction are delivered once. A commit
+with an announcement takes a lock of the whole database server, so no login writes a row that is announced. A prompt is
+announced only if its request waits at another node than the node that owns the prompt.
 """
 
 from collections.abc import Iterator
@@ -18,9 +18,11 @@ _OWN: Final = "{row}.domain_id"
 
 @dataclass(frozen=True, slots=True)
 class _Announced:
-    """A table whose changes are announced. events: the events of the trigger, as SQL after the word `after`. domain:
-    SQL for the domain of a row and for the text that follows it in the announcement. when: SQL condition for the rows
-    that are announced."""
+    """A table whose changes are announced.
+
+    events: the events of the trigger, as SQL after the word `after`. domain: SQL for the domain of a row, and for the
+    text that follows the domain in the announcement. when: SQL condition for the rows that are announced.
+    """
 
     kind: str
     table: str
@@ -59,7 +61,7 @@ _ANNOUNCED: Final = (
 
 
 def triggers() -> Iterator[str]:
-    """Yield the SQL of all functions and triggers."""
+    """Yield the SQL that creates the functions and triggers of all announcements."""
     for each in _ANNOUNCED:
         name = f"{each.table}_announced_{each.kind}"
         new, old = (each.domain.format(row=row) for row in ("new", "old"))

@@ -1,8 +1,8 @@
-"""This module opens connections to PostgreSQL, and defines how values are sent and read.
+"""Opening of connections to PostgreSQL, and the conversion of values.
 
-Whole numbers are sent as bigint, whatever their size, so that a statement is prepared once. A text in PostgreSQL cannot
-contain NUL, so NUL is replaced, as in every text search. Truth values are read as 1 and 0, and sums as whole numbers,
-so that the values are the same as with SQLite.
+Whole numbers are sent as bigint, whatever their size, so that a statement is prepared once. PostgreSQL does not accept
+NUL in a text, so NUL is replaced. Truth values are read as 1 and 0, and sums as whole numbers, so that the values are
+the same as with SQLite.
 """
 
 from typing import Final
@@ -23,7 +23,7 @@ CONNECT_S: Final = 3
 OLDEST: Final = 150_000
 """The oldest supported version, PostgreSQL 15, in the form of libpq's version numbers."""
 PREPARED: Final = 300
-"""Maximum number of prepared statements of a connection. The least recently used one is dropped."""
+"""Maximum number of prepared statements of a connection. The least recently used statement is dropped."""
 POOLER: Final = (
     "connect to PostgreSQL itself, or set pool_mode = session and ignore_startup_parameters = options in PgBouncer"
 )
@@ -43,21 +43,21 @@ _RAISED: Final = "P0001"  # raised by one of our triggers
 
 
 class _TextDumper(StrDumper):
-    """Text in which NUL is replaced, because PostgreSQL does not accept it."""
+    """A psycopg dumper for texts. It replaces NUL, because PostgreSQL does not accept NUL."""
 
     def dump(self, obj: str) -> Buffer | None:
         return super().dump(obj.replace("\0", "\ufffd") if "\0" in obj else obj)
 
 
 class _BinaryTextDumper(StrBinaryDumper):
-    """The same for COPY."""
+    """A psycopg dumper for texts in COPY. It replaces NUL."""
 
     def dump(self, obj: str) -> Buffer | None:
         return super().dump(obj.replace("\0", "\ufffd") if "\0" in obj else obj)
 
 
 class _TruthDumper(Dumper):
-    """A truth value that is read as 1 or 0."""
+    """A psycopg dumper for truth values. It sends the numbers 1 and 0."""
 
     oid = Int8Dumper.oid
 
@@ -66,14 +66,15 @@ class _TruthDumper(Dumper):
 
 
 class _TruthLoader(Loader):
-    """A truth value as 1 or 0."""
+    """A psycopg loader that reads a truth value as 1 or 0."""
 
     def load(self, data: Buffer) -> int:
         return int(bytes(data) == b"t")
 
 
 class _NumberLoader(Loader):
-    """A numeric value, which is read as an int or a float. PostgreSQL returns a sum of whole numbers in this type."""
+    """A psycopg loader that reads a numeric value as an int or a float. PostgreSQL returns sums of whole numbers as
+    numeric values."""
 
     def load(self, data: Buffer) -> int | float:
         text = bytes(data)
@@ -81,8 +82,7 @@ class _NumberLoader(Loader):
 
 
 def connect(url: str) -> Connection:
-    """Return a connection without an open transaction. Raises StoreError if the server cannot be reached. The message
-    contains no password."""
+    """Return a new connection. Raises StoreError if the server cannot be reached. The message contains no password."""
     try:
         given = psycopg.conninfo.conninfo_to_dict(url)
         connection = psycopg.connect(
@@ -110,7 +110,7 @@ def connect(url: str) -> Connection:
 
 
 def as_ours(error: Exception) -> SallyportError:
-    """Convert an error of the engine to one of `base.errors`, and return it."""
+    """Return the error of `base.errors` that stands for an error of PostgreSQL."""
     code, text = getattr(error, "sqlstate", None) or "", _first_line(error)
     if code == _RAISED:
         limit = text.removeprefix("limit: ")

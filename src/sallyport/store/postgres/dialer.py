@@ -1,5 +1,5 @@
-"""This module opens lost connections again. Only one attempt is made at a time. The pauses between attempts grow, and
-differ between nodes."""
+"""New connections after a connection was lost. Only one attempt is made at a time. The pauses between attempts grow,
+and are different on each node."""
 
 import os
 import socket
@@ -19,8 +19,8 @@ LONGEST_PAUSE_S: Final = 1.5
 
 
 class Dialer:
-    """Opens connections for several threads. After a failed attempt, calls fail at once until the next attempt is due.
-    So a server that starts again does not get the connections of all nodes at the same moment."""
+    """Opens connections for several threads. After a failed attempt, calls fail at once until the time of the next
+    attempt. So a server that starts again does not get connections from all nodes at the same moment."""
 
     def __init__(self, url: str) -> None:
         self._url = url
@@ -30,8 +30,8 @@ class Dialer:
         self._failure = ""
 
     def connect(self) -> Connection:
-        """Return a new connection. Raises StoreError if the server cannot be reached, or if the next attempt is not due
-        yet."""
+        """Return a new connection. Raises StoreError if the server cannot be reached, or if it is too early for the
+        next attempt."""
         with self._attempt:
             if time.monotonic() < self._due:
                 raise StoreError(self._failure)
@@ -47,7 +47,8 @@ class Dialer:
 
 
 def cut(connection: Connection | None) -> None:
-    """End a connection on which another thread waits. The call of that thread then raises psycopg.OperationalError."""
+    """End a connection while another thread waits for an answer on it. The other thread gets
+    psycopg.OperationalError."""
     if connection is not None:
         with suppress(OSError, psycopg.Error), socket.socket(fileno=os.dup(connection.pgconn.socket)) as copy:
             copy.shutdown(socket.SHUT_RDWR)

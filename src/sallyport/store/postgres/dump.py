@@ -1,9 +1,8 @@
 """Backups by pg_dump in its custom format (`pg_dump --format=custom`).
 
-A restore takes only the rows from the file. pg_restore decodes the file, and its output is copied into the existing
-tables in a transaction of this program. So a restore changes no definition of a table, other nodes may run meanwhile,
-and statements in the file are not executed. Tables about the nodes themselves, such as those of heartbeats and leases,
-keep their rows.
+A restore takes only the rows from the file. pg_restore decodes the file, and a transaction of this program copies the
+rows into the existing tables. So a restore changes no definition of a table, other nodes may run meanwhile, and
+statements in the file are not executed. The tables about nodes, such as heartbeats and leases, are not restored.
 """
 
 import os
@@ -32,7 +31,7 @@ CHUNK: Final = 1 << 18
 
 
 def write_dump(url: str, path: Path) -> None:
-    """Let pg_dump write a file. The password is not on the command line of pg_dump. Raises StoreError."""
+    """Write a backup with pg_dump. The command line of pg_dump does not contain the password. Raises StoreError."""
     given = conninfo_to_dict(url)
     password = given.pop("password", None)
     if "sslpassword" in given:
@@ -45,15 +44,15 @@ def write_dump(url: str, path: Path) -> None:
 
 
 def load_dump(connection: Connection, path: Path, steps: Sequence[str]) -> None:
-    """Replace all rows by those in a file. This is done in the connection's transaction.
+    """Replace all rows by the rows of a file, in the current transaction of the connection.
 
-    steps: the names of the steps of the schema, which the file must contain too. Raises StoreError if the file is
-    damaged or has another schema.
+    steps: the names of the schema's steps; the file must have the same steps. Raises StoreError if the file is damaged
+    or has another schema.
     """
     wanted = tables()
     data, numbers = _entries(path)
     if missing := [name for name in (_STEPS, *(each.name for each in wanted)) if name not in data]:
-        raise StoreError(f"{path} is no backup of Sallyport: it has no table {missing[0]}")
+        raise StoreError(f"{path} is not a backup of Sallyport: it has no table {missing[0]}")
     _check_steps(path, data[_STEPS], steps)
     by_name = {each.name: each for each in wanted}
     sequences = {f"{each.name}_id_seq": each for each in wanted}
@@ -71,10 +70,10 @@ def load_dump(connection: Connection, path: Path, steps: Sequence[str]) -> None:
 
 
 def _copy(connection: Connection, output: IO[bytes], table: Table, listed: str) -> None:
-    """Copy rows until their end. They are in PostgreSQL's text format."""
+    """Copy the rows of a table from the output of pg_restore, which is in PostgreSQL's text format."""
     columns = [each.strip().strip('"') for each in listed.split(",")]
     if not set(columns) <= set(table.columns):
-        raise StoreError(f"the table {table.name} of the backup has other columns")
+        raise StoreError(f"the backup does not fit: its table {table.name} has other columns")
     into = f"copy {table.name} ({', '.join(columns)}) from stdin"
     with connection.cursor() as cursor, cursor.copy(into.encode()) as copy:
         waiting = bytearray()
@@ -86,13 +85,13 @@ def _copy(connection: Connection, output: IO[bytes], table: Table, listed: str) 
                 copy.write(bytes(waiting))
                 waiting.clear()
         else:
-            raise StoreError(f"the backup is damaged: the table {table.name} has no end")
+            raise StoreError(f"the backup is damaged: the rows of table {table.name} are incomplete")
         copy.write(bytes(waiting))
 
 
 def _entries(path: Path) -> tuple[dict[str, str], dict[str, str]]:
-    """Return the lines of the file's table of contents: those about rows by their table, and those about numbers by
-    their sequence. Raises StoreError."""
+    """Return lines of the file's table of contents: the lines about rows by table, and the lines about numbers by
+    sequence. Raises StoreError."""
     done = subprocess.run([_program("pg_restore"), "--list", str(path)], capture_output=True, check=False)  # noqa: S603
     if done.returncode != 0:
         raise _failure("pg_restore", done.stderr)
@@ -117,7 +116,7 @@ def _check_steps(path: Path, entry: str, steps: Sequence[str]) -> None:
 
 @contextmanager
 def _restored(path: Path, entries: Sequence[str]) -> Iterator[IO[bytes]]:
-    """Yield the SQL of entries in their order. If pg_restore has failed, raise StoreError at the end."""
+    """Yield the SQL of the given entries, in order. Raises StoreError at the end if pg_restore has failed."""
     with NamedTemporaryFile("w", suffix=".list") as wanted, TemporaryFile() as errors:
         wanted.write("".join(f"{entry}\n" for entry in entries))
         wanted.flush()
@@ -136,7 +135,7 @@ def _restored(path: Path, entries: Sequence[str]) -> Iterator[IO[bytes]]:
 
 
 def _failure(program: str, errors: bytes) -> StoreError:
-    """Return an error with the first line of a program's messages, because this line names the cause."""
+    """Return an error with the first line that a program has written to standard error, because it names the cause."""
     text = errors.decode(errors="replace").strip().partition("\n")[0]
     return StoreError(text or f"{program} has failed")
 

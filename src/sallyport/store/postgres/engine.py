@@ -1,4 +1,4 @@
-"""The store on PostgreSQL: readers, lanes of writes, and the listener to other nodes."""
+"""The store on PostgreSQL: connections for reading, lanes for writing, and the listener for changes by other nodes."""
 
 import sqlite3
 import time
@@ -35,18 +35,19 @@ READERS: Final = 4
 SEARCHERS: Final = 2
 LANES: Final = ("journal", "others", "pulse")
 CONNECTIONS: Final = READERS + SEARCHERS + len(LANES) + 1
-"""Maximum number of connections of a process. One of them listens."""
+"""Maximum number of connections of a process, including the connection that listens."""
 READ_S: Final = 30.0
 SEARCH_S: Final = 10.0
 WRITE_S: Final = 1.0
-"""Time limit of a token's work in a transaction. It is short, because other writes wait for it."""
+"""Time limit in seconds of a write with an access token. It is short, because other writes wait for it."""
 SETTLE_S: Final = 0.01
-"""Pause before the next look-up of the transactions that write to a table."""
+"""Pause in seconds between two checks for transactions that write to a table."""
 LATE_S: Final = 0.6
-"""If a transaction of the journal has not ended after this number of seconds, it counts as failed."""
+"""Time in seconds after which a transaction of the journal counts as failed if it has not ended."""
 HUNG_S: Final = 5.0
-"""If a server does not answer for this number of seconds, the connections to it are given up. The server itself ends
-work that takes too long."""
+"""Time in seconds after which the connections are closed if the server does not answer. The server itself ends work
+that
+takes too long."""
 WATCH_S: Final = 0.25
 _CANCELLED: Final = "57014"
 _WRITERS: Final = """select virtualtransaction from pg_locks where mode = 'RowExclusiveLock'
@@ -55,13 +56,12 @@ and database = (select oid from pg_database where datname = current_database())"
 
 
 class PostgresStore:
-    """The store in a PostgreSQL database. `run` must run while writes are submitted; call `close` when all users have
-    stopped.
+    """The store in a PostgreSQL database. `run` must be running while writes are submitted. Call `close` when nothing
+    uses the store any more.
 
-    Raises StoreError if the server cannot be reached or is not suitable (`server.check`).
-
-    url: `postgresql://...`. limits: the rows that a tenant may have (`base/limits.py`). name: the name of this process
-    among those that use the database. steps: the history of the schema.
+    url: `postgresql://...`. limits: the numbers of rows that each tenant may have (`base/limits.py`). name: the name of
+    this process, unique for the database. steps: the history of the schema. Raises StoreError if the server cannot be
+    reached or is not suitable (see `server.check`).
     """
 
     def __init__(
@@ -97,7 +97,7 @@ class PostgresStore:
 
     @property
     def ready(self) -> bool:
-        """Return whether the last writes were kept and the present write is not late."""
+        """Return whether the last writes were committed, and the current write is not late."""
         return self._journal.ready and self._others.ready and self._journal.in_flight_s < LATE_S
 
     @property
@@ -129,12 +129,12 @@ class PostgresStore:
             return await self._searchers.run(work)
 
     async def settled(self, table: str) -> int:
-        """See Store.settled.
+        """Return the newest id below which no new row can appear (see `Store.settled`).
 
-        A transaction locks the table before it takes an id, and releases the lock when its rows are visible. After the
-        newest id was read, this method waits for the transactions that hold the lock at that time. When they have
-        ended, each smaller id is either visible, or will never be visible. (The snapshot's xmax cannot be used instead.
-        It is the newest transaction that has ended, and an id may belong to a transaction that began later.)
+        A transaction locks the table before it gets an id, and releases the lock when its rows are visible. This method
+        reads the newest id, and then waits for the transactions that hold the lock at this time. When they have ended,
+        each smaller id is visible, or will never be visible. The snapshot's xmax cannot be used instead: it is the
+        newest transaction that has ended, but an id may belong to a transaction that began later.
         """
         newest, writers = await self.read(partial(_newest, table=table))
         while writers:
@@ -157,7 +157,7 @@ class PostgresStore:
             changed(change)
 
     async def run(self, *, task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED) -> None:
-        """Process the writes until cancelled. Then process the writes that are still in the queue."""
+        """Process the queues of writes until cancelled. Then process the writes that are left in the queues."""
         async with trio.open_nursery() as nursery:
             for lane in self._lanes:
                 await nursery.start(lane.run)
@@ -166,8 +166,8 @@ class PostgresStore:
             task_status.started()
 
     async def _watch(self) -> None:
-        """Give up the connections to a server that hangs. The journal tests its connection all the time, and its
-        transactions are short. So if one of them does not end, the server does not answer."""
+        """Close the connections to a server that does not answer any more. The journal's lane shows this: its
+        transactions are short, and it tests its connection all the time."""
         while True:
             await trio.sleep(WATCH_S)
             if self._journal.in_flight_s > HUNG_S:
@@ -202,8 +202,7 @@ class PostgresStore:
         await self._others.exclusive(self._replacement(fill))
 
     def _replacement(self, fill: Callable[[Connection], object]) -> Callable[[Connection], None]:
-        """Return work that replaces all rows in the connection's transaction. fill: a function that reads the new
-        rows."""
+        """Return work that replaces all rows in the current transaction of a connection. fill: reads the new rows."""
 
         def replace(connection: Connection) -> None:
             check_current(connection, self._steps)
@@ -227,14 +226,16 @@ class PostgresStore:
 
 
 def load(url: str, path: Path) -> int:
-    """Fill an empty PostgreSQL database with all rows of a SQLite database, and return the number of rows. This is done
-    in one transaction, so an interruption leaves the database unchanged. Raises SchemaError if the database is not
-    empty. Also raises StoreError.
+    """Copy all rows of a SQLite database to an empty PostgreSQL database, in one transaction. Return the number of
+    rows.
+
+    Raises SchemaError if the PostgreSQL database is not empty. Raises StoreError. After an error, the database is
+    unchanged.
     """
     try:
         with connect(url) as connection, connection.transaction():
             if has_store(connection):
-                raise SchemaError("the database has a store already: name an empty one")
+                raise SchemaError("the database already contains a store: name an empty database")
             migrate(connection)
             return _fill(connection, path)
     except psycopg.Error as error:
@@ -253,7 +254,7 @@ def _fill(connection: Connection, path: Path) -> int:
 
 
 def _newest(tx: Tx, table: str) -> tuple[int, set[str]]:
-    """Return the newest visible id of a table, and the transactions that were writing to the table after this id was
+    """Return the newest id of a table, and the transactions that were writing to the table just after this id was
     read."""
     newest = tx.value(int, f"select max(id) from {table}") or 0
     return newest, _writers(tx, table)
@@ -272,7 +273,7 @@ def _limited(work: Work[T]) -> Work[T]:
 
 
 class _Readers:
-    """Connections for reading. Each of them has one borrower at a time."""
+    """A pool of connections for reading. Each connection serves one read at a time."""
 
     def __init__(self, url: str, inserts: Inserts, count: int, timeout_s: float) -> None:
         self._dialer = Dialer(url)
@@ -288,8 +289,8 @@ class _Readers:
         self._closed = False
 
     async def run(self, work: Work[T]) -> T:
-        """Run `work` in a read transaction. Raises StoreError if the server fails, or if the work takes longer than the
-        time limit."""
+        """Run `work` in a read transaction. Raises StoreError if the server fails, or if `work` exceeds the time
+        limit."""
         if self._closed:
             raise StoreError("the store is closed")
         async with self._limit:
@@ -304,7 +305,9 @@ class _Readers:
         except psycopg.Error as error:
             self._drop(connection)
             if error.sqlstate == _CANCELLED:
-                raise StoreError(f"the search took longer than {self._timeout_s:g} s: narrow it") from error
+                raise StoreError(
+                    f"the search took longer than {self._timeout_s:g} s: search for a longer text"
+                ) from error
             raise as_ours(error) from error
         except BaseException:
             self._drop(connection)
@@ -317,7 +320,8 @@ class _Readers:
         connection.close()
 
     def _begun(self, connection: Connection | None) -> tuple[Connection, Cursor]:
-        """Begin a transaction. Use a new connection if none is given, or if the server has closed the given one."""
+        """Begin a transaction. Open a new connection if none is given, or if the given connection was closed by the
+        server."""
         if connection is not None:
             self._busy[connection] = time.monotonic()
             with suppress(psycopg.Error):
@@ -332,13 +336,12 @@ class _Readers:
             raise as_ours(error) from error
 
     def cut(self, least_s: float) -> None:
-        """End the connections on which a transaction has been running for several seconds."""
+        """End each connection whose transaction has been running for at least `least_s` seconds."""
         for connection, since in tuple(self._busy.items()):
             if time.monotonic() - since > least_s:
                 cut(connection)
 
     def close(self) -> None:
-        """Close all of them."""
         self._closed = True
         for connection in self._idle:
             connection.close()

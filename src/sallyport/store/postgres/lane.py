@@ -1,4 +1,4 @@
-"""A lane is one connection that writes, with its thread and its queue."""
+"""A lane: one connection that writes, with a thread and a queue of its own."""
 
 import time
 from collections import deque
@@ -32,35 +32,38 @@ MOST: Final = 60
 """Maximum number of items in a transaction. Each item has a savepoint, and PostgreSQL becomes slow above 64
 savepoints."""
 PROBE_S: Final = 0.25
-"""If there is no work for this number of seconds, the connection is tested."""
+"""Time in seconds without a write after which the connection is tested."""
 STOP_S: Final = 3.0
 """Time limit in seconds for the last writes when the service stops."""
 CONFIGURATION: Final = 0x53414C4C59
 """The advisory lock that a transaction takes if it may change the configuration."""
 REPLACEMENT: Final = CONFIGURATION + 2
-"""The advisory lock that a restore takes exclusively, and every other transaction shared."""
+"""The advisory lock that a restore takes exclusively, and that every other transaction takes shared."""
 SHARES: Final = 16
-"""Number of rows of a total that journals count (`store.counters`)."""
+"""Number of rows into which a total of the journal is split (see `store.counters`)."""
 _AGAIN: Final = {"40P01", "40001"}
-"""The error codes of a deadlock with another node, and of a transaction that cannot be serialized with others."""
+"""The error codes of a deadlock with another node, and of a transaction that could not be serialized."""
 _PAUSES_S: Final = (0.01, 0.03, 0.1, 0.3, 0.0)
-"""Pauses in seconds after the tries of a transaction. The last try has no pause behind it."""
+"""Pause in seconds after each failed try of a transaction. After the last try there is no pause."""
 
 log = structlog.get_logger()
 
 
 @dataclass(slots=True)
 class Restores:
-    """Counts of the replacements of all rows. seen: the count that a lane has read. accepted: the count for which the
-    callers have reloaded their caches."""
+    """Counters of restores, each of which replaces all rows. seen: the number of restores that the lane knows.
+    accepted: the number of restores after which the caches were reloaded."""
 
     seen: int = 0
     accepted: int = 0
 
 
 class Lane:
-    """The writes over one connection. name: the key of the lane's row in `lanes`. alone: whether at most one node at a
-    time may have a transaction in this lane."""
+    """The writes over one connection.
+
+    name: the key of the lane's row in `lanes`. alone: whether only one node at a time may have a transaction in this
+    lane.
+    """
 
     def __init__(
         self, url: str, name: str, inserts: Inserts, metrics: StoreMetrics, restores: Restores, *, alone: bool
@@ -73,7 +76,7 @@ class Lane:
         self._restores = restores
         self._alone = alone
         self._failing = False
-        self._since: float | None = None  # the begin of the present transaction or probe
+        self._since: float | None = None  # the start of the current transaction or probe
         self._queue: SimpleQueue[Item | None] = SimpleQueue()
         self._own: deque[Item] = deque()  # queued items of the service that have not started
         self._stopped = False
@@ -83,26 +86,27 @@ class Lane:
 
     @property
     def ready(self) -> bool:
-        """Return whether the last write was kept."""
+        """Return whether the last write was committed."""
         return not self._failing
 
     @property
     def in_flight_s(self) -> float:
-        """Return the seconds for which the present transaction has been waiting for the server; 0 if there is none."""
+        """Return how long the current transaction has waited for the server, in seconds. Return 0 without a
+        transaction."""
         since = self._since
         return 0.0 if since is None else time.monotonic() - since
 
     @property
     def server_process(self) -> int:
-        """See Link.server_process."""
+        """Return the id of the server process of the connection. Return 0 if there is no connection."""
         return self._link.server_process
 
     def cut(self) -> None:
-        """End the connection because the server does not answer. The present transaction fails."""
+        """End the connection, because the server does not answer. The current transaction fails."""
         self._link.cut()
 
     async def write(self, work: Work[T]) -> T:
-        """See Store.write."""
+        """Run `work`, and return when its changes are on disk (see `Store.write`)."""
         context = copy_context()
         item = Item(nobody, work=lambda tx: context.run(work, tx), own=acting().kind == "service")
         return cast(T, await self._wait(item))
@@ -119,12 +123,12 @@ class Lane:
         return item.result
 
     def submit(self, work: Work[T], done: Done[T]) -> None:
-        """See Store.submit."""
+        """Run `work` without a waiting task (see `Store.submit`)."""
         self._put(Item(cast("Done[object]", done), work=work, submitted=True, own=True))
 
     async def exclusive(self, work: Callable[[Connection], None]) -> None:
-        """Replace the rows by running `work` in a transaction of its own. Items that are queued before the new
-        generation is accepted depend on old rows and are refused."""
+        """Run `work` in a transaction of its own, to replace all rows. Items that are queued until the caches are
+        reloaded fail, because they may depend on old rows."""
         await self._wait(Item(nobody, alone=lambda: work(self._link.connected())))
 
     def _put(self, item: Item) -> None:
@@ -136,7 +140,7 @@ class Lane:
         self._queue.put(item)
 
     async def run(self, *, task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED) -> None:
-        """Process the writes until cancelled. Then process the writes that are still in the queue."""
+        """Process the queue of writes until cancelled. Then process the writes that are left in the queue."""
         thread = Thread(target=self._write_all, args=(trio.lowlevel.current_trio_token(),), name=f"lane {self._name}")
         thread.start()
         task_status.started()
@@ -152,7 +156,7 @@ class Lane:
                     await trio.to_thread.run_sync(thread.join, STOP_S)
 
     def _finish(self, items: list[Item], error: StoreError | None, seconds: float) -> None:
-        """Pass the results to the callers, on the event loop."""
+        """Pass the results to the callers. This runs on the event loop."""
         self._metrics.commits.seconds.observe(seconds)
         self._metrics.commits.callers.observe(len(items))
         if error is None:
@@ -169,7 +173,7 @@ class Lane:
     # --- in the thread ----------------------------------------------------------------------------------------
 
     def _write_all(self, token: trio.lowlevel.TrioToken) -> None:
-        """Write the items of the queue until the queue ends."""
+        """Process the queue in the lane's thread until the queue is closed."""
         ended, left = False, list[Item]()
         while left or not ended:
             items, is_last = self._take(waits=not left)
@@ -191,8 +195,8 @@ class Lane:
             token.run_sync_soon(self._finish, done, error, time.perf_counter() - started)
 
     def _take(self, *, waits: bool) -> tuple[list[Item], bool]:
-        """Return the items of the queue, and whether the queue has ended. waits: whether to wait up to PROBE_S for the
-        first item."""
+        """Return the next items of the queue, and whether the queue is closed. waits: whether to wait up to PROBE_S for
+        the first item."""
         items: list[Item] = []
         try:
             item = self._queue.get(waits, timeout=PROBE_S)
@@ -213,8 +217,8 @@ class Lane:
             self._since = None
 
     def _transaction(self, items: list[Item]) -> tuple[StoreError | None, list[Item]]:
-        """Write items in one transaction. Repeat it after a deadlock. Return the error that all items share, and the
-        items that are done."""
+        """Process items in one transaction, and repeat it after a deadlock. Return the error of the transaction, and
+        the items that are done."""
         for pause_s in _PAUSES_S:
             for item in items:
                 item.error = None
@@ -249,8 +253,8 @@ class Lane:
         return done
 
     def _begin(self, cursor: Cursor) -> None:
-        """Begin a transaction. A restore waits for the end of this transaction, and a later transaction waits for the
-        end of the restore."""
+        """Begin a transaction. The transaction waits for the end of a restore that runs, and a restore waits for the
+        end of the transaction."""
         lock = f"select pg_advisory_xact_lock({CONFIGURATION}); " if self._alone else ""
         shared = f"select pg_advisory_xact_lock_shared({REPLACEMENT}); "
         cursor.execute(f"begin; {lock}{shared}select number from restores".encode())
@@ -258,9 +262,10 @@ class Lane:
         self._restores.seen = int(str(cursor.fetchall()[0][0]))
 
     def _run(self, tx: PostgresTx, item: Item, connection: Connection) -> bool:
-        """Run one item. Return False if it must be undone. Raises if the whole transaction is lost."""
+        """Run one item. Return False if its changes must be undone. Raises an error if the whole transaction is
+        lost."""
         if item.generation != self._restores.seen:
-            item.error = StoreError("the store was replaced meanwhile")
+            item.error = StoreError("a backup has replaced the store meanwhile: try again")
             return False
         try:
             if item.alone:
@@ -277,8 +282,8 @@ class Lane:
         return True
 
     def _each(self, cursor: Cursor, tx: PostgresTx, items: list[Item]) -> list[Item]:
-        """Run items, each in a savepoint. Stop when the time is over and an answer waits. Return the items that have
-        run."""
+        """Run items, each in a savepoint, and return the items that were run. Stop after BATCH_S seconds if a login
+        waits."""
         until = time.perf_counter() + BATCH_S
         for number, item in enumerate(items, 1):
             cursor.execute("savepoint item")
@@ -315,5 +320,5 @@ class Lane:
         self._transaction([])
 
     def disconnect(self) -> None:
-        """Close the connection. Call it when `run` has ended."""
+        """Close the connection. Call this method after `run` has ended."""
         self._link.close()

@@ -1,8 +1,8 @@
-"""Triggers that count the rows of each tenant and check its limits. They do the same as `schema.limits`, in
+"""Triggers that count the rows of each tenant and enforce the tenant's limits, as in `schema.limits`, but in
 PostgreSQL's SQL.
 
-A trigger runs once for a statement and counts all its rows together. PostgreSQL makes a new version of a counter at
-each change, so counting 100,000 rows one by one would read through 100,000 versions.
+A trigger runs once for a statement, and counts all rows of the statement together. PostgreSQL makes a new version of a
+counter at each change. So counting 100,000 rows one by one would read 100,000 versions.
 """
 
 from collections.abc import Iterator
@@ -12,12 +12,13 @@ from sallyport.base.limits import HISTORIES, UNCHECKED
 from sallyport.store.schema.limits import COUNTED, Counted
 
 _BY_TIME: Final = ("audit_trail", "radius_client_history")
-"""Histories that belong to a tenant and have an index by time. The other histories belong to a domain and have an index
-by id."""
+"""The histories whose rows belong to a tenant; their index is by time. In all other histories, a row belongs to a
+domain,
+and the index is by id."""
 
 
 def triggers() -> Iterator[str]:
-    """Yield the SQL of all functions and triggers."""
+    """Yield the SQL that creates the functions and triggers of all limits."""
     for counted in COUNTED:
         table = counted.table
         check = "" if counted.limit in UNCHECKED else _check(counted)
@@ -37,7 +38,7 @@ def _trigger(counted: Counted, suffix: str, event: str, tables: str, body: str) 
 
 
 def _count(counted: Counted, rows: str, step: str) -> str:
-    """Return the statement that adds the numbers of rows in a transition table to the counters of their tenants."""
+    """Return the statement that adds the number of rows in a transition table to the counters of their tenants."""
     tenant, only = counted.tenant.format(row="counted"), counted.only.format(row="counted")
     each = f"select {tenant} as tenant from {rows} as counted where {only}"
     return (
@@ -48,8 +49,8 @@ def _count(counted: Counted, rows: str, step: str) -> str:
 
 
 def _check(counted: Counted) -> str:
-    """Return the statements that keep the tenants of new rows within the limit. They refuse the new rows, or delete the
-    oldest rows of a history."""
+    """Return the statements that enforce the limit after new rows: they reject the rows, or delete the oldest rows of a
+    history."""
     owners = f"select {counted.tenant.format(row='counted')} from changed as counted"
     excess = (
         "select r.tenant_id, r.value - l.most as surplus from tenant_rows r join limits l on l.name = r.name "

@@ -1,8 +1,8 @@
-"""The connection of a lane. It is opened again after it was lost. It also finds out whether a transaction was kept if
-the answer to its commit was lost.
+"""The connection of a lane. A lost connection is opened again.
 
-Each transaction stores its number in the lane's row of `lanes`. Before the row is read, the server process of the lost
-connection is ended, because it might still commit.
+If the answer to a COMMIT was lost, this module finds out whether the transaction was committed. Each transaction stores
+its number in the lane's row of `lanes`. Before the row is read, the server process of the lost connection is ended,
+because this process might still commit.
 """
 
 import secrets
@@ -17,13 +17,13 @@ from sallyport.store.postgres.connection import Connection, Cursor
 from sallyport.store.postgres.dialer import Dialer, cut
 
 SETTLE_S: Final = 3.0
-"""How long the result of a commit without an answer is looked up. After this time its callers get an error."""
+"""Time in seconds to find out the result of a commit whose answer was lost. After it, the callers get an error."""
 END_MS: Final = 2000
-"""How long a new connection waits until the server process of the lost connection has ended."""
+"""Time in milliseconds for which a new connection waits for the end of the lost connection's server process."""
 
 
 class Link:
-    """One connection. name: the name of the lane's row in `lanes`."""
+    """The connection of one lane. name: the key of the lane's row in `lanes`."""
 
     def __init__(self, url: str, name: str) -> None:
         self._name = name
@@ -63,8 +63,8 @@ class Link:
         self._process = None if row is None else (int(str(row[0])), str(row[1]))
 
     def commit(self, cursor: Cursor) -> None:
-        """Commit the transaction. Raises psycopg.Error or StoreError if it was not kept, or if the server did not tell
-        this in time."""
+        """Commit the transaction. Raises psycopg.Error or StoreError if it was not committed, or if this could not be
+        found out in time."""
         self._batch += 1
         try:
             cursor.execute(f"update lanes set batch = {self._batch} where name = '{self._name}'; commit".encode())
@@ -84,13 +84,13 @@ class Link:
                 time.sleep(0.05)
 
     def roll_back(self) -> None:
-        """If there is a failed transaction, end it."""
+        """Roll back a failed transaction, if there is one."""
         if self._connection is not None and not self._connection.closed:
             with suppress(psycopg.Error):
                 self._connection.execute("rollback")
 
     def cut(self) -> None:
-        """End the connection. This method is called in another thread than the one that uses the connection."""
+        """End the connection. Call this method in another thread than the thread that uses the connection."""
         cut(self._connection)
 
     def close(self) -> None:

@@ -1,4 +1,4 @@
-"""The connection on which a node receives the announcements of the other nodes (`announcements`)."""
+"""The connection on which a node receives the announcements of other nodes (see `announcements`)."""
 
 from collections.abc import Callable, Collection
 from contextlib import closing
@@ -16,18 +16,21 @@ from sallyport.store.postgres.announcements import CHANNEL
 from sallyport.store.postgres.connection import Connection, connect
 
 CHECK_S: Final = 1.0
-"""After this number of seconds without a message, the connection is checked. A lost connection is opened again."""
+"""Time in seconds without a message after which the connection is tested."""
 ANSWER_S: Final = 5.0
-"""After this number of seconds without an answer, the connection to the server is given up."""
+"""Time in seconds after which a connection without an answer is closed."""
 EVERYTHING: Final = ForeignChange("", 0)
 
 log = structlog.get_logger()
 
 
 class Listener:
-    """Passes on the changes of other processes. own: returns the server processes of this node's connections; their
-    announcements are ignored. changed: called on the event loop with each change. After the connection was lost, it is
-    called with EVERYTHING, because announcements may be missing."""
+    """Reports the changes of other processes.
+
+    own: returns the server processes of this node's connections, whose announcements are ignored. changed: called on
+    the event loop with each change. After the connection was lost, it is called with EVERYTHING, because announcements
+    may be missing.
+    """
 
     def __init__(self, url: str, own: Callable[[], Collection[int]], changed: Callable[[ForeignChange], None]) -> None:
         self._url = url
@@ -35,7 +38,7 @@ class Listener:
         self._changed = changed
 
     async def run(self, *, task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED) -> None:
-        """Listen until cancelled. Listen again when the database returns after an outage."""
+        """Report changes until cancelled. After an outage of the database, connect again."""
         is_first = True
         while True:
             try:
@@ -60,7 +63,7 @@ class Listener:
         return connection
 
     async def _receive(self, connection: Connection) -> None:
-        """Pass on announcements until the connection is lost."""
+        """Report announcements until the connection is lost."""
         server = connection.pgconn
         try:
             while True:
@@ -84,7 +87,7 @@ class Listener:
 
 
 async def _ask(server: PGconn) -> None:
-    """Return when the server has answered a query. Raises psycopg.Error if the connection is lost."""
+    """Wait until the server has answered a query. Raises psycopg.Error if the connection is lost."""
     server.send_query(b"select 1")
     while True:
         server.flush()

@@ -1,13 +1,14 @@
-"""The history of the schema, and the upgrade of a database to the newest schema. Meanwhile, nodes of the release before
-may run.
+"""The history of the schema, and the upgrade of a database to the newest schema while nodes of the previous release
+run.
 
-In `beside`, a step names the oldest program that works with its result, by the last step that this program knows.
+`beside` of a step names the oldest program that works with the new schema. The program is named by the last step that
+it knows.
 
-    expand    adds what the release before ignores: `beside` is the last step of the release before
-    contract  removes what the last release no longer uses: `beside` is the last step of the last release
+    expand    adds objects that the previous release ignores: `beside` is the last step of the previous release
+    contract  removes objects that this release does not use any more: `beside` is the last step of this release
 
-A database remembers `beside` of each step. So a program can tell whether it works with steps that it does not know. A
-step is refused while a node is running that does not work with its result.
+A database stores `beside` of each step. So an older program can find out whether it works with steps that it does not
+know. A step is not applied while a node runs that does not work with the new schema.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -24,13 +25,16 @@ from sallyport.store.postgres.connection import OLDEST, Connection, as_ours, con
 MIGRATION: Final = 0x53414C4C59 + 1
 """The advisory lock of a migration."""
 WAIT_S: Final = 3
-"""Maximum time for which a step waits for a table. The logins of running nodes wait behind it."""
+"""Maximum time in seconds for which a step waits for a table. Meanwhile the logins of running nodes wait too."""
 
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """A step of the schema. apply: makes the change in a transaction. beside: see the module; if empty, no earlier
-    program works with the result."""
+    """A step of the schema.
+
+    apply: makes the change in a transaction. beside: the last step of the oldest program that works with the new
+    schema; empty if no earlier program does.
+    """
 
     name: str
     apply: Callable[[Connection], object]
@@ -46,9 +50,11 @@ STEPS: Final[Steps] = (Step(BASELINE, schema.create), Step("p0002_signin", schem
 
 @dataclass(frozen=True, slots=True)
 class Inspection:
-    """The state of a database. name: the name of the database, its host and the server version, without a password.
-    pending: the names of the steps that the next start applies. newer: the names of the steps that this program does
-    not know, although it works with their results."""
+    """The state of a database.
+
+    name: the name of the database, its host and the server version, without a password. pending: the names of the steps
+    that the next start applies. newer: the names of steps that this program does not know, but works with.
+    """
 
     name: str
     has_store: bool
@@ -89,9 +95,10 @@ def rows(url: str, sql: str) -> list[tuple[object, ...]]:
 
 
 def migrate(connection: Connection, steps: Steps = STEPS) -> list[str]:
-    """Apply the pending steps and return their names. Only one process at a time does this. Raises SchemaError if the
-    server or the database cannot be used, or if a node is running that does not work with a step. Then nothing has
-    changed. Raises StoreError if a step failed or waited too long for a table.
+    """Apply the pending steps, and return their names. Only one process at a time does this.
+
+    Raises SchemaError if the server or the database cannot be used, or if a node is running that does not work with a
+    step. Nothing has changed then. Raises StoreError if a step fails, or waits too long for a table.
     """
     try:
         with connection.transaction():
@@ -113,8 +120,8 @@ def migrate(connection: Connection, steps: Steps = STEPS) -> list[str]:
 
 
 def check_current(connection: Connection, steps: Steps = STEPS) -> None:
-    """Check that the program knows every step of the database. Otherwise it would not know all rows. Raises
-    SchemaError."""
+    """Check that the program knows every step of the database, and so all its rows. Raises SchemaError if it does
+    not."""
     if newer := _unknown(usable_steps(connection, steps), steps):
         raise SchemaError(
             f"the database has the schema of a newer version ({', '.join(newer)}): run the command on a node of that "
@@ -123,15 +130,15 @@ def check_current(connection: Connection, steps: Steps = STEPS) -> None:
 
 
 def usable_steps(connection: Connection, steps: Steps = STEPS) -> dict[str, str]:
-    """Return the value `beside` of each applied step, by the name of the step. Raises SchemaError if the server is too
-    old, if the database belongs to another program, or if its schema is too new for this program."""
+    """Return `beside` of each applied step, by the name of the step. Raises SchemaError if the server is too old, if
+    the database belongs to another program, or if the schema is too new for this program."""
     _check_server(connection)
     found = connection.execute("select tablename from pg_tables where schemaname = current_schema()").fetchall()
     tables = {str(name) for (name,) in found}
     if not tables:
         return {}
     if "schema_steps" not in tables:
-        raise SchemaError("the database has tables of another program: name an empty one")
+        raise SchemaError("the database has tables of another program: name an empty database")
     applied = {
         str(name): str(beside)
         for name, beside in connection.execute("select name, beside from schema_steps order by name")
@@ -149,7 +156,8 @@ def _unknown(applied: Mapping[str, str], steps: Steps) -> tuple[str, ...]:
 def _check_server(connection: Connection) -> None:
     if connection.info.server_version < OLDEST:
         raise SchemaError(
-            f"the database server is PostgreSQL {connection.info.server_version // 10000}; 15 is the oldest"
+            f"the database server is PostgreSQL {connection.info.server_version // 10000}; version 15 or later is "
+            "needed"
         )
     encoding = connection.info.parameter_status("server_encoding")
     if encoding != "UTF8":
@@ -157,8 +165,8 @@ def _check_server(connection: Connection) -> None:
 
 
 def _make_way(connection: Connection, pending: Steps, steps: Steps) -> None:
-    """Refuse the steps that a running node does not work with. If a node sends no heartbeats at present and does not
-    work with these steps, it will stop at its next heartbeat."""
+    """Raise SchemaError if a running node does not work with the pending steps. A node that sends no heartbeats now
+    stops by itself at its next heartbeat."""
     order = {step.name: number for number, step in enumerate(steps)}
     least = max(order.get(step.beside, order[step.name]) for step in pending)
     nodes = connection.execute(

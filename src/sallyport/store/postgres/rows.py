@@ -1,4 +1,4 @@
-"""All rows of a PostgreSQL database, which `store.transfer` reads and writes."""
+"""All rows of a PostgreSQL database, as the source or target of `store.transfer`."""
 
 from collections.abc import Iterator, Sequence
 from typing import Final, cast
@@ -10,11 +10,11 @@ from sallyport.store.postgres.connection import Connection
 from sallyport.store.transfer import CHUNK, Rows, Table
 
 LOAD_S: Final = 24 * 3600
-"""Time limit of a statement that reads or writes a whole table."""
+"""Time limit in seconds of a statement that reads or writes a whole table."""
 
 
 class PostgresRows:
-    """The tables of a database. They are read and written in the present transaction of the connection."""
+    """The tables of a PostgreSQL database. They are read and written in the current transaction of the connection."""
 
     def __init__(self, connection: Connection) -> None:
         self._connection = connection
@@ -38,15 +38,15 @@ class PostgresRows:
         return str(row[0])
 
     def clear(self, tables: Sequence[Table]) -> None:
-        """Delete all rows, and disable the triggers of the tables until `enable` is called. `truncate` is not used:
-        concurrent read transactions would see empty tables."""
+        """Delete all rows, and disable the triggers of the tables until `enable` is called. `truncate` is not used,
+        because read transactions that already run would see empty tables."""
         for table in tables:
             self._connection.execute(f"alter table {table.name} disable trigger user".encode())
         for table in reversed(tables):
             self._connection.execute(f"delete from {table.name}".encode())
 
     def enable(self, tables: Sequence[Table]) -> None:
-        """Enable the triggers again."""
+        """Enable the triggers of the tables again."""
         for table in tables:
             self._connection.execute(f"alter table {table.name} enable trigger user".encode())
 
@@ -57,8 +57,8 @@ class PostgresRows:
                 copy.write_row(row)
 
     def set_last_number(self, table: Table, number: int) -> None:
-        """Raise the number of the last key. It is never lowered, because the change would remain if the transaction is
-        undone."""
+        """Raise the last number of a table's key. The number is never lowered, because a rollback would not undo
+        this."""
         number = max(number, self.last_number(table))
         sequence = self._sequence(table)
         self._connection.execute(

@@ -1,5 +1,7 @@
-"""Checks of a PostgreSQL server. It must offer enough connections, and each connection must have its own session. This
-module also reports which writes a fail-over of the server may lose."""
+"""Checks of a PostgreSQL server: it must allow enough connections, and each connection must have a session of its own.
+
+This module also finds out which writes may be lost when a standby server takes over (failover).
+"""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -12,9 +14,12 @@ from sallyport.store.postgres.connection import POOLER, Connection, as_ours, con
 
 @dataclass(frozen=True, slots=True)
 class Server:
-    """The facts about a server. most: the number of connections that ordinary users may have. nodes: the number of live
-    nodes of Sallyport. commit: the value of synchronous_commit. standbys: the value of synchronous_standby_names.
-    replicas: the number of connected standbys."""
+    """Facts about a PostgreSQL server.
+
+    most: the number of connections that ordinary users may open. nodes: the number of live nodes of Sallyport. commit:
+    the value of synchronous_commit. standbys: the value of synchronous_standby_names. replicas: the number of connected
+    standby servers.
+    """
 
     most: int
     nodes: int
@@ -24,8 +29,10 @@ class Server:
 
 
 def check(url: str, connections: int) -> None:
-    """Check that a process can work with the server. connections: the number of connections that the process opens.
-    Raises StoreError if it cannot work with the server, or if the server cannot be reached."""
+    """Check that a process can use the server. connections: the number of connections that the process opens.
+
+    Raises StoreError if the server cannot be reached or used.
+    """
     try:
         with connect(url) as connection:
             most = _most(connection)
@@ -53,8 +60,8 @@ def _most(connection: Connection) -> int:
 
 
 def _is_pooled_by_transaction(connection: Connection, url: str) -> bool:
-    """Return whether connections share sessions of the server. Then a new connection gets the session of an idle
-    connection, or the idle connection gets another session."""
+    """Return whether a pooler gives the same server session to several connections. The test opens a second connection
+    while the first is idle."""
     before = _process(connection)
     if before == connection.info.backend_pid:
         return False
@@ -85,18 +92,18 @@ def inspect(url: str) -> Server:
 
 
 def doubts(server: Server, connections: int) -> Iterator[str]:
-    """Yield facts that an admin should know about a server. connections: the number of connections of a node."""
+    """Yield warnings about a server, for an admin. connections: the number of connections of a node."""
     if server.nodes * connections > server.most:
         yield (
-            f"{server.nodes} nodes use up to {server.nodes * connections} connections, and the server gives "
+            f"{server.nodes} nodes use up to {server.nodes * connections} connections, but the server allows "
             f"{server.most}: raise max_connections"
         )
     if server.commit == "off":
         yield "synchronous_commit is off: a crash of the server loses answers of the last second; set it to on"
     elif server.commit == "local" and server.standbys:
-        yield "synchronous_commit is local: a fail-over may lose answers that were sent; set it to on"
+        yield "synchronous_commit is local: a failover may lose answers that were sent; set it to on"
     elif server.replicas and not server.standbys:
         yield (
-            "its standbys follow asynchronously (synchronous_standby_names is empty): a fail-over may lose the answers "
-            "of the last moments, among them device registrations, events and used codes; name a synchronous standby"
+            "its standbys replicate asynchronously (synchronous_standby_names is empty): a failover may lose the last "
+            "device registrations, events and used codes; name a synchronous standby"
         )

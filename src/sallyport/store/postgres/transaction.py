@@ -1,4 +1,4 @@
-"""The transaction that the areas use, for PostgreSQL."""
+"""The transaction of PostgreSQL that repositories use."""
 
 import re
 import time
@@ -13,17 +13,19 @@ from sallyport.store.postgres.search import TrigramSearch
 
 T = TypeVar("T")
 _NAME: Final = re.compile(r"'(?:[^']|'')*'|(?<!:):([a-z_][a-z0-9_]*)( is (?:not )?null)?")
-"""A pattern for a text in quotes or a named parameter. A test for null is matched with its parameter, because null has
-no type."""
+"""A pattern for a text in quotes or a named parameter. It also matches a test for null after the parameter, because
+such a
+test needs a cast: null has no type."""
 COPIED: Final = 32
-"""The number of rows above which COPY takes less time than arrays."""
+"""The number of rows above which COPY is faster than arrays."""
 _TYPES: Final = b"""select attname, format_type(atttypid, null) from pg_attribute
 where attrelid = $1::text::regclass and attnum > 0 and not attisdropped"""
 
 
 @lru_cache(2048)
 def numbered(sql: str) -> tuple[bytes, tuple[str, ...]]:
-    """Return SQL with numbered parameters in place of the named ones, and the names of these parameters in order."""
+    """Replace the named parameters in SQL by numbered parameters. Return the SQL and the names of the parameters in
+    order."""
     names: dict[tuple[str, bool], int] = {}
 
     def number(found: re.Match[str]) -> str:
@@ -37,8 +39,8 @@ def numbered(sql: str) -> tuple[bytes, tuple[str, ...]]:
 
 
 class Inserts:
-    """A cache of the statements that insert many rows. All connections share it. The statements cast their parameters,
-    so the types of the columns are needed."""
+    """A cache of the statements that insert many rows, for all connections. The statements cast their parameters, so
+    the cache also knows the types of the columns."""
 
     def __init__(self) -> None:
         self._known: dict[tuple[object, ...], bytes] = {}
@@ -55,7 +57,7 @@ class Inserts:
     def get(
         self, cursor: Cursor, table: str, same: tuple[str, ...], columns: tuple[str, ...], on_conflict: str
     ) -> bytes:
-        """Return the statement that inserts rows. Its parameters are a value for each column of `same`, and an array
+        """Return the statement that inserts rows. Its parameters are one value for each column of `same`, and one array
         for each other column."""
         key = (table, same, columns, on_conflict)
         known = self._known.get(key)
@@ -71,7 +73,8 @@ class Inserts:
 
 
 class PostgresTx:
-    """A transaction on the connection of a cursor. limit_s: the time after which statements raise Invalid."""
+    """A transaction on the connection of a cursor. limit_s: the time in seconds after which statements raise
+    Invalid."""
 
     search = TrigramSearch()
 
@@ -91,7 +94,7 @@ class PostgresTx:
         self._until = None if limit_s is None else time.monotonic() + limit_s
 
     def limited(self, limit_s: float) -> "PostgresTx":
-        """Return the same transaction with a time limit. If the limit is exceeded, statements raise Invalid."""
+        """Return the same transaction with a time limit in seconds. Later statements raise Invalid."""
         return PostgresTx(self._cursor, self._inserts, self._waiting, limit_s, share=self.share)
 
     def others_wait(self) -> bool:
@@ -99,7 +102,7 @@ class PostgresTx:
 
     def _run(self, sql: str, parameters: Mapping[str, Value]) -> Cursor:
         if self._until is not None and time.monotonic() > self._until:
-            raise Invalid.about("the request changes too much at once: send fewer entries", BODY)
+            raise Invalid.about("the request changes too much at once: split it into smaller requests", BODY)
         text, names = numbered(sql)
         return self._cursor.execute(text, [parameters[name] for name in names])
 
@@ -135,7 +138,7 @@ class PostgresTx:
         same: Mapping[str, Value] = NOTHING,
         on_conflict: str = "",
     ) -> None:
-        """Insert all rows in one statement. Each column is sent as an array. Many rows are sent by COPY instead."""
+        """Insert all rows in one statement, with an array for each column. If there are many rows, use COPY instead."""
         all_rows = list(rows)
         if len(all_rows) >= COPIED and not on_conflict:
             self._copy(table, (*columns, *same), all_rows, tuple(same.values()))

@@ -1,7 +1,7 @@
-"""The schema of a new store. It has the tables of all areas, as SQL that both SQLite and PostgreSQL accept.
+"""The schema of a new store: the tables of all areas, as SQL for both SQLite and PostgreSQL.
 
-The parts of a statement that differ between the engines are written as placeholders, such as `{id}`; `dialect` has the
-SQL of each engine for them.
+The parts of a statement that differ between the engines are placeholders, such as `{id}`. `dialect` has the SQL of each
+engine for the placeholders.
 
 tables    `FILES`, one for each area; a later step has a file of its own
 limits    triggers that count the rows of tenants; those of PostgreSQL are in `store.postgres.limits`
@@ -31,7 +31,7 @@ _APPEND_ONLY: Final = (
     ("audit_trail", "the audit trail is append-only"),
 )
 _TEXT: Final = re.compile(r"(?<=[a-z_] )text(?= not null| primary key|,|\)|$)", re.MULTILINE)
-"""The word `text` where it is the type of a column in a declaration."""
+"""The word `text` as the type of a column."""
 
 
 def statements(dialect: Dialect) -> Iterator[str]:

@@ -5,9 +5,12 @@ from typing import Protocol
 
 
 class Dialect(Protocol):
-    """The SQL that differs between the engines. id: a key that is never reused. rowid: a key that the program assigns
-    or that may be used again. clustered: the end of the declaration of a table whose rows are stored in the order of
-    the key. text: the type of a text that is compared by its code points."""
+    """The parts of the schema's SQL that differ between the engines.
+
+    id: the type of a key that the engine assigns and never reuses. rowid: the type of a key that the program assigns,
+    or that may be reused. clustered: the end of a table's declaration, so that the rows are stored in the order of the
+    key. text: the type of a text that is compared by code points.
+    """
 
     id: str
     rowid: str
@@ -15,14 +18,14 @@ class Dialect(Protocol):
     text: str
 
     def trigger(self, name: str, event: str, statements: Sequence[str]) -> Iterator[str]:
-        """Yield the SQL that creates a trigger. event: the event of the trigger, such as `after insert on devices`."""
+        """Yield the SQL that creates a trigger. event: when the trigger runs, such as `after insert on devices`."""
 
     def abort(self, message: str) -> str:
-        """Return the statement by which a trigger aborts the change, with this error message."""
+        """Return the statement with which a trigger aborts a change. message: the error message."""
 
 
 class SqliteDialect:
-    """The words of SQLite."""
+    """The parts of the SQL for SQLite."""
 
     id = "integer primary key autoincrement"
     rowid = "integer primary key"

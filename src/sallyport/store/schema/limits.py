@@ -1,10 +1,14 @@
-"""Triggers that count the rows of each tenant and check its limits (`base/limits.py`).
+"""Triggers that count the rows of each tenant and enforce the tenant's limits (`base/limits.py`).
 
-A trigger counts a row in the statement that adds or deletes it, so no code that writes rows can bypass a limit. If a
-row exceeds the limit, the trigger aborts the statement with `limit: NAME`. In a history, the trigger deletes the
-tenant's oldest row instead. The journal of logins adds devices and stations, and an aborted statement would fail other
-tenants' logins too. So `inventory/devices/repo` checks `exceeds` before it adds a row. `transform()` drops triggers.
-Therefore a later migration that uses it on one of these tables must create the triggers again.
+A trigger counts a row when a statement adds or deletes the row, so no code can bypass a limit. If a new row exceeds the
+limit, the trigger aborts the statement with the message `limit: NAME`. In a history, the trigger deletes the tenant's
+oldest rows instead.
+
+The journal of logins adds devices and stations of many tenants in one transaction. An aborted statement would fail the
+logins of other tenants. So `inventory/devices/repo` checks `exceeds` before it adds a row.
+
+`transform()` of sqlite-utils drops triggers. So a migration that uses `transform()` on one of these tables must create
+the triggers again.
 """
 
 from collections.abc import Iterator
@@ -18,15 +22,19 @@ _OPEN = "{row}.state in ('QUEUED', 'RUNNING')"
 
 
 def _through(table: str, column: str) -> str:
-    """Return SQL for the tenant of a row that refers to a domain."""
+    """Return SQL for a row's tenant, if the row refers to a domain through another table. column: the column with the
+    id of a row of `table`."""
     owner = f"select domain_id from {table} where id = {{row}}.{column}"
     return f"(select tenant_id from domains where id = ({owner}))"
 
 
 @dataclass(frozen=True, slots=True)
 class Counted:
-    """A table whose rows count towards a limit. tenant: SQL for a row's tenant. only: SQL for the rows that count.
-    spares: SQL for the rows of a history that must not be deleted."""
+    """A table whose rows count towards a limit.
+
+    tenant: SQL for the tenant of a row. only: SQL condition for the rows that count. spares: SQL condition for the rows
+    of a history that are never deleted.
+    """
 
     limit: str
     table: str
@@ -89,14 +97,16 @@ COUNTED = (
 
 
 def triggers() -> Iterator[str]:
-    """Yield the SQL of all triggers."""
+    """Yield the SQL that creates all triggers of the limits."""
     for counted in COUNTED:
         yield from _triggers(counted, is_history=counted.limit in HISTORIES)
 
 
 def exceeds(limit: str, domain: str, rows: str = "1") -> str:
-    """Return SQL that is true if a limit would be exceeded by this number of additional rows in a domain. domain: SQL
-    for the id of the domain."""
+    """Return an SQL condition: whether a number of additional rows would exceed a limit of a domain's tenant.
+
+    domain: SQL for the domain's id. rows: SQL for the number of additional rows.
+    """
     tenant = f"(select tenant_id from domains where id = {domain})"
     kept = f"select value from tenant_rows where tenant_id = {tenant} and name = '{limit}'"
     return f"exists (select 1 from limits where name = '{limit}' and most < {rows} + coalesce(({kept}), 0))"
@@ -121,7 +131,7 @@ def _triggers(counted: Counted, *, is_history: bool) -> Iterator[str]:
 
 
 def _enforced(counted: Counted, *, is_history: bool) -> str:
-    """Return the SQL of a trigger that keeps the tenant of the new row within the limit."""
+    """Return the statements of a trigger that enforce the limit after a new row."""
     tenant = counted.tenant.format(row="new")
     excess = (
         "tenant_rows r join limits l on l.name = r.name "
@@ -131,9 +141,9 @@ def _enforced(counted: Counted, *, is_history: bool) -> str:
         return f"select raise(abort, 'limit: {counted.limit}') from {excess}"
     if counted.tenant == _TENANT:
         first = f"select id from {counted.table} where tenant_id = {tenant} order by at limit 1"
-    else:  # one index look-up for each domain
+    else:  # one look-up in an index for each domain
         spared = counted.spares.format(row="t")
         each = f"select min(t.id) from {counted.table} t where t.domain_id = d.id and not ({spared})"
         first = f"select min(id) from (select ({each}) as id from domains d where d.tenant_id = {tenant})"
     delete = f"delete from {counted.table} where id = case when exists (select 1 from {excess}) then ({first}) end"
-    return f"{delete}; {delete}"  # two rows at a time are deleted, so that a lowered limit is reached gradually
+    return f"{delete}; {delete}"  # two rows, so that a history shrinks slowly after its limit was lowered
