@@ -93,7 +93,7 @@ class Load:
     def __init__(
         self, service: RunningService, prefix: str, random: Random, *, sockets: int = SOCKETS, window: int = WINDOW
     ) -> None:
-        self._prefix = prefix
+        self.prefix = prefix
         self._window = window
         self._random = random
         self._secret = SharedSecret(SECRET)
@@ -163,7 +163,7 @@ class Load:
     def _next(self) -> Sent:
         number = len(self.sent)
         sock = self._sockets[number % len(self._sockets)]
-        sent = self._request(sock, number // len(self._sockets), f"{self._prefix}-{number:06}", number)
+        sent = self._request(sock, number // len(self._sockets), f"{self.prefix}-{number:06}", number)
         self.sent.append(sent)
         return sent
 
@@ -173,7 +173,7 @@ class Load:
         Seven of eight passwords are right, and they are sent by PAP and by CHAP. Three of four logins are signed. Each
         tenth request is from a new NAS.
         """
-        user, nas = f"user{number % USERS}", f"{self._prefix}-nas-{number // 10}"
+        user, nas = f"user{number % USERS}", f"{self.prefix}-nas-{number // 10}"
         port = sock.getsockname()[1]
         body = push_attribute(USER_NAME, user.encode()) + push_attribute(CALLING_STATION_ID, station.encode())
         body += push_attribute(NAS_IDENTIFIER, nas.encode()) + push_attribute(NAS_IP_ADDRESS, bytes((10, 0, 0, 1)))

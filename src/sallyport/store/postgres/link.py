@@ -3,6 +3,10 @@ the answer to its commit was lost.
 
 Each transaction stores its number in the lane's row of `lanes`. Before the row is read, the server process of the lost
 connection is ended, because it might still commit.
+
+If that process was waiting for a synchronous standby, its end makes the transaction visible, although the standby does
+not have it. A crash of the server has the same effect. So a new connection first commits a write of its own. When the
+server confirms this commit, the standby has every transaction that was visible before.
 """
 
 import secrets
@@ -56,11 +60,14 @@ class Link:
                 "where pid = $1 and backend_start = $2::text::timestamptz",
                 self._process,
             )
-        connection.execute(f"insert into lanes (name, batch) values ('{self._name}', 0) on conflict (name) do nothing")
         row = connection.execute(
             "select pid, backend_start::text from pg_stat_activity where pid = pg_backend_pid()"
         ).fetchone()
         self._process = None if row is None else (int(str(row[0])), str(row[1]))
+        connection.execute(
+            f"insert into lanes (name, batch) values ('{self._name}', 0) on conflict (name) do update set batch = "
+            "lanes.batch"  # a write that the standby confirms
+        )
 
     def commit(self, cursor: Cursor) -> None:
         """Commit the transaction. Raises psycopg.Error or StoreError if it was not kept, or if the server did not tell
