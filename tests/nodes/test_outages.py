@@ -10,8 +10,10 @@ import pytest
 import trio
 
 from sallyport.base.errors import StoreError
+from sallyport.store.model import Tx
 from sallyport.store.postgres.dialer import Dialer
 from sallyport.store.postgres.engine import PostgresStore
+from sallyport.store.postgres.link import IDLE_S
 from tests.nodes.conftest import Open
 from tests.nodes.proxy import Proxy
 from tests.peers.postgres import database_in, needs_postgres, server
@@ -19,6 +21,7 @@ from tests.store.conftest import names, put
 from tests.waiting import eventually, until
 
 pytestmark = needs_postgres
+ADD = "update counters set value = value + 1 where name = 'row'"
 
 
 @pytest.fixture
@@ -80,6 +83,28 @@ async def test_a_hung_server_is_reported_and_given_up(opened: Open, proxy: Proxy
         proxy.release()
         await until(lambda: store.ready)
         await until(partial(_has_written, store))
+
+
+async def test_locks_of_a_node_without_a_network(opened: Open, proxy: Proxy, url: str, tmp_path: Path) -> None:
+    """If a node loses its network in the middle of a transaction, another node that waits for its locks can write
+    within seconds. Nothing of that transaction is kept."""
+    async with opened("one", url) as store, opened("two") as other:
+        await store.write(partial(put, name="row"))
+        is_locked = trio.Event()
+        token = trio.lowlevel.current_trio_token()
+
+        def work(tx: Tx) -> None:
+            tx.execute(ADD)
+            proxy.hold()
+            token.run_sync_soon(is_locked.set)
+            tx.execute(ADD)
+
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(_fails, store.write(work))
+            await is_locked.wait()
+            with trio.fail_after(IDLE_S + 2):
+                await other.write(lambda tx: tx.execute(ADD))
+        assert await other.read(lambda tx: tx.value(int, "select value from counters where name = 'row'")) == 1
 
 
 async def _fails(attempt: object) -> None:

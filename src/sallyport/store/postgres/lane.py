@@ -39,6 +39,8 @@ CONFIGURATION: Final = 0x53414C4C59
 """The advisory lock that a transaction takes if it may change the configuration."""
 REPLACEMENT: Final = CONFIGURATION + 2
 """The advisory lock that a restore takes exclusively, and every other transaction shared."""
+ALONE_IDLE_S: Final = 60
+"""Time for which a restore may send no statement, because it reads the backup. See IDLE_S for other transactions."""
 SHARES: Final = 16
 """Number of rows of a total that journals count (`store.counters`)."""
 _AGAIN: Final = {"40P01", "40001"}
@@ -264,6 +266,7 @@ class Lane:
             return False
         try:
             if item.alone:
+                connection.execute(f"set local idle_in_transaction_session_timeout = '{ALONE_IDLE_S}s'")
                 connection.execute(f"select pg_advisory_xact_lock({REPLACEMENT})")
                 item.result = item.alone()
             else:

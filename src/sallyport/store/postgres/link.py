@@ -24,6 +24,9 @@ SETTLE_S: Final = 3.0
 """How long the result of a commit without an answer is looked up. After this time its callers get an error."""
 END_MS: Final = 2000
 """How long a new connection waits until the server process of the lost connection has ended."""
+IDLE_S: Final = 3
+"""Time after which the server ends a transaction that gets no further statement, and releases its locks. This happens
+if the node has lost its network or its power. Other nodes may wait for these locks meanwhile."""
 
 
 class Link:
@@ -64,6 +67,7 @@ class Link:
             "select pid, backend_start::text from pg_stat_activity where pid = pg_backend_pid()"
         ).fetchone()
         self._process = None if row is None else (int(str(row[0])), str(row[1]))
+        connection.execute(f"set idle_in_transaction_session_timeout = '{IDLE_S}s'")
         connection.execute(
             f"insert into lanes (name, batch) values ('{self._name}', 0) on conflict (name) do update set batch = "
             "lanes.batch"  # a write that the standby confirms
