@@ -31,8 +31,9 @@ HEADER: Final = 20
 class Relay:
     """A UDP relay between a NAS and two nodes.
 
-    ports: the authentication ports of the nodes. replies: the node and the octets of each reply, without retransmissions. moves_after: the reply
-    after which the requests go to the second node, as (code, number of replies with this code).
+    ports: the authentication ports of the nodes. replies: the node and the octets of each reply, without
+    retransmissions. moves_after: a code, and the number of replies with this code after which the first node gets no
+    further request.
     """
 
     ports: tuple[int, int]
@@ -129,7 +130,7 @@ def test_a_conversation_at_each_node(cluster: Cluster, ports: tuple[int, int], t
 @pytest.mark.parametrize("rounds", [1, 3, 5])
 def test_a_conversation_that_moves(cluster: Cluster, ports: tuple[int, int], tmp_path: Path, rounds: int) -> None:
     """If a later round of a conversation reaches another node, this node answers with Access-Reject and EAP-Failure,
-    and the client is not logged in. When the client begins anew there, it is."""
+    and the client is not logged in. When the client starts again there, it is."""
     before = len(events(cluster))
     with Relay(ports, (ACCESS_CHALLENGE, rounds)) as relay:
         assert SUCCESS not in log_in(cluster, tmp_path, relay.port)
