@@ -1,7 +1,6 @@
 """A load on several nodes, and the check that nothing of it is lost."""
 
-from collections.abc import Iterator, Sequence
-from contextlib import ExitStack, contextmanager
+from collections.abc import Sequence
 from random import Random
 from threading import Event, Thread
 
@@ -10,43 +9,51 @@ from tests.torture.load import WINDOW, Load, check_stored
 from tests.waiting import eventually
 
 
-@contextmanager
-def loaded(nodes: Sequence[RunningService], *, window: int = WINDOW) -> Iterator[list[Load]]:
-    """Send requests to each node until the block ends. Yield the load of each node. The users are those of
-    `populate`.
+class Loaded:
+    """Loads on several nodes at the same time, until `stop`. The users are those of `populate`.
 
-    window: the number of requests of each load that wait for an answer at the same time.
+    window: the number of requests of each load that wait for an answer at the same time. loads: the load of each node.
     """
-    over = Event()
 
-    def send(load: Load) -> None:
-        while not over.is_set():
-            load.run(0.1)
-
-    with ExitStack() as stack:
-        loads = [
+    def __init__(self, nodes: Sequence[RunningService], *, window: int = WINDOW) -> None:
+        self._over = Event()
+        self.loads = [
             Load(node, f"load-{node.directory.name}-", Random(number), window=window)
             for number, node in enumerate(nodes)
         ]
-        threads = [Thread(target=send, args=[load]) for load in loads]
-        for each in threads:
+        self._threads = [Thread(target=self._run, args=[load]) for load in self.loads]
+
+    def __enter__(self) -> "Loaded":
+        for each in self._threads:
             each.start()
-            stack.callback(each.join)
-        stack.callback(over.set)
-        yield loads
+        return self
+
+    def __exit__(self, *_error: object) -> None:
+        self.stop()
+        for load in self.loads:
+            load.__exit__(None, None, None)
+
+    def stop(self) -> None:
+        """Send no further requests."""
+        self._over.set()
+        for each in self._threads:
+            each.join()
+
+    def _run(self, load: Load) -> None:
+        while not self._over.is_set():
+            load.run(0.1)
 
 
 def check(node: RunningService, load: Load) -> None:
     """Check that each answered request of a load is stored once. Then send the other requests again until the node has
     answered them, and check that all are stored."""
-    with load:
-        load.drain()
-        eventually(lambda: not is_spooling(node))
-        check_stored(node, load.prefix, load.answered)
-        left = [each for each in load.sent if each.reply is None]
-        load.again(left, seconds=30)
-        eventually(lambda: not is_spooling(node))
-        check_stored(node, load.prefix, load.sent, repeated=left)
+    load.drain()
+    eventually(lambda: not is_spooling(node))
+    check_stored(node, load.prefix, load.answered)
+    left = [each for each in load.sent if each.reply is None]
+    load.again(left, seconds=30)
+    eventually(lambda: not is_spooling(node))
+    check_stored(node, load.prefix, load.sent, repeated=left)
 
 
 def is_spooling(node: RunningService) -> bool:

@@ -8,7 +8,7 @@ import pytest
 from sallyport.store.postgres.engine import HUNG_S
 from sallyport.store.postgres.link import IDLE_S
 from tests.nodes.cluster import DATABASE, readiness, running_cluster, seconds_until_ready
-from tests.nodes.load import check, loaded, logins
+from tests.nodes.load import Loaded, check, logins
 from tests.nodes.proxy import Proxy
 from tests.nodes.test_takeover import TAKEOVER_S, Siem, leader, query
 from tests.peers.postgres import needs_postgres
@@ -34,7 +34,8 @@ def test_a_node_without_the_database() -> None:
         two = cluster.start("two")
         populate(one)
         assert leader(cluster) == "one"
-        with loaded(cluster.nodes, window=16) as (cut_off, connected):
+        with Loaded(cluster.nodes, window=16) as load:
+            cut_off, connected = load.loads
             eventually(lambda: len(siem.lines) > 50 and len(connected.answered) > 50)
             proxy.hold()
             took_s = seconds_until_ready(one, 503)
@@ -50,8 +51,9 @@ def test_a_node_without_the_database() -> None:
             assert logins(cut_off) == answered
             proxy.release()
             seconds_until_ready(one)
-        check(one, cut_off)
-        check(two, connected)
-        stored = {int(str(row[0])) for row in query(cluster, "select id from events")}
-        eventually(lambda: siem.lines.keys() == stored)
-        assert all(len(set(lines)) == 1 for lines in siem.lines.values())
+            load.stop()
+            check(one, cut_off)
+            check(two, connected)
+            stored = {int(str(row[0])) for row in query(cluster, "select id from events")}
+            eventually(lambda: siem.lines.keys() == stored)
+            assert all(len(set(lines)) == 1 for lines in siem.lines.values())

@@ -3,7 +3,7 @@
 import tempfile
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from subprocess import CalledProcessError
 
@@ -13,7 +13,7 @@ from sallyport.radius.packet import ACCESS_ACCEPT
 from sallyport.store.postgres.engine import HUNG_S
 from sallyport.store.postgres.link import SETTLE_S
 from tests.nodes.cluster import DATABASE, Cluster, readiness, running_cluster, seconds_until_ready
-from tests.nodes.load import check, loaded
+from tests.nodes.load import Loaded, check
 from tests.nodes.proxy import Proxy
 from tests.peers.postgres import USER, Server, needs_postgres
 from tests.radius_client import RadiusClient
@@ -53,20 +53,28 @@ def replicated(*names: str, through: bool = False) -> Iterator[tuple[Cluster, Se
                 standby.stop("immediate")
 
 
-def test_a_failover_to_the_standby_loses_no_answer() -> None:
-    """The primary is killed under load, and the standby is promoted. Each answer that a client received from either
-    node is in the store of the new primary. Both nodes continue without a restart, and answer the other requests when
-    they are sent again."""
-    with replicated("one", "two") as (cluster, standby, _):
-        with loaded(cluster.nodes) as loads:
-            eventually(lambda: all(len(each.answered) >= ENOUGH for each in loads))
+@pytest.mark.parametrize("is_hung", [pytest.param(False, id="killed"), pytest.param(True, id="hung")])
+def test_a_failover_to_the_standby_loses_no_answer(*, is_hung: bool) -> None:
+    """The primary is killed or hangs under load, and the standby is promoted. Each answer that a client received from
+    either node is in the store of the new primary. Both nodes continue without a restart, and answer the other requests
+    when they are sent again."""
+    with ExitStack() as stack:
+        cluster, standby, _ = stack.enter_context(replicated("one", "two"))
+        load = stack.enter_context(Loaded(cluster.nodes))
+        eventually(lambda: all(len(each.answered) >= ENOUGH for each in load.loads))
+        if is_hung:
+            stack.enter_context(cluster.server.frozen())
+        else:
             cluster.server.kill()
-            eventually(lambda: all(readiness(node) == 503 for node in cluster.nodes))
-            standby.promote()
-            for node in cluster.nodes:
-                seconds_until_ready(node)
-        for node, load in zip(cluster.nodes, loads, strict=True):
-            check(node, load)
+        eventually(lambda: all(readiness(node) == 503 for node in cluster.nodes))
+        standby.promote()
+        for node in cluster.nodes:
+            seconds_until_ready(node)
+        load.stop()
+        for node, each in zip(cluster.nodes, load.loads, strict=True):
+            node.url = standby.url(DATABASE)
+            check(node, each)
+            assert node.stop() == 0
 
 
 def test_no_answer_is_sent_before_the_standby_has_it() -> None:
