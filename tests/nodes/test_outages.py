@@ -8,8 +8,10 @@ from pathlib import Path
 
 import pytest
 import trio
+from prometheus_client import CollectorRegistry
 
 from sallyport.base.errors import StoreError
+from sallyport.metrics import StoreMetrics
 from sallyport.store.model import Tx
 from sallyport.store.postgres.dialer import Dialer
 from sallyport.store.postgres.engine import HUNG_S, PostgresStore
@@ -98,6 +100,21 @@ async def test_a_read_at_a_hung_server_moves_on(opened: Open, proxy: Proxy, tmp_
             with trio.fail_after(20):
                 assert await store.read(names) == []  # it begins too late to be given up with the journal
                 await until(partial(_has_written, store))
+
+
+def test_a_start_without_the_synchronous_standby(tmp_path: Path) -> None:
+    """If the server waits for a standby that is not connected, the store is not opened, and the error names the
+    cause."""
+    url = database_in(tmp_path)
+    PostgresStore(url, StoreMetrics(CollectorRegistry())).close()
+    server().execute("alter system set synchronous_standby_names = 'absent'")
+    server().execute("select pg_reload_conf()")
+    try:
+        with pytest.raises(StoreError, match="check that its synchronous standby servers are connected"):
+            PostgresStore(f"{url}?options=-c%20synchronous_commit%3Don", StoreMetrics(CollectorRegistry()))
+    finally:
+        server().execute("alter system reset synchronous_standby_names")
+        server().execute("select pg_reload_conf()")
 
 
 async def test_locks_of_a_node_without_a_network(opened: Open, proxy: Proxy, url: str, tmp_path: Path) -> None:
