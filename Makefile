@@ -26,7 +26,8 @@ test: $(READY) peers lint
 test-postgres: $(READY) peers
 	SALLYPORT_TEST_ENGINE=postgres $(BIN)/pytest -n 3 -m 'not serial and not system' $(or $(ARGS),$(ON_BOTH))
 
-# Tests that need whole installations: an Active Directory domain, a Debian, other packages, other Pythons.
+# Tests that need whole installations: an Active Directory domain, a Debian, other packages, other Pythons, and clusters
+# whose servers fail.
 test-system: $(READY) peers-system
 	$(BIN)/pytest -n 3 -m system $(ARGS)
 

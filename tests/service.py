@@ -105,6 +105,11 @@ class RunningService:
             time.sleep(0.01)
         self._ports = Ports(*(_port(ready[key][0]) for key in ("http", "radius_auth", "radius_acct")))
 
+    def upgrade(self, directory: Path) -> None:
+        """Let later starts run the package `sallyport` in a directory, in a new process."""
+        self._fresh = True
+        self._settings["PYTHONPATH"] = str(directory)
+
     def _started(self) -> subprocess.Popen[bytes] | Forked:
         if not self._fresh:
             log_path, environ = self.log_path, self.environ

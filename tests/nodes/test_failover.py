@@ -46,7 +46,7 @@ def accepts(cluster: Cluster, user: str) -> int:
     return int(count)
 
 
-def _dropped(node: RunningService) -> int:
+def dropped(node: RunningService) -> int:
     """Return how many requests a node has dropped because another one answers."""
     text = httpx.get(f"http://127.0.0.1:{node.ports.http}/metrics", trust_env=False).text
     found = re.search(r'sallyport_radius_discards_total\{listener="auth",reason="other_node"\} (\d+)', text)
@@ -87,7 +87,7 @@ def test_the_owner_of_a_prompt_is_killed(cluster: Cluster, hook: Hook) -> None:
         hook.wait_for_prompt("ann")
         request = second.packet("ann", PASSWORD, CALLING_STATION_ID=STATION)
         second.send(request)
-        eventually(lambda: _dropped(one) == 1)
+        eventually(lambda: dropped(one) == 1)
         one.kill()
         eventually(lambda: two.log().count("prompt_taken_over") == 2)
         hook.will("ann", "approved")

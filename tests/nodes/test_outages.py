@@ -8,10 +8,14 @@ from pathlib import Path
 
 import pytest
 import trio
+from prometheus_client import CollectorRegistry
 
 from sallyport.base.errors import StoreError
+from sallyport.metrics import StoreMetrics
+from sallyport.store.model import Tx
 from sallyport.store.postgres.dialer import Dialer
-from sallyport.store.postgres.engine import PostgresStore
+from sallyport.store.postgres.engine import HUNG_S, PostgresStore
+from sallyport.store.postgres.link import IDLE_S
 from tests.nodes.conftest import Open
 from tests.nodes.proxy import Proxy
 from tests.peers.postgres import database_in, needs_postgres, server
@@ -19,6 +23,7 @@ from tests.store.conftest import names, put
 from tests.waiting import eventually, until
 
 pytestmark = needs_postgres
+ADD = "update counters set value = value + 1 where name = 'row'"
 
 
 @pytest.fixture
@@ -80,6 +85,58 @@ async def test_a_hung_server_is_reported_and_given_up(opened: Open, proxy: Proxy
         proxy.release()
         await until(lambda: store.ready)
         await until(partial(_has_written, store))
+
+
+async def test_a_read_at_a_hung_server_moves_on(opened: Open, proxy: Proxy, tmp_path: Path) -> None:
+    """If the first server of the address hangs and the second one works, writes and reads continue at the second one. A
+    read that was waiting for the first server does so too."""
+    with Proxy(server().port) as second:
+        url = database_in(tmp_path).replace(f":{server().port}/", f":{proxy.port},127.0.0.1:{second.port}/")
+        async with opened("one", url) as store:
+            await until(lambda: store.ready)
+            await store.read(names)
+            proxy.hold()
+            await until(lambda: store._journal.in_flight_s > HUNG_S - 1)
+            with trio.fail_after(20):
+                assert await store.read(names) == []  # it begins too late to be given up with the journal
+                await until(partial(_has_written, store))
+
+
+def test_a_start_without_the_synchronous_standby(tmp_path: Path) -> None:
+    """If the server waits for a standby that is not connected, the store is not opened, and the error names the
+    cause."""
+    url = database_in(tmp_path)
+    PostgresStore(url, StoreMetrics(CollectorRegistry())).close()
+    server().execute("alter system set synchronous_standby_names = 'absent'")
+    server().execute("select pg_reload_conf()")
+    try:
+        with pytest.raises(StoreError, match="check that its synchronous standby servers are connected"):
+            PostgresStore(f"{url}?options=-c%20synchronous_commit%3Don", StoreMetrics(CollectorRegistry()))
+    finally:
+        server().execute("alter system reset synchronous_standby_names")
+        server().execute("select pg_reload_conf()")
+
+
+async def test_locks_of_a_node_without_a_network(opened: Open, proxy: Proxy, url: str, tmp_path: Path) -> None:
+    """If a node loses its network in the middle of a transaction, another node that waits for its locks can write
+    within seconds. Nothing of that transaction is kept."""
+    async with opened("one", url) as store, opened("two") as other:
+        await store.write(partial(put, name="row"))
+        is_locked = trio.Event()
+        token = trio.lowlevel.current_trio_token()
+
+        def work(tx: Tx) -> None:
+            tx.execute(ADD)
+            proxy.hold()
+            token.run_sync_soon(is_locked.set)
+            tx.execute(ADD)
+
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(_fails, store.write(work))
+            await is_locked.wait()
+            with trio.fail_after(IDLE_S + 2):
+                await other.write(lambda tx: tx.execute(ADD))
+        assert await other.read(lambda tx: tx.value(int, "select value from counters where name = 'row'")) == 1
 
 
 async def _fails(attempt: object) -> None:

@@ -66,6 +66,34 @@ class Server:
         """Start the server, and wait until it accepts connections."""
         self._run("pg_ctl", "-w", "-l", str(self.directory / "log"), "start")
 
+    def standby(self, directory: Path, *, primary_port: int = 0) -> "Server":
+        """Return a running standby that pg_basebackup has copied from this server. From now on, each commit of this
+        server waits for the standby.
+
+        directory: an empty directory. primary_port: the port at which the standby reaches this server, if it is another
+        than the port of this server.
+        """
+        _give_away(directory)
+        standby = Server(directory, free_port(), self.settings)
+        source = f"host=127.0.0.1 user={USER} port="
+        standby._run("pg_basebackup", "--checkpoint=fast", "--no-sync", "-d", f"{source}{self.port}")
+        with (directory / "data" / "postgresql.conf").open("a") as file:
+            file.write(f"port = {standby.port}\nprimary_conninfo = '{source}{primary_port or self.port}'\n")
+        (directory / "data" / "standby.signal").touch()
+        standby.start()
+        self.execute("alter system set synchronous_standby_names = '*'")
+        self.execute("select pg_reload_conf()")
+        eventually(self._has_synchronous_standby)
+        return standby
+
+    def _has_synchronous_standby(self) -> bool:
+        sql = "select 1 from pg_stat_replication where sync_state = 'sync' and state = 'streaming'"
+        return bool(postgres_rows(self.url(), sql, ()))
+
+    def promote(self) -> None:
+        """Let this standby accept writes."""
+        self._run("pg_ctl", "-w", "promote")
+
     def kill(self) -> None:
         """End it as the loss of its machine does: no process of it writes anything more."""
         processes = self._signal(signal.SIGKILL)
@@ -138,13 +166,18 @@ def made(directory: Path, settings: dict[str, str]) -> Server:
 
     directory: an empty directory.
     """
-    directory.chmod(0o755)
-    if os.getuid() == 0:
-        os.chown(directory, NOBODY, NOBODY)
+    _give_away(directory)
     server = Server(directory, free_port(), settings)
     server.make()
     server.start()
     return server
+
+
+def _give_away(directory: Path) -> None:
+    """Let the user of the servers write into a directory."""
+    directory.chmod(0o755)
+    if os.getuid() == 0:
+        os.chown(directory, NOBODY, NOBODY)
 
 
 @cache

@@ -5,6 +5,7 @@ import time
 from collections.abc import Callable, Mapping
 from contextlib import closing, suppress
 from functools import partial
+from math import inf
 from pathlib import Path
 from typing import Final, TypeVar
 
@@ -166,16 +167,23 @@ class PostgresStore:
             task_status.started()
 
     async def _watch(self) -> None:
-        """Close the connections to a server that does not answer any more. The journal's lane shows this: its
-        transactions are short, and it tests its connection all the time."""
+        """Give up the connections to a server that hangs. The journal tests its connection all the time, and its
+        transactions are short. So if one of them does not end, the server does not answer.
+
+        The journal may have a new connection, for example to a server that was promoted, while other transactions still
+        wait for the server that hangs. So all transactions that began before are given up."""
+        hung_at = -inf
         while True:
             await trio.sleep(WATCH_S)
+            now = time.monotonic()
             if self._journal.in_flight_s > HUNG_S:
-                for lane in self._lanes:
-                    if lane.in_flight_s > HUNG_S:
-                        lane.cut()
-                for readers in (self._readers, self._searchers):
-                    readers.cut(HUNG_S)
+                hung_at = now
+            least_s = max(HUNG_S, now - hung_at)
+            for lane in self._lanes:
+                if lane.in_flight_s > least_s:
+                    lane.cut()
+            for readers in (self._readers, self._searchers):
+                readers.cut(least_s)
 
     def write_copy(self, path: Path) -> None:
         try:

@@ -8,7 +8,7 @@ from contextvars import copy_context
 from dataclasses import dataclass
 from queue import Empty, SimpleQueue
 from random import uniform
-from threading import Thread
+from threading import Event, Thread, Timer
 from typing import Final, TypeVar, cast
 from zlib import crc32
 
@@ -33,12 +33,16 @@ MOST: Final = 60
 savepoints."""
 PROBE_S: Final = 0.25
 """Time in seconds without a write after which the connection is tested."""
+START_S: Final = 10
+"""Time limit in seconds for the first write when the service starts."""
 STOP_S: Final = 3.0
 """Time limit in seconds for the last writes when the service stops."""
 CONFIGURATION: Final = 0x53414C4C59
 """The advisory lock that a transaction takes if it may change the configuration."""
 REPLACEMENT: Final = CONFIGURATION + 2
 """The advisory lock that a restore takes exclusively, and that every other transaction takes shared."""
+ALONE_IDLE_S: Final = 60
+"""Time for which a restore may send no statement, because it reads the backup. See IDLE_S for other transactions."""
 SHARES: Final = 16
 """Number of rows into which a total of the journal is split (see `store.counters`)."""
 _AGAIN: Final = {"40P01", "40001"}
@@ -269,6 +273,7 @@ class Lane:
             return False
         try:
             if item.alone:
+                connection.execute(f"set local idle_in_transaction_session_timeout = '{ALONE_IDLE_S}s'")
                 connection.execute(f"select pg_advisory_xact_lock({REPLACEMENT})")
                 item.result = item.alone()
             else:
@@ -296,11 +301,27 @@ class Lane:
         return items
 
     def connect(self) -> None:
-        """Open the connection. Raises StoreError."""
+        """Open the connection. Raises StoreError if the server cannot be reached, or if it does not commit a write
+        within START_S."""
+        late = Event()
+
+        def give_up() -> None:
+            late.set()
+            self._link.cut()
+
+        timer = Timer(START_S, give_up)
+        timer.start()
         try:
             self._link.connected()
         except psycopg.Error as error:
+            if late.is_set():
+                raise StoreError(
+                    f"the database has not committed a write for {START_S} s: check that its synchronous standby "
+                    "servers are connected (pg_stat_replication)"
+                ) from error
             raise as_ours(error) from error
+        finally:
+            timer.cancel()
 
     def _failed(self, error: Exception) -> StoreError:
         ours = as_ours(error) if isinstance(error, psycopg.Error) else error

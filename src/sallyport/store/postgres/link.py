@@ -3,6 +3,10 @@
 If the answer to a COMMIT was lost, this module finds out whether the transaction was committed. Each transaction stores
 its number in the lane's row of `lanes`. Before the row is read, the server process of the lost connection is ended,
 because this process might still commit.
+
+If that process was waiting for a synchronous standby, its end makes the transaction visible, although the standby does
+not have it. A crash of the server has the same effect. So a new connection first commits a write of its own. When the
+server confirms this commit, the standby has every transaction that was visible before.
 """
 
 import secrets
@@ -20,6 +24,9 @@ SETTLE_S: Final = 3.0
 """Time in seconds to find out the result of a commit whose answer was lost. After it, the callers get an error."""
 END_MS: Final = 2000
 """Time in milliseconds for which a new connection waits for the end of the lost connection's server process."""
+IDLE_S: Final = 3
+"""Time after which the server ends a transaction that gets no further statement, and releases its locks. This happens
+if the node has lost its network or its power. Other nodes may wait for these locks meanwhile."""
 
 
 class Link:
@@ -56,11 +63,15 @@ class Link:
                 "where pid = $1 and backend_start = $2::text::timestamptz",
                 self._process,
             )
-        connection.execute(f"insert into lanes (name, batch) values ('{self._name}', 0) on conflict (name) do nothing")
         row = connection.execute(
             "select pid, backend_start::text from pg_stat_activity where pid = pg_backend_pid()"
         ).fetchone()
         self._process = None if row is None else (int(str(row[0])), str(row[1]))
+        connection.execute(f"set idle_in_transaction_session_timeout = '{IDLE_S}s'")
+        connection.execute(
+            f"insert into lanes (name, batch) values ('{self._name}', 0) on conflict (name) do update set batch = "
+            "lanes.batch"  # a write that the standby confirms
+        )
 
     def commit(self, cursor: Cursor) -> None:
         """Commit the transaction. Raises psycopg.Error or StoreError if it was not committed, or if this could not be
