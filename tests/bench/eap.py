@@ -15,7 +15,7 @@ import os
 import shutil
 import subprocess
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
 from functools import partial
@@ -160,7 +160,7 @@ def run(settings: Settings) -> str:
         certificates = directory / "certificates"
         ours = directory / OURS
         ours.mkdir()
-        service = stack.enter_context(_sallyport(ours, certificates))
+        service = stack.enter_context(serving_eap(ours, certificates))
         running = {(OURS, False): service, (OURS, True): service}
         for key in (PLAIN, RECORDING):
             for resumes in (False, True):
@@ -175,10 +175,10 @@ def run(settings: Settings) -> str:
         for _ in range(settings.rounds):
             for method in METHODS:
                 for (key, resumes), one in chosen.items():
-                    clients = _Clients(program, directory, one, method, certificates, resumes)
-                    case, turn, delay = (key, method, resumes), _turn(clients), _beside(replace(clients, count=BESIDE))
-                    if case not in results or turn.cpu_ms < results[case].cpu_ms:
-                        results[case] = turn
+                    clients = Clients(program, directory, one, method, certificates, resumes)
+                    case, taken, delay = (key, method, resumes), turn(clients), _beside(replace(clients, count=BESIDE))
+                    if case not in results or taken.cpu_ms < results[case].cpu_ms:
+                        results[case] = taken
                     delays[case] = min(delay, delays.get(case, delay))
     return "\n\n".join([_introduction(settings), _table(results, delays)])
 
@@ -187,9 +187,11 @@ def run(settings: Settings) -> str:
 
 
 @contextmanager
-def _sallyport(directory: Path, certificates: Path) -> Iterator[Running]:
-    """Run the service. The other server gets copies of its certificates."""
-    with running_service(directory, fresh=True) as service:
+def serving_eap(
+    directory: Path, certificates: Path, settings: Mapping[str, str | None] | None = None
+) -> Iterator[Running]:
+    """Run the service, and copy its certificates for clients and other servers."""
+    with running_service(directory, settings, fresh=True) as service:
         service.ok("cert", "init", "--host", "radius.example.com")
         shutil.copytree(service.data_dir / "certs", certificates)
         service.add_client("bench", "127.0.0.1", SECRET)
@@ -245,7 +247,7 @@ def _move(process_id: int, cores: set[int]) -> None:
 
 
 @dataclass(frozen=True, slots=True)
-class _Clients:
+class Clients:
     """Stations that log in at a server repeatedly, `count` of them at a time.
 
     resumes: whether they resume a session from the second login on.
@@ -293,7 +295,8 @@ class _Clients:
         return self.directory / f"client{number}"
 
 
-def _turn(clients: _Clients) -> Turn:
+def turn(clients: Clients) -> Turn:
+    """Measure one turn. Raises BenchmarkError if a login failed, or if the turn is void."""
     server, count = clients.server, clients.count * LOGINS
     events = server.count_events() if server.count_events else 0
     before, began = _cpu_s(server.process_id), time.monotonic()
@@ -308,7 +311,7 @@ def _turn(clients: _Clients) -> Turn:
     return Turn(count / took, answers, 1000 * cpu / count)
 
 
-def _beside(clients: _Clients) -> float:
+def _beside(clients: Clients) -> float:
     """Return the p99 of plain logins while the clients run, in milliseconds."""
     taken: list[float] = []
     with clients.at_work() as working, RadiusClient(clients.server.port, SECRET) as plain:

@@ -4,6 +4,7 @@ The database server runs on the same machine and synchronizes its disk. A thousa
 sockets: a single device would be a single row, which all transactions of FreeRADIUS would wait for.
 """
 
+import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import partial
@@ -16,6 +17,7 @@ from tests.peers.postgres import Server as PostgresServer
 from tests.peers.postgres import made, postgres_rows, programs
 
 from .child import Running
+from .eap import Clients, serving_eap, turn
 from .freeradius import postgres_freeradius
 from .radius import OURS, USERS, Results, Server, figures, measure
 from .radiusd import version
@@ -45,16 +47,40 @@ def run(settings: Settings) -> str:
             )
             options = "-N", str(DEVICES), "-k", str(SENDERS)
             results, names = measure(servers, settings, *options, windows=(WINDOW,))
+            handshakes = _handshakes(Path(name), server)
         finally:
             server.stop("immediate")
-    return "\n\n".join([_introduction(settings), figures(results, names), *_ratio(results)])
+    return "\n\n".join([_introduction(settings), figures(results, names), *_ratio(results), handshakes])
+
+
+def _handshakes(directory: Path, server: PostgresServer) -> str:
+    """Return the processor time of full EAP-PEAP logins with one worker and with two."""
+    program = shutil.which("eapol_test")
+    if program is None:
+        raise BenchmarkError("eapol_test is missing: apt-get install eapoltest")
+    turns = []
+    for workers in (1, 2):
+        own = directory / f"eap{workers}"
+        own.mkdir()
+        given: dict[str, str | None] = {"SALLYPORT_DATABASE": _database(server, f"eap{workers}")}
+        given["SALLYPORT_WORKERS"] = str(workers)
+        with serving_eap(own, own / "certificates", given) as running:
+            clients = Clients(program, own, running, "PEAP-MSCHAPv2", own / "certificates", resumes=False)
+            turns.append(turn(clients))
+    rows = [[f"{each.logins:.0f}", f"{each.cpu_ms:.2f}", f"{each.cpu_ms / turns[0].cpu_ms:.2f}"] for each in turns]
+    headers = ["workers", "EAP-PEAP logins/s", "CPU ms each", "to one worker (aim: at most 1.1)"]
+    body = [[str(number), *row] for number, row in enumerate(rows, 1)]
+    return tabulate(body, headers, tablefmt="github", disable_numparse=True, colalign=["right"] * 4)
+
+
+def _database(server: PostgresServer, name: str) -> str:
+    server.execute(f"create database {name}")
+    return server.url(name)
 
 
 @contextmanager
 def _node(directory: Path, server: PostgresServer, *, workers: int) -> Iterator[Running]:
-    database = f"sallyport{workers}"
-    server.execute(f"create database {database}")
-    url = server.url(database)
+    url = _database(server, f"sallyport{workers}")
     name = "Sallyport, PostgreSQL" + (f", {workers} workers" if workers > 1 else "")
     given = {"SALLYPORT_DATABASE": url, "SALLYPORT_WORKERS": str(workers)}
     with sallyport(directory, users=USERS, name=name, settings=given, count=partial(_count, url)) as running:
