@@ -205,7 +205,7 @@ async def test_a_wrong_certificate(directory: Slapd, start_tls: bool, trusted: s
     [
         pytest.param("nobody", "x", {}, f"the base DN {BASE} is right: check the name", id="unknown user"),
         pytest.param(
-            "ann", "wrong", {}, "the account for the search is right: the user's password is not", id="user's"
+            "ann", "wrong", {}, "the service account works, but the user's password is wrong", id="user's"
         ),
         pytest.param("ann", "hello", {"baseDN": "dc=exampel,dc=com"}, "no base DN dc=exampel,dc=com that", id="base"),
         pytest.param("ann", "hello", {"bindPassword": "wrong"}, "check bindDN and bindPassword", id="bind password"),

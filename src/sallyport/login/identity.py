@@ -33,8 +33,8 @@ def default_domain(client: Client, domains: DomainTable) -> Domain | None:
 
 
 def split_realm(name: str) -> tuple[str, str]:
-    r"""Split a User-Name that has a realm into (user, realm). The forms are `REALM\user` and `user@realm`; of several
-    @, the last one separates."""
+    r"""Split a User-Name that has a realm into (user, realm). The forms are `REALM\user` and `user@realm`. If there are
+    several @, the realm begins after the last one."""
     if "\\" in name:
         realm, _, user = name.partition("\\")
     else:

@@ -44,16 +44,16 @@ from sallyport.store.model import Store, Tx, Value
 log = structlog.get_logger()
 
 MOST: Final = 1000
-"""Maximum number of entries in a transaction. An entry counts as `LONG` more if its device or station is new to the
-store, or if it is an accounting record that ends all sessions of a device."""
+"""Maximum number of entries in a transaction. An entry counts as 1 + `LONG` entries if its device or station is new to
+the store. So does an accounting record that ends all sessions of a device."""
 LONG: Final = 16
 SINGLE: Final = 60
 """Maximum number of entries that are written one by one in the same transaction. Each has a savepoint, and PostgreSQL
 becomes slow above 64 savepoints."""
 PURGE_S = 5.0
 SKEW_US: Final = 180 * SECOND
-"""Maximum difference between the clocks of two nodes. Answers are deleted this much later, so that a node with a fast
-clock deletes no answer that another node still needs."""
+"""Maximum difference between the clocks of two nodes. Answers are deleted only this long after their expiry. So a node
+with a fast clock deletes no answer that another node still needs."""
 
 OWN_COLUMNS = ("at", "user_name", "ip_address", "client_ip", "device_id", "device_name", "station", "latency_us")
 
@@ -61,7 +61,7 @@ OWN_COLUMNS = ("at", "user_name", "ip_address", "client_ip", "device_id", "devic
 @dataclass(frozen=True, slots=True)
 class KeptAnswer:
     """An answer that was stored before a restart, and is sent again for a retransmission. listener: the number of the
-    exchange that sent it. signed: whether the request was signed."""
+    listener that sent it, as in `Exchange.number`. signed: whether the request was signed."""
 
     listener: int
     source: Source
@@ -104,12 +104,13 @@ class Journal:
         self._single: deque[Answered] = deque()  # entries that must be written one by one
 
     def add(self, entry: Answered) -> None:
-        """Add an entry to the next transaction. Call `flush` afterwards. After the transaction, the entry's exchange is
-        called."""
+        """Add an entry to the next transaction. Call `flush` afterwards. When the transaction has ended, the entry's
+        `exchange` is told the result."""
         self._entries.put(entry.client.tenant_id, entry)
 
     def flush(self) -> None:
-        """Submit the added entries to the store. If a transaction runs, do nothing; its end submits them."""
+        """Submit the added entries to the store. If a transaction is running, do nothing: at its end the entries are
+        submitted."""
         if self._writing:
             return
         if self._single:

@@ -181,9 +181,9 @@ class Answered:
     """A request and its answer. The journal stores it before the answer is sent.
 
     source: the socket address of the sender. at: the time of arrival, in microseconds. known: the entry of the request
-    in the duplicate detection. user: the user's name without its realm. behind: the station that uses the device, if
-    the sender is proven, otherwise None. reply: the encoded answer. asked_us: the time that the second factor took, in
-    microseconds. device: the network device that sent the request.
+    in the duplicate detection. user: the user's name without its realm. behind: the station that uses the device, or
+    None if the sender has not proved its identity. reply: the encoded answer. asked_us: the time that the second factor
+    took, in microseconds. device: the network device that sent the request.
     """
 
     request: Request
@@ -235,16 +235,16 @@ class Login(Answered):
     decision: Decision = field(init=False)
 
     def as_round(self) -> Answered:
-        """Return a copy to store and answer as one round of a longer exchange with the client. The journal writes no
-        event for it."""
+        """Return a copy for the journal, which stores and sends the answer of this round but writes no event. The login
+        needs more rounds."""
         round_ = Answered(self.request, self.client, self.source, self.at, self.exchange, self.known)
         round_.device, round_.behind, round_.reply = self.device, self.behind, self.reply
         return round_
 
     @property
     def principal(self) -> str:
-        """The name by which counters and the provider know the user. It is the same for all names by which a directory
-        finds the user (`Membership.name`)."""
+        """The name by which counters and the provider know the user. If a directory finds the user by several names, it
+        is `Membership.name` for all of them."""
         imported, domain = self.imported, self.domain
         if imported is None or not imported.name or domain is None or domain.first_factor is FirstFactor.LOCAL:
             return self.user

@@ -3,9 +3,9 @@
 A station is offered its last method first. Otherwise it has to ask for another method (RFC 3748 section 5.3.1), which
 takes a round. With a resumed TLS session this saves one of four rounds.
 
-Only methods that use TLS are remembered. Otherwise an attacker could log in as another user with a victim's station
-address and a weaker method. The service would then offer the weaker method first to the victim's station, and that
-station would use it with its own user's password.
+Only methods that use TLS are remembered. Otherwise an attacker with an account could log in by a weaker method and
+pretend to have the victim's station address. The service would then offer the weaker method to the victim's station
+first. The victim's password would be sent by the weaker method.
 """
 
 from collections.abc import Mapping

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 
 class Rounds:
-    """The logins whose EAP this service carries on itself. steps: the pipeline, with rules, lock-outs and second
+    """The logins by EAP that this service handles itself. steps: the pipeline, with rules, lock-outs and second
     factors."""
 
     def __init__(self, steps: Pipeline) -> None:

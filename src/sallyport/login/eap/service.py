@@ -234,8 +234,8 @@ class Eap:
     def _refused(
         self, login: Login, domain: Domain, verifier: Verifier, name: str, question: Question
     ) -> Finding | None:
-        """Return a refusal that needs no check of the credentials: a foreign certificate, an unknown realm or a
-        lock-out."""
+        """Return a refusal that needs no check of the credentials: a certificate of another tenant, an unknown realm or
+        a lock-out."""
         if isinstance(question, Certificate):
             owner = self._steps.certificate_tenant(question.fingerprint)
             if owner not in {None, domain.tenant_id}:

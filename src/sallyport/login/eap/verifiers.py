@@ -104,9 +104,11 @@ class Local:
 
 
 class Station:
-    """The verifier of a station that a domain admits by its MAC address. The address is user name and password.
+    """The verifier of a station that a domain admits by its MAC address. The station sends the address as user name and
+    as password.
 
-    passwords: the address in all notations. listed: a function that returns whether the domain's list has the station.
+    passwords: the address in all notations. listed: a function that returns whether the domain's list of MAC addresses
+    contains the station.
     """
 
     checkable: Final = frozenset({Chap})

@@ -95,7 +95,8 @@ def made_with(user: User, attempt: MsChap1 | MsChap2, sent: bytes) -> tuple[NtKe
 
 
 def let_in(login: Login, attempt: MsChap1 | MsChap2, hash_hash: bytes, name: bytes, found: Found | None = None) -> None:
-    """Put the attributes that prove a correct MS-CHAP response to the client into `login.found`.
+    """Store the attributes for the Access-Accept in `login.found`, after a correct MS-CHAP response. They prove to the
+    client that this service knows the password.
 
     hash_hash: the hash of the password's NT hash, 16 octets. name: the user name that the client has included in its
     hash. found: the user's groups and other attributes for the Access-Accept.
@@ -124,8 +125,8 @@ def check_vouched(login: Login) -> Reason:
 
 
 def known(user: User, accept: bytes = b"") -> Found:
-    """Return the findings about an endpoint user: the groups for login rules, and the maximum duration of a session.
-    accept: the encoded attributes for the Access-Accept."""
+    """Return the data about an endpoint user that a login needs: the groups for login rules, and the maximum duration
+    of a session. accept: the encoded attributes for the Access-Accept."""
     return Found(accept=accept, groups=user.groups, session_s=user.session_s)
 
 

@@ -13,7 +13,7 @@ from sallyport.mfa.circuit import Attached
 from sallyport.radius.password import TYPED, Method
 
 OTHER_NODE: Final = "other_node"
-"""The label value for metrics of requests that are dropped because another node answers the login."""
+"""The label value in metrics for requests that are dropped because another node answers the login."""
 
 
 class AnsweredElsewhere(PacketError):

@@ -65,7 +65,7 @@ class SecondFactor:
 
     challenges: the challenges that were sent. calls: the calls to providers, on a single node or shared by several.
     patience: a function that returns the time in seconds for which a login may wait before it gets a challenge. hidden:
-    the kind of encryption of the encrypted answer attributes, by (vendor, type), see `radius.salted`.
+    the answer attributes that are encrypted, by (vendor, type), each with its kind of encryption; see `radius.salted`.
     """
 
     def __init__(

@@ -106,14 +106,14 @@ def principal_pattern(pattern: str) -> re.Pattern[str]:
 
 
 def name_of(entry: Entry, patterns: Sequence[tuple[str, re.Pattern[str]]]) -> str | None:
-    """Return the canonical name of an entry, the only name under which it may log in. Return None if no pattern
+    """Return the canonical name of an entry. The user may log in only with this name. Return None if no pattern
     matches.
 
     patterns: pairs of an attribute and the pattern of its value. The first match is the name. Values longer than
     LONGEST_NAME are ignored.
 
-    A directory also finds an entry by other attributes, and ignores spaces, accents and width. Suppose that users could
-    log in with such names. Then a login rule or lock-out for `ann` would not apply to the same person as
+    A directory also finds an entry by other attributes, and ignores spaces, accents and width. If a user could log in
+    by any of them, a login rule or lock-out for `ann` would not apply when the same person logs in as
     `ann@corp.example`.
     """
     matches = (
@@ -145,7 +145,7 @@ def _pairs(dn: str) -> list[tuple[str, str]]:
         return [pair for pairs in parsed(dn) for pair in pairs]
     except Invalid:
         raise TooLarge(
-            "a group membership or the entry itself has an invalid distinguished name, or one of more than 8,192 octets"
+            "the distinguished name of a group or of the entry itself is invalid, or has more than 8,192 octets"
         ) from None
 
 

@@ -98,8 +98,8 @@ class Back:
         """Return the encoded attributes of a verified answer, for the NAS. Raises PacketError if an encrypted attribute
         cannot be decrypted.
 
-        received: the shared secret and request authenticator between this service and the home server. sent: the same
-        between the NAS and this service.
+        received: the shared secret and request authenticator between this service and the home server. sent: the shared
+        secret and request authenticator between the NAS and this service.
         """
         kept = answer.without(_OF_THE_HOP)
         return (
@@ -112,8 +112,8 @@ class Back:
 def split_name(name: bytes) -> tuple[bytes, bytes]:
     r"""Split a User-Name into (user, realm). Return (name, b"") if it has no realm.
 
-    The forms are `REALM\user` and `user@realm`; of several @, the last one separates. `login.identity.split_realm` does
-    the same for text, but a forwarded User-Name may be no text.
+    The forms are `REALM\user` and `user@realm`; if there are several @, the realm begins after the last one.
+    `login.identity.split_realm` does the same for text, but a forwarded User-Name may be no text.
     """
     if b"\\" in name:
         realm, _, user = name.partition(b"\\")
