@@ -65,7 +65,7 @@ class Meter(Protocol):
         """
 
     def circuit(self, provider: str, *, is_open: bool) -> None:
-        """Count a circuit of this provider that has opened or closed."""
+        """Record that the circuit of a domain with this provider has opened or closed."""
 
 
 class Guarded:

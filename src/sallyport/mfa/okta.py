@@ -151,7 +151,7 @@ class Okta:
 
     def _handle(self, document: object) -> str:
         """Return the links for polling and cancelling as a handle. Raises ProviderError if a link leads to another
-        origin. This is checked now, so that the login need not wait for a prompt that cannot be polled."""
+        origin. Without this check, the login would wait for a prompt that cannot be polled."""
         links = {}
         for name in ("poll", "cancel"):
             link = text_at(document, "_links", name, "href")

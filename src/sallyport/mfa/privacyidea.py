@@ -318,8 +318,8 @@ def _mode(challenge: object) -> str:
 
 
 def _messages(challenges: list[object]) -> str:
-    """Return the texts for the user, without duplicates. If the user must choose a number on the phone, one of them is
-    like `Please press: 07`."""
+    """Return the texts for the user, joined and without duplicates. If the user must choose a number on the phone,
+    there is a text such as `Please press: 07`."""
     messages = dict.fromkeys(text_at(challenge, "message").strip() for challenge in challenges)
     text = " ".join(filter(None, messages))
     return "".join(letter if letter.isprintable() else " " for letter in text)[:_LONGEST_TEXT]

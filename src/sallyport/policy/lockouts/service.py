@@ -30,8 +30,8 @@ _OF_A_HOP: Final = frozenset({MESSAGE_AUTHENTICATOR, PROXY_STATE})
 SWEEP_S: Final = 5.0
 MINUTE_US: Final = 60 * SECOND
 CLOCKS_US: Final = 10 * MINUTE_US
-"""Maximum difference between the clocks of two nodes, in microseconds. Stored locks are deleted this much later, so
-that a node with a fast clock deletes no lock that another node still needs."""
+"""Maximum difference between the clocks of two nodes, in microseconds. Stored locks are deleted only this long after
+their expiry. So a node with a fast clock deletes no lock that another node still needs."""
 _NOTICE: Final = "lockout"
 
 log = structlog.get_logger()

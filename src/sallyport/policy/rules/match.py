@@ -98,7 +98,8 @@ class DomainRules:
     def match(self, facts: Facts) -> Rule | None:
         """Return the rule that decides a login, or None if no rule matches. It raises no errors.
 
-        If a fact is missing, the result may be a rule that only may match. It then has no reply attributes.
+        If a fact is missing, the result may be a rule that matches only perhaps. The returned rule then has no reply
+        attributes.
         """
         seen = _Seen(facts, self._index)
         if not seen.user:
@@ -123,7 +124,8 @@ class _Index:
     """An index from values to the rules of a domain that name them. A set of rules is an integer in which each bit is a
     rule.
 
-    groups, ous: by case-folded name. sender, nas: networks by (IP version, number of host bits), then by prefix.
+    groups, ous: the rules by the case-folded name of the group or OU. sender, nas: the rules by network. A network is
+    found by (IP version, number of host bits), then by its prefix.
     """
 
     __slots__ = ("groups", "nas", "ous", "sender")
@@ -159,7 +161,7 @@ def _naming(rules: dict[str, int], names: Names | None) -> int | None:
 
 
 def _holding(networks: _Networks, address: tuple[int, int] | None) -> int:
-    """Return the rules that name a network with this address, as bits."""
+    """Return the rules that name a network which contains this address, as bits."""
     bits = 0
     if address is not None:
         version, number = address
@@ -272,7 +274,7 @@ class _Prepared:
 
 
 def _first(rules: Sequence[_Prepared], seen: _Seen) -> Rule | None:
-    """Return the first rule that surely matches. If a rule before it may match and is stricter, return that rule
+    """Return the first rule that certainly matches. If a rule before it lacks a fact and is stricter, return that rule
     instead."""
     least: Rule | None = None
     for each in rules:

@@ -10,8 +10,8 @@ from sallyport.base.wire import JSON
 
 MAX_RULES: Final = 1000
 MAX_CHARACTERS: Final = 2 << 20
-"""Maximum number of characters in all rules of a domain. A thread prepares the rules; 2 MiB of accented letters take
-some seconds."""
+"""Maximum number of characters in all rules of a domain. A thread needs some seconds to prepare rules with 2 MiB of
+accented letters."""
 MAX_REPLY_OCTETS: Final = 2048
 DEFAULT_PRIORITY: Final = 100
 DAYS: Final = ("mon", "tue", "wed", "thu", "fri", "sat", "sun")
