@@ -316,8 +316,8 @@ class Exchange:
         return self.committed(login, self._clock())
 
     def _decided(self, login: Login, decision: Decision) -> None:
-        """Set the login's decision. If the request is authentic, learn whether the client signs its requests, because
-        later requests are checked against this."""
+        """Set the login's decision. If the request is authentic, record whether the client signs its requests. Later
+        requests of the client are checked against this record."""
         login.decision, request, client = decision, login.request, login.client
         # A correct PAP password proves that the sender has the shared secret, because it was encrypted with it. CHAP
         # does not use the secret.

@@ -59,15 +59,15 @@ BEGIN_AT_ONCE: Final = 8
 millisecond."""
 AT_ONCE_S: Final = 0.004
 """CPU time in seconds that one wake-up may spend on rounds of EAP. One of ten rounds needs a signature, which takes a
-millisecond. Further rounds get tasks, so that the plain logins behind them need not wait. CPU time is measured because
-the time of other programs must not count."""
+millisecond. Further rounds get tasks. So the logins behind them that need no EAP are not delayed. CPU time is measured
+because the time of other programs must not count."""
 
 
 class Undecided:
     """Logins that each get a task. decide: the function that runs in the task.
 
     A few tasks start in each pass of the event loop, and tenants and sources take turns. Otherwise a thousand
-    simultaneous logins would delay all plain logins after them.
+    simultaneous logins would delay the later logins that can be decided at once.
     """
 
     def __init__(self, nursery: trio.Nursery, decide: Callable[[Login], Awaitable[None]]) -> None:
@@ -92,7 +92,8 @@ class Undecided:
 
 
 class RoundBudget:
-    """The CPU time that one wake-up may spend on rounds of EAP. Further rounds get tasks."""
+    """The CPU time for rounds of EAP after one wake-up, in which up to 64 datagrams are read. Further rounds get
+    tasks."""
 
     def __init__(self) -> None:
         self._came = self._until = -math.inf

@@ -17,7 +17,7 @@ SUDO_GROUPS = frozenset({"sudo", "wheel", "admin"})
 @dataclass(frozen=True, slots=True)
 class Change:
     """A change of an account. arguments: the arguments for usermod, or empty if nothing changes. granted: the groups
-    that only the agent has given to the account, after the change."""
+    that the account has after the change because the agent has added it to them."""
 
     arguments: tuple[str, ...]
     detail: str

@@ -181,7 +181,7 @@ class Executor:
 
     def change_user(self, name: str, arguments: Sequence[str], granted: Iterable[str]) -> None:
         """Change groups, shell, home or expiry of an account with usermod. arguments: the arguments for usermod.
-        granted: the groups that only the agent has given to the account, after the change."""
+        granted: the groups that the account has after the change because the agent has added it to them."""
         kept = self._kept(name)
         self.memory.keep(replace(kept, granted=tuple(sorted({*kept.granted, *granted}))))
         self._tools.account("usermod", *arguments, name)

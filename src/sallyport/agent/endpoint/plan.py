@@ -171,7 +171,7 @@ class _Planner:
         remaining = there & privileged
         without = self._settings.sudo_without_password
         if digest(content.decode("utf-8", "replace")) != self._memory.sudoers and self._memory.sudoers:
-            self.drift.append(Drift(DriftKind.SUDOERS, "", f"{FILE} was changed by somebody else", put_back=True))
+            self.drift.append(Drift(DriftKind.SUDOERS, "", f"{FILE} was changed, but not by the agent", put_back=True))
         if content != render(remaining, without_password=without):
             detail = " ".join(f"-{name}" for name in sorted(there - remaining)) or "restored"
             yield self._step("~", "sudoers", "", detail, self._put_sudoers(remaining))
@@ -280,7 +280,7 @@ class _Planner:
         if self._rotating in {user.name, ANYBODY}:
             return
         if kept.own and digest(account.password.removeprefix("!")) != kept.own:
-            self.drift.append(Drift(DriftKind.PASSWORD, user.name, "changed by somebody else"))
+            self.drift.append(Drift(DriftKind.PASSWORD, user.name, "changed, but not by the agent"))
         if user.password_hash and digest(user.password_hash) not in {kept.wanted, kept.own}:
             yield self._password_step(user)
 

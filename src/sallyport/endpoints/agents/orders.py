@@ -51,9 +51,9 @@ class Orders:
         """Give an order to the agents of several machines. Return the order of each machine, in the sequence of
         `instance_ids`. If one order fails, no order is given.
 
-        accounts: the names of the accounts whose passwords to rotate. If it is empty, the passwords of all accounts are
-        rotated, and the order fails if no account has a password. wait_s: the longest time to wait for the outcomes, in
-        seconds, at most MOST_WAIT_S. Orders without an outcome then stay open.
+        accounts: the names of the accounts whose passwords are rotated. If it is empty, the passwords of all accounts
+        are rotated, and the order fails if no account has a password. wait_s: the longest time to wait for the
+        outcomes, in seconds, at most MOST_WAIT_S. Orders without an outcome then stay open.
 
         Raises NotFound if an instance has no agent. Raises Invalid if a name is not a valid name of an account. Raises
         Conflict if too many orders are open.

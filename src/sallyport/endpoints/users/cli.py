@@ -27,7 +27,7 @@ def user() -> None:
 _password = click.option(
     "--password",
     metavar="-",
-    help="- to read the password from the first line of standard input; default: prompt for the password.",
+    help="With -, read the password from the first line of standard input. Default: prompt for it.",
 )
 
 
