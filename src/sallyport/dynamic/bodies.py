@@ -52,7 +52,9 @@ class SessionResult(Model):
     errorCause: int | None = Field(
         description="Error-Cause in the answer (RFC 5176 section 3.5); null if there is none."
     )
-    errorText: str = Field(description="Name of the Error-Cause, or the reason why no answer came; empty for ack.")
+    errorText: str = Field(
+        description="Name of the Error-Cause, or the reason why no answer came. It is empty after an ack."
+    )
     latencyMs: float = Field(description="Time until the answer, in milliseconds.")
 
 

@@ -83,8 +83,8 @@ class Revocations:
     async def revoke_certified(self, names: Sequence[tuple[str, int | None]]) -> None:
         """End the sessions of logins with revoked client certificates. Raises StoreError.
 
-        names: for each certificate, its name and the tenant for which it was issued. With None for the tenant, sessions
-        in all tenants end.
+        names: for each certificate, its name and the tenant for which it was issued. If the tenant is None, sessions in
+        all tenants end.
         """
         table = self._domains.table
         bearing = {each for name, tenant_id in names for each in bearers(name, table, tenant_id)}

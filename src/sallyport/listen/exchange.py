@@ -79,8 +79,8 @@ class Services:
 class Exchange:
     """The requests and answers of one socket.
 
-    number: the number of the socket in stored answers. label: the label in metrics; empty for the label of the kind.
-    delayed: the rejects that wait to be sent.
+    number: the number of the socket in stored answers. label: the label in metrics; if it is empty, the label of `kind`
+    is used. delayed: the rejects that wait to be sent.
     """
 
     def __init__(
@@ -132,7 +132,7 @@ class Exchange:
         self._discard("overload", source, at, self._find_client(source), datagram)
 
     def receive(self, datagrams: Iterable[Datagram]) -> None:
-        """Process the datagrams of one wake-up. Never raises.
+        """Process the datagrams that were read when the socket became readable. Never raises.
 
         First all are parsed, then all are decided, then all are answered. The code and data of one step fit into the
         processor's caches, but those of all steps do not. This saves a tenth of a login's time.
@@ -297,7 +297,8 @@ class Exchange:
 
     def _go_on(self, login: Login) -> None:
         """Answer one round of an exchange of messages between the first factor and the client. A round decides nothing.
-        So nothing is stored before the answer, unless the device or station is new, or the round is the last one."""
+        So the answer is usually sent without storing anything. Only if the device or station is new, or in the last
+        round, the journal stores the round first."""
         found, request, client = login.found, login.request, login.client
         code, attributes = (
             (ACCESS_REJECT, found.refuse) if found.challenge is None else (ACCESS_CHALLENGE, found.challenge)

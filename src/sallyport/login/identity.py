@@ -89,8 +89,8 @@ def principal(login: Login, domain: Domain, domains: DomainTable, octets: bytes,
 
 
 def bearers(name: str, domains: DomainTable, tenant_id: int | None) -> list[tuple[int, str]]:
-    """Return the users that a certificate with this name admits, as (domain id, name without realm). The rules are
-    those of `principal`.
+    """Return the users that a certificate with this name admits, as (domain id, name without realm). `principal`
+    describes the rules.
 
     tenant_id: the tenant for which the certificate was issued, or None if no tenant is recorded. All tenants accept a
     certificate without a recorded tenant.

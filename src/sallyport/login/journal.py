@@ -74,10 +74,10 @@ class KeptAnswer:
 class Journal:
     """The writer of decided logins and accounting records.
 
-    on_sightings: a function that is called after a commit with the devices that were stored, and with those that exceed
-    a limit. on_accounted: a function that is called after a commit with the number of accounting records of each
-    Acct-Status-Type. cluster: the membership of this node in the cluster, or None. spool: the local file for accounting
-    records while the store accepts no writes, or None.
+    on_sightings: a function that is called after a commit with the new devices: those that were stored, and those that
+    were not stored because of a limit. on_accounted: a function that is called after a commit with the number of
+    accounting records of each Acct-Status-Type. cluster: the membership of this node in the cluster, or None. spool:
+    the local file for accounting records while the store accepts no writes, or None.
     """
 
     def __init__(

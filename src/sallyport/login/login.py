@@ -205,8 +205,8 @@ class Login(Answered):
 
     home: the domain of the devices behind the RADIUS client. domain: the domain of the user, or None. method: the
     authentication method. factor: the factors that were checked. imported: the user's data from the domain's
-    directories, or None before they are looked up. outside: whether `user` is only the outer identity of EAP, which a
-    client chooses freely. named_by: the field of the client certificate with the user's name, or None without a
+    directories, or None before they are looked up. outside: whether `user` is only the outer identity of EAP. A client
+    can choose it freely. named_by: the field of the client certificate with the user's name, or None without a
     certificate. found: what the first factor has found. code: the code that followed the password or that answers a
     challenge, or None. proven: whether the sender has proved its identity by a correct password or code. noted: whether
     the login is counted in the inventory. station: the Calling-Station-Id. attributes: the encoded attributes of the
@@ -252,7 +252,7 @@ class Login(Answered):
 
     @property
     def names(self) -> frozenset[str]:
-        """All names of the user in the directory, case-folded; empty for an endpoint user."""
+        """All names of the user in the directory, case-folded. The set is empty if the user is an endpoint user."""
         imported, domain = self.imported, self.domain
         if imported is None or domain is None or domain.first_factor is FirstFactor.LOCAL:
             return NAMELESS

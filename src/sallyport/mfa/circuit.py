@@ -145,7 +145,7 @@ class Guarded:
         return answer
 
     async def poll(self, handle: str, *, deadline_s: float) -> Answer:
-        """Call `Provider.poll`. If the login ends, the caller cancels the call, which does not count as a failure.
+        """Call `Provider.poll`. If the login ends, the caller cancels the call. This does not count as a failure.
 
         deadline_s: the longest wait, in seconds. At least 30, because some providers answer only when the user answers.
         """

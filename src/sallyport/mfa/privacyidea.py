@@ -70,7 +70,7 @@ class PrivacyIdeaFields(Fields):
     """The privacyIDEA server, and an optional admin token."""
 
     url: ServerUrl = Field(description="URL of the server.")
-    realm: Key = Field(default="", description="Realm of the users. Empty: the server's default realm.")
+    realm: Key = Field(default="", description="Realm of the users. Default: the server's default realm.")
     adminToken: _AdminToken = Field(  # noqa: N815  the interface's spelling
         default=SecretStr(""),
         description="Admin token with the rights triggerchallenge, tokenlist and cancelchallenge. The last one lets "

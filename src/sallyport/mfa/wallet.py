@@ -67,7 +67,7 @@ class Wallet:
         return "wallets ask this service; no server is asked"
 
     async def start(self, question: Question) -> Answer:
-        """Open a presentation request, for which the wallet polls."""
+        """Open a presentation request. The wallet polls for such requests."""
         where = question.device if question.device in {"", question.source} else f"{question.device}, {question.source}"
         request_id = await self._host.wallets.open(
             question.domain_id,

@@ -1,4 +1,4 @@
-"""EAP conversations that this service carries on itself, instead of forwarding them to another RADIUS server.
+"""EAP conversations that this service handles itself, instead of forwarding them to another RADIUS server.
 
     login      an EAP conversation and the state of its login
     rounds     continues conversations, and decides each login at the end of its conversation
@@ -9,9 +9,9 @@
 The state machines of the EAP methods are in `radius.eap`. They ask this package questions, such as whether a password
 is correct.
 
-The service carries on EAP itself if the first factor of the domain is `local` or `ldap`. With the first factor
-`radius`, EAP is forwarded unchanged. A client is offered only the methods that the first factor can check. An answer
-that decides nothing creates no event.
+The service handles EAP itself if the first factor of the domain is `local` or `ldap`. With the first factor `radius`,
+EAP is forwarded unchanged. A client is offered only the methods that the first factor can check. An answer that decides
+nothing creates no event.
 
 A login with a wrong password is decided at once. Its event and its lock-out are on disk before the client learns the
 result inside EAP. Otherwise a client could guess passwords without a trace, if it never completed a conversation. The

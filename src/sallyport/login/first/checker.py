@@ -41,7 +41,7 @@ class Host:
 
 
 class Checker(Protocol):
-    """The first factor of one domain, which asks another server."""
+    """The first factor of one domain. It asks another server."""
 
     name: ClassVar[str]
 
@@ -63,7 +63,7 @@ class Checker(Protocol):
 
 @runtime_checkable
 class AtOnce(Checker, Protocol):
-    """A checker that can also check a login through a callback, without a task of its own."""
+    """A checker that can also report its result to a callback. Then the login needs no task."""
 
     def begin(self, login: Login, takes_code: Callable[[], bool], done: Callable[[Reason], None]) -> bool:
         """Start a check, and return True; `done` is called later with the result.

@@ -110,7 +110,7 @@ class LdapFields(Fields):
     )
     winbind: Flag = Field(default=False, description="Check MS-CHAP through the winbind of the host.")
     winbindDomain: Annotated[str, Field(max_length=255, pattern="^[A-Za-z0-9._-]*$")] = Field(  # noqa: N815
-        default="", description="Name of the Active Directory domain; empty for the domain that the host has joined."
+        default="", description="Name of the Active Directory domain. Default: the domain that the host has joined."
     )
     codeDigits: CodeDigits = Field(default=6, description=CODE_DIGITS)  # noqa: N815
     timeoutSeconds: Annotated[int, Between(1, 30)] = Field(  # noqa: N815

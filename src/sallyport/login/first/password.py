@@ -147,7 +147,7 @@ def still(login: Login, user: User | None, stamp: str) -> Reason:
 
 
 def ends_in_code(login: Login) -> bool:
-    """Return whether the login has a PAP password with at least 6 digits at its end, which may be a code. Raises
+    """Return whether the login has a PAP password that ends in at least 6 digits. These may be a code. Raises
     PacketError if the password field is malformed."""
     return (
         login.method == Method.PAP
@@ -171,8 +171,8 @@ def typed_code(login: Login) -> Code:
 
 
 def split_digits(given: bytes, length: int) -> tuple[bytes, bytes] | None:
-    """Split a password into the password proper and a code, which are its last `length` characters. Return None if
-    these characters are not all digits, or if nothing precedes them."""
+    """Split the last `length` characters from a password, because they may be a code. Return (password, code). Return
+    None if these characters are not all digits, or if nothing precedes them."""
     password, digits = given[:-length], given[-length:]
     return (password, digits) if password and digits.isdigit() else None
 

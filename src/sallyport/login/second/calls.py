@@ -58,7 +58,7 @@ class Calls:
     """Whether the store contains the pending prompts, so that another node can continue them."""
 
     async def run(self) -> None:
-        """Follow the prompts that other nodes have sent, until cancelled. A single node does nothing."""
+        """Follow the prompts that other nodes have sent, until cancelled. On a single node, do nothing."""
 
     async def claim(self, conversation: Conversation, user: UserKey | None) -> Reason | None:
         """Begin a conversation, or join the conversation of another node about the same login. Return None on success,
@@ -69,8 +69,8 @@ class Calls:
         return None
 
     async def return_here(self, conversation: Conversation) -> bool:
-        """Make this node the one that answers a login, after a request of the login went to another node and then to
-        this one again. Return False if the login is already answered. Raises StoreError."""
+        """Let this node answer a login, after a request of the login went to another node and then to this node again.
+        Return False if the login is already answered. Raises StoreError."""
         return True
 
     def once(
@@ -124,7 +124,7 @@ class Calls:
 
 async def _when_free(conversation: Conversation, ask: Callable[[], Awaitable[Answer]]) -> Answer:
     """Call the provider, and return its answer. If the provider is busy (HTTP 429), call again after its Retry-After,
-    unless the login would time out before. Raises ProviderError."""
+    if the login does not time out before. Raises ProviderError."""
     until = min(conversation.deadline, trio.current_time() + conversation.attached.timeout_s)
     while True:
         try:

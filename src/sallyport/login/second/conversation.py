@@ -108,7 +108,7 @@ class Conversation:
         return login.request.signed or not is_signed
 
     def attach(self, login: Login) -> Waiter:
-        """Make a request the one that waits for the result, and return its waiter. The previous request gets no
+        """Let a request wait for the result, and return its waiter. The request that has waited until now gets no
         answer."""
         before = self._newest
         if before is not None:

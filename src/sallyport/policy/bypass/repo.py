@@ -99,8 +99,8 @@ def delete(tx: Tx, domain_id: int, stations: Sequence[str]) -> None:
 def page(tx: Tx, domain_id: int, search: str, key: str, *, offset: int, limit: int) -> tuple[list[StationRow], int]:
     """Return one page of a domain's list, ordered by id, and the number of all matches.
 
-    search: a part of the name, in any case. key: a part of the address as hex digits. A row matches if its name or its
-    address matches.
+    search: a part of the name; case is ignored. key: a part of the address as hex digits. A row matches if its name or
+    its address matches.
     """
     where = "from bypass_stations where domain_id = :domain"
     if search:

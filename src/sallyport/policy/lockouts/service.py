@@ -264,8 +264,8 @@ def _key(row: LockoutRow) -> Key:
 
 
 def _is_authentic(login: Attempt) -> bool:
-    """Return whether a login surely comes from its RADIUS client. Either it is signed, or it has a correct PAP
-    password, which a sender can only encrypt with the shared secret."""
+    """Return whether a login certainly comes from its RADIUS client. It does if the request is signed. It also does if
+    the PAP password is correct, because only a sender with the shared secret can encrypt the password."""
     return login.request.signed or (login.proven and login.method == Method.PAP)
 
 

@@ -51,7 +51,7 @@ class SharedStations:
     """The users that have logged in from each station within the last hour. It is used only while `Lockouts.some` is
     true.
 
-    max_stations: the maximum number of stations, of which each tenant has a share.
+    max_stations: the maximum number of stations. Each tenant has a share of them.
     """
 
     def __init__(self, *, max_stations: int = MAX_STATIONS) -> None:

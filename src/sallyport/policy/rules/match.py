@@ -240,8 +240,8 @@ def station_key(station: str) -> str:
 
 
 class _Prepared:
-    """A rule with its conditions, the cheap ones first. bare: the rule without reply attributes, which is used if a
-    fact is missing."""
+    """A rule with its conditions, the cheap ones first. bare: a copy of the rule without reply attributes. It is used
+    if a fact is missing."""
 
     __slots__ = ("bare", "conditions", "rule", "users")
 

@@ -51,8 +51,8 @@ def minutes(clock: str) -> int:
 class Window:
     """A time of day on certain days. If `until` is not after `start`, the window ends on the next day.
 
-    days: the entries of DAYS on which the window starts; empty for every day. start, until: the times as `HH:MM`;
-    `until` is exclusive. timezone: a name of the IANA database.
+    days: the entries of DAYS on which the window starts; if it is empty, the window starts every day. start, until: the
+    times as `HH:MM`; `until` is exclusive. timezone: a name of the IANA database.
     """
 
     days: tuple[str, ...] = ()

@@ -99,8 +99,8 @@ def must_change(entry: Entry) -> bool:
 
 
 def principal_pattern(pattern: str) -> re.Pattern[str]:
-    """Return a regular expression that finds the user's name in an attribute value. pattern: the value in a filter,
-    which contains {user}. The group `user` of a match is the name."""
+    """Return a regular expression that finds the user's name in an attribute value. pattern: a value in a filter that
+    contains {user}. The group `user` of a match is the name."""
     before, _, behind = pattern.partition(USER)
     return re.compile(f"{re.escape(before)}(?P<user>.+){re.escape(behind)}", re.IGNORECASE | re.DOTALL)
 
@@ -113,7 +113,7 @@ def name_of(entry: Entry, patterns: Sequence[tuple[str, re.Pattern[str]]]) -> st
     LONGEST_NAME are ignored.
 
     A directory also finds an entry by other attributes, and ignores spaces, accents and width. If a user could log in
-    by any of them, a login rule or lock-out for `ann` would not apply when the same person logs in as
+    by any of them, the user could evade rules: a login rule or lock-out for `ann` would not apply to
     `ann@corp.example`.
     """
     matches = (

@@ -61,12 +61,12 @@ class _Known:
 class LdapSettings:
     """The configuration of a directory.
 
-    servers: the servers in order of preference. service: the account that searches for users; None for an anonymous
-    search. user_filter: the filter that finds a user, with {user} in place of the name. authorities: the trusted
-    certificates in PEM; None for the system's store. remember_s: the time for which a correct password is cached, in
-    seconds. winbind_domain: the name of the Active Directory domain; empty for the domain that the host has joined.
-    code_digits: the number of digits of a code that users append to the password. timeout_s: the time limit for one
-    login, in seconds.
+    servers: the servers in order of preference. service: the account that searches for users; if it is None, the search
+    is anonymous. user_filter: the filter that finds a user, with {user} in place of the name. authorities: the trusted
+    certificates in PEM; if it is None, those in the system's store are trusted. remember_s: the time for which a
+    correct password is cached, in seconds. winbind_domain: the name of the Active Directory domain; if it is empty, it
+    is the domain that the host has joined. code_digits: the number of digits of a code that users append to the
+    password. timeout_s: the time limit for one login, in seconds.
     """
 
     servers: tuple[Server, ...]
@@ -248,8 +248,8 @@ class Ldap:
         return (reason, known.found) if reason is Reason.NONE else (reason, NOTHING)
 
     async def _find(self, user: str, tell: Tell) -> _Known | Reason:
-        """Return a user's entry. Return UNKNOWN_USER unless the search finds exactly one entry, and the login uses the
-        canonical name of that entry. Raises TooLarge."""
+        """Return a user's entry. Return UNKNOWN_USER if the search finds no entry or several entries, or if the login
+        uses another name than the canonical name of the entry. Raises TooLarge."""
         pattern = self._settings.user_filter.replace(account.USER, escaped(user))
         tell(f"search below {self._settings.base_dn} for {pattern}")
         attributes = dict.fromkeys((*account.ATTRIBUTES, ACCOUNT_NAME, *(name for name, _ in self._names)))

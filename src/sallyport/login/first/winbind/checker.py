@@ -23,7 +23,7 @@ log = structlog.get_logger()
 
 class Winbind:
     """The checker of MS-CHAP logins of one domain. domain: the name of the domain in this service. nt_domain: the name
-    of the Active Directory domain, or empty for the domain that the host has joined."""
+    of the Active Directory domain; if it is empty, it is the domain that the host has joined."""
 
     def __init__(self, helpers: Helpers, domain: str, nt_domain: str) -> None:
         self._helpers = helpers
