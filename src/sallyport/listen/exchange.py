@@ -135,7 +135,7 @@ class Exchange:
         """Process the datagrams that were read when the socket became readable. Never raises.
 
         First all are parsed, then all are decided, then all are answered. The code and data of one step fit into the
-        processor's caches, but those of all steps do not. This saves a tenth of a login's time.
+        processor's caches. The code and data of all steps do not. This saves a tenth of a login's time.
         """
         opened = [each for datagram in datagrams if (each := self._open(*datagram)) is not None]
         for request, client, source, at, now in opened:
@@ -355,8 +355,8 @@ class Exchange:
                 self._services.senders.refused(login.source[0], reason, login.at, login.client, request.data)
 
     def _learn(self, request: Request, client: Client) -> None:
-        """Learn from an authentic request whether its RADIUS client signs. Only clients with a single address can
-        learn.
+        """Learn from an authentic request whether its RADIUS client signs its requests. This is recorded only for
+        clients with a single address.
 
         A request of `sallyport check` is ignored. It does not come from the device, which may never have signed.
         """

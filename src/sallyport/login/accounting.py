@@ -49,7 +49,7 @@ def write_accounting(tx: Tx, records: Sequence[Accounted]) -> Counter[int]:
 
 
 def attributes_of(record: Accounted) -> bytes:
-    """Return the attributes of the record's request, encoded as the request had them."""
+    """Return the encoded attributes of the record's request, unchanged."""
     return record.request.data[20:]
 
 

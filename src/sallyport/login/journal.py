@@ -1,12 +1,12 @@
-"""Write decided logins to the store, and only then have their answers sent.
+"""Write decided logins to the store. Their answers are sent only after the commit.
 
 Entries that arrive while a transaction runs are written together in the next one. So a busy service stores hundreds of
 logins with one sync to disk, and an idle service stores a single login at once. A login is stored with its answer, so
 that a retransmission after a restart gets the same answer. The first sighting of its device and station is stored in
 the same transaction.
 
-Transactions are short, and tenants take turns in them. So thousands of waiting requests of one tenant delay those of
-another tenant by at most two transactions.
+Transactions are short, and tenants take turns in them. So thousands of waiting requests of one tenant delay a request
+of another tenant by at most two transactions.
 
 If one entry makes a transaction fail, all its entries are written again one by one. Then only the faulty entry gets no
 answer.

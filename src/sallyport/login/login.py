@@ -235,8 +235,8 @@ class Login(Answered):
     decision: Decision = field(init=False)
 
     def as_round(self) -> Answered:
-        """Return a copy for the journal, which stores and sends the answer of this round but writes no event. The login
-        needs more rounds."""
+        """Return a copy of this round for the journal. The journal stores and sends the answer of the round, but writes
+        no event, because the login needs more rounds."""
         round_ = Answered(self.request, self.client, self.source, self.at, self.exchange, self.known)
         round_.device, round_.behind, round_.reply = self.device, self.behind, self.reply
         return round_

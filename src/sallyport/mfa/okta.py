@@ -1,8 +1,8 @@
 """The provider for Okta, over Okta's Factors API. It sends a push to Okta Verify. For a user without Okta Verify, it
 checks a code from an app (token:software:totp).
 
-Both use the operation `verify` of a factor. Without a passCode this operation sends a push, and its answer contains a
-link for polling.
+The push and the check of a code both use the operation `verify` of a factor. Without a passCode this operation sends a
+push, and its answer contains a link for polling.
 """
 
 from __future__ import annotations

@@ -119,7 +119,8 @@ class PrivacyIdea:
         return Enrolment.ENROLLED if any(map(_is_usable, tokens)) else Enrolment.NOT_ENROLLED
 
     async def check(self) -> str:
-        """Ask for a transaction that does not exist. With an admin token, also ask for a list of tokens."""
+        """Check that the server answers, by asking for a transaction that does not exist. With an admin token, also
+        check the token by asking for a list of tokens."""
         _check(await self._ask("GET", "/validate/polltransaction/0"))
         if self._admin is None:
             return "privacyIDEA answers; without an adminToken it cannot be asked about enrolments"
@@ -211,7 +212,7 @@ class PrivacyIdea:
         return answer
 
     async def _spend(self, transaction: str, user: str) -> Answer:
-        """Consume the approval, which the server then deletes. A later poll of the same transaction gets the result
+        """Consume the approval. The server then deletes it, so a later poll of the same transaction gets the result
         from a cache."""
         reply = await self._validate(user, "", transaction)
         if reply.error and reply.error not in _FORBIDDEN:

@@ -1,4 +1,5 @@
-"""Manage the MFA providers of the domains. Admins set, show, check and remove a provider. The login path calls it."""
+"""Manage the MFA providers of the domains. Admins set, show, check and remove a provider. The login path calls the
+provider."""
 
 import json
 from collections.abc import Callable, Mapping

@@ -39,7 +39,7 @@ class WalletFields(Fields):
         description="DID of the issuer of the required credential."
     )
     schemaId: Annotated[int, Between(1, 2**63 - 1)] | None = Field(  # noqa: N815
-        default=None, description="Id of the schema of the required credential. Absent: any schema."
+        default=None, description="Id of the schema of the required credential. Default: any schema."
     )
 
 

@@ -1,4 +1,4 @@
-"""Continue EAP conversations, and decide the login at the end of each with the steps of the pipeline."""
+"""Continue EAP conversations. At the end of a conversation, decide its login with the steps of the pipeline."""
 
 from __future__ import annotations
 

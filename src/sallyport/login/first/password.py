@@ -85,8 +85,8 @@ def check_mschap(login: Login, user: User | None) -> Reason:
 
 
 def made_with(user: User, attempt: MsChap1 | MsChap2, sent: bytes) -> tuple[NtKey | None, bytes]:
-    """Check an MS-CHAP response. Return the user's NT key, and the name that the client has included in its hash.
-    Return None and an empty name if the response is wrong. sent: the User-Name of the request."""
+    """Check an MS-CHAP response. Return the user's NT key, and the user name with which the client has computed its
+    response. Return None and an empty name if the response is wrong. sent: the User-Name of the request."""
     key = user.nt_key
     for name in peer_names(sent):
         if key is not None and key.made(attempt, name):
@@ -98,8 +98,8 @@ def let_in(login: Login, attempt: MsChap1 | MsChap2, hash_hash: bytes, name: byt
     """Store the attributes for the Access-Accept in `login.found`, after a correct MS-CHAP response. They prove to the
     client that this service knows the password.
 
-    hash_hash: the hash of the password's NT hash, 16 octets. name: the user name that the client has included in its
-    hash. found: the user's groups and other attributes for the Access-Accept.
+    hash_hash: the hash of the password's NT hash, 16 octets. name: the user name with which the client has computed its
+    response. found: the user's groups and other attributes for the Access-Accept.
     """
     hiding = Hiding(login.client.secret, login.request.authenticator)
     accept = push_success(attempt, hash_hash, name, hiding)
@@ -158,8 +158,9 @@ def ends_in_code(login: Login) -> bool:
 def typed_code(login: Login) -> Code:
     """Return the code that the user typed to answer a challenge. Raises PacketError if the password field is malformed.
 
-    A malformed CHAP response counts as an empty code. It must not be sent to the provider's RADIUS server, which might
-    drop it. The server would then appear unreachable, and the domain's fallbackAction might admit the login.
+    A malformed CHAP response counts as an empty code. It must not be sent to the provider's RADIUS server, because the
+    server might drop the request. The server would then appear unreachable, and the domain's fallbackAction might admit
+    the login.
     """
     if login.method == Method.PAP:
         return Code(as_text(sent_password(login.request, login.client.secret)))

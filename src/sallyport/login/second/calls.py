@@ -46,8 +46,8 @@ class Pace:
 class Calls:
     """The calls to providers on a single node. With several nodes, `shared.SharedCalls` is used instead.
 
-    In each pass of the event loop only one call starts, and tenants take turns. Otherwise a thousand logins that begin
-    together would delay all others until all their calls have started.
+    In each pass of the event loop only one call starts, and tenants take turns. Otherwise, if a thousand logins began
+    together, every other login would wait until all their calls have started.
     """
 
     def __init__(self) -> None:
@@ -102,7 +102,7 @@ class Calls:
         return answer
 
     async def _waits(self, conversation: Conversation, answer: Answer) -> None:
-        """Record a WAITING answer, whose handle identifies the prompt in later polls."""
+        """Record a WAITING answer. Later polls identify the prompt by the answer's handle."""
         conversation.handle, conversation.text = answer.handle, answer.text
 
     async def _poll(self, conversation: Conversation) -> Answer:

@@ -109,7 +109,7 @@ class Session:
 
     @property
     def id(self) -> str:
-        """The id of the challenge, which remains the same during the whole login."""
+        """The id of the challenge. It remains the same during the whole login."""
         return self.question.challenge_id
 
 

@@ -46,7 +46,7 @@ class _NotOwner(Exception):
 
 
 class SharedCalls(Calls):
-    """The calls to providers on one of several nodes. node: the session of this node."""
+    """The calls to providers on one of several nodes. node: the session that identifies this node."""
 
     knows_prompts = True
 

@@ -18,7 +18,7 @@ from sallyport.radius.attributes import (
 from sallyport.radius.packet import Request, as_text
 
 SHARED_BY: Final = 3
-"""Minimum number of users from whom a station counts as shared."""
+"""A station counts as shared if at least this number of users have logged in from it."""
 MAC_LENGTH: Final = 17
 RECENT_US: Final = 3600 * SECOND
 MAX_STATIONS: Final = 65_536

@@ -2,7 +2,7 @@
 
 When rules are loaded, the values of each scope become a set: case-folded names, or stations and networks in canonical
 form. Each scope becomes a condition. A condition is a function of the facts that returns True or False. It returns None
-if a fact is missing; the package docstring explains what follows.
+if a fact is missing. The docstring of the package explains the consequences.
 
 A domain may have 1,000 rules with 1,000 values each, and a user may have 1,000 groups. To keep a login fast, each
 group, OU and address of the login is looked up only once, in an index over all rules. The index returns the rules that
@@ -98,7 +98,7 @@ class DomainRules:
     def match(self, facts: Facts) -> Rule | None:
         """Return the rule that decides a login, or None if no rule matches. It raises no errors.
 
-        If a fact is missing, the result may be a rule that matches only perhaps. The returned rule then has no reply
+        If a fact is missing, the result may be a rule for which this fact decides. The returned rule then has no reply
         attributes.
         """
         seen = _Seen(facts, self._index)

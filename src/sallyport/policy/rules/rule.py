@@ -80,8 +80,8 @@ class Reply:
 
 @dataclass(frozen=True, slots=True)
 class Definition:
-    """A rule as an admin has written it. But service_types are numbers, and media are the names that the inventory
-    uses."""
+    """A rule as an admin has written it, with two differences: service_types are numbers, and media are the names that
+    the inventory uses."""
 
     name: str
     action: Action

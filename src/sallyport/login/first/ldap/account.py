@@ -1,8 +1,8 @@
 """Evaluate a directory's data about an account: its groups, its units, and the reason why it may not log in.
 
 After a refused bind, Active Directory gives the reason in the error text (`data 775`, a Win32 error code of MS-ERREF
-section 2.2). OpenLDAP gives the reason in the password policy control. Both also store the reason in attributes, which
-the service account can read if it has the permission.
+section 2.2). OpenLDAP gives the reason in the password policy control. Both also store the reason in attributes. The
+service account can read them if it has the permission.
 """
 
 from __future__ import annotations

@@ -190,8 +190,8 @@ class Ldap:
         """Check an MS-CHAP response by winbind. Return the hash of the password's NT hash (16 octets), or the reason
         for a refusal. The second value has the user's groups and units.
 
-        name: the user name that the client has included in its MS-CHAP hash. The account name for winbind comes from
-        the user's directory entry, so password and groups always belong to the same person.
+        name: the user name with which the client has computed its response. The account name for winbind comes from the
+        user's directory entry, so password and groups always belong to the same person.
         """
         if self._winbind is None:
             tell("MS-CHAP is checked through winbind, which this domain does not use")

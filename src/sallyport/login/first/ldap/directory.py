@@ -162,8 +162,8 @@ class Directory:
     # --- users ------------------------------------------------------------------------------------------------
 
     async def bind(self, server: Server, account: Account, tell: Tell) -> Connection:
-        """Bind once as a user, and return the connection, which the caller must close. If `server` cannot be reached,
-        the other servers are tried.
+        """Bind once as a user, and return the connection. The caller must close it. If `server` cannot be reached, the
+        other servers are tried.
 
         Raises Refusal if the server refuses the bind. Raises Unreachable if no server answers.
         """

@@ -306,8 +306,8 @@ class Pool:
         return math.inf if calm else QUIET_S
 
     def _end(self, server: HomeServer, ask: Pending, now: float) -> None:
-        """Handle a request whose response window has ended, or whose server the network has reported unreachable. If
-        possible, ask another server."""
+        """Handle a request without an answer: its response window has ended, or the network has reported its server
+        unreachable. If possible, ask another server."""
         if isinstance(ask, Question):
             if ask.ends_at <= now:
                 if now >= ask.sent_at + self._window_s:
