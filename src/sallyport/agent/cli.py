@@ -1,4 +1,5 @@
-"""`sallyport agent install` and `uninstall` write and remove an agent's configuration file and its systemd unit.
+"""`sallyport agent install` writes an agent's configuration file and its systemd unit. `sallyport agent uninstall`
+removes them.
 
 `sallyport agent key` manages enrolment keys, and prints the initial configuration files of agents.
 """

@@ -93,7 +93,8 @@ class Sender:
             await self._send_problem(batch[0], error)
 
     async def _send_problem(self, entry: Wire, error: ServiceRefused) -> None:
-        """Send an entry that the service did not accept again, as an entry that exists but cannot be used."""
+        """Send an entry again that the service did not accept. This time it is sent as an entry that exists but cannot
+        be used."""
         self.refused += 1
         log.warning("directory_entry_refused", dn=str(entry.get("dn", ""))[:_MAX_TEXT], reason=str(error))
         self._dropped_dn = entry.get("dn")

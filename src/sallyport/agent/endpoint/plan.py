@@ -112,8 +112,8 @@ class _Planner:
         return not reason
 
     def _refusal(self, user: DesiredUser, account: Account | None) -> str:
-        """Return the reason not to apply a user of the state, or an empty text if there is none. Only reasons that do
-        not depend on whether the account exists are checked."""
+        """Return the reason why the agent must not apply a user in the state, or an empty text if there is none. Only
+        reasons that do not depend on whether the account exists are checked."""
         if user.name in self._executor.options.protected:
             return "protected in the agent's configuration file"
         is_new = user.home and (account is None or account.home != user.home)

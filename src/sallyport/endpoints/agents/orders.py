@@ -1,8 +1,8 @@
 """Orders to agents to synchronize, to discover accounts or to rotate passwords, and the outcomes of these orders.
 
 An open order is part of the desired state of its machine. An agent that waits for a state gets the order within a
-second, an offline agent at its next poll. An order that the agent does not carry out within a day fails. If an equal
-order is open already, no order is added, and the open order is returned.
+second. An offline agent gets it at its next poll. An order that the agent does not carry out within a day fails. If an
+equal order is open already, no order is added, and the open order is returned.
 """
 
 from collections.abc import Iterator, Sequence

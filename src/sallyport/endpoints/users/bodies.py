@@ -82,7 +82,7 @@ def _keys(value: object) -> object:
 
 class ImportedUser(UserFields):
     """A row of an import file. A value that is absent in the row keeps the old value. The instances and groups in the
-    row are added to those of the user."""
+    row are added to the user's instances and groups."""
 
     userName: UserName
     sshKey: Annotated[SshKeys | None, BeforeValidator(_keys)] = None
