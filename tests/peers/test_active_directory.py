@@ -101,7 +101,7 @@ async def test_states_of_accounts(corp: Corp) -> None:
             "the service account cannot log in: account disabled",
             id="bind DN disabled",
         ),
-        pytest.param("nobody", PASSWORD, {}, f"the base DN {BASE} is right: check the name", id="unknown user"),
+        pytest.param("nobody", PASSWORD, {}, f"the base DN {BASE} exists: check the user's name", id="unknown user"),
         pytest.param("jörg", "wrong", {}, "the user's password is not", id="user's password"),
     ],
 )

@@ -203,10 +203,8 @@ async def test_a_wrong_certificate(directory: Slapd, start_tls: bool, trusted: s
 @pytest.mark.parametrize(
     ("user", "password", "changed", "expected"),
     [
-        pytest.param("nobody", "x", {}, f"the base DN {BASE} is right: check the name", id="unknown user"),
-        pytest.param(
-            "ann", "wrong", {}, "the service account works, but the user's password is wrong", id="user's"
-        ),
+        pytest.param("nobody", "x", {}, f"the base DN {BASE} exists: check the user's name", id="unknown user"),
+        pytest.param("ann", "wrong", {}, "the service account works, but the user's password is wrong", id="user's"),
         pytest.param("ann", "hello", {"baseDN": "dc=exampel,dc=com"}, "no base DN dc=exampel,dc=com that", id="base"),
         pytest.param("ann", "hello", {"bindPassword": "wrong"}, "check bindDN and bindPassword", id="bind password"),
     ],

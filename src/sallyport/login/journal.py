@@ -104,8 +104,8 @@ class Journal:
         self._single: deque[Answered] = deque()  # entries that must be written one by one
 
     def add(self, entry: Answered) -> None:
-        """Add an entry to the next transaction. Call `flush` afterwards. When the transaction has ended, the entry's
-        `exchange` is told the result."""
+        """Add an entry to the next transaction. Call `flush` afterwards. After the transaction, the journal reports the
+        result to the entry's `exchange`."""
         self._entries.put(entry.client.tenant_id, entry)
 
     def flush(self) -> None:
