@@ -217,7 +217,7 @@ async def test_each_cause_has_its_step(
     async with asking(servers=[directory.url], **{**ACCOUNT, **changed}) as asked:
         assert await asked.bind(user, password) is not R.NONE
         assert any(expected in step for step in asked.steps), asked.steps
-        hints = ("is right: check the name", "the user's password is not", "no base DN", "check bindDN")
+        hints = ("exists: check the user's name", "the user's password is wrong", "no base DN", "check bindDN")
         assert len([hint for hint in hints if any(hint in step for step in asked.steps)]) == 1
 
 
