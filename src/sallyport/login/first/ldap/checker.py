@@ -315,7 +315,7 @@ class Ldap:
             if reason is Reason.NONE:
                 raise
             if reason is Reason.WRONG_PASSWORD:
-                tell("the service account works, but the user's password is wrong")
+                tell("the service account works, but the user's password is not correct")
             tell(f"bind as {entry.dn}: {refusal}")
             return reason
         tell(f"bind as {entry.dn}: success")
