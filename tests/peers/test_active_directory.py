@@ -101,8 +101,8 @@ async def test_states_of_accounts(corp: Corp) -> None:
             "the service account cannot log in: account disabled",
             id="bind DN disabled",
         ),
-        pytest.param("nobody", PASSWORD, {}, f"the base DN {BASE} is right: check the name", id="unknown user"),
-        pytest.param("jörg", "wrong", {}, "the user's password is not", id="user's password"),
+        pytest.param("nobody", PASSWORD, {}, f"the base DN {BASE} exists: check the user's name", id="unknown user"),
+        pytest.param("jörg", "wrong", {}, "the user's password is not correct", id="user's password"),
     ],
 )
 async def test_each_fault_has_its_remedy(
@@ -114,8 +114,8 @@ async def test_each_fault_has_its_remedy(
         assert await asked.bind(user, password) is not R.NONE
         assert any(expected in step for step in asked.steps), asked.steps
         hints = (
-            "is right: check the name", "the user's password is not", "no base DN", "check bindDN", "set bindDN",
-            "the service account cannot log in: ",
+            "exists: check the user's name", "the user's password is not correct", "no base DN", "check bindDN",
+            "set bindDN", "the service account cannot log in: ",
         )  # fmt: skip
         assert len([hint for hint in hints if any(hint in step for step in asked.steps)]) == 1, asked.steps
 
@@ -127,7 +127,7 @@ async def test_a_locked_account(corp: Corp) -> None:
         for _ in range(THRESHOLD):
             assert await asked.bind("shut", "wrong") is R.WRONG_PASSWORD
         assert await asked.bind("shut", PASSWORD) is R.ACCOUNT_LOCKED
-        assert not any("password is not" in step for step in asked.steps), asked.steps
+        assert not any("password is not correct" in step for step in asked.steps), asked.steps
 
 
 @pytest.mark.parametrize(("scheme", "start_tls"), [("ldaps", False), ("ldap", True)])

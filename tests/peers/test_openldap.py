@@ -203,9 +203,9 @@ async def test_a_wrong_certificate(directory: Slapd, start_tls: bool, trusted: s
 @pytest.mark.parametrize(
     ("user", "password", "changed", "expected"),
     [
-        pytest.param("nobody", "x", {}, f"the base DN {BASE} is right: check the name", id="unknown user"),
+        pytest.param("nobody", "x", {}, f"the base DN {BASE} exists: check the user's name", id="unknown user"),
         pytest.param(
-            "ann", "wrong", {}, "the account for the search is right: the user's password is not", id="user's"
+            "ann", "wrong", {}, "the service account works, but the user's password is not correct", id="user's"
         ),
         pytest.param("ann", "hello", {"baseDN": "dc=exampel,dc=com"}, "no base DN dc=exampel,dc=com that", id="base"),
         pytest.param("ann", "hello", {"bindPassword": "wrong"}, "check bindDN and bindPassword", id="bind password"),
@@ -219,7 +219,7 @@ async def test_each_cause_has_its_step(
     async with asking(servers=[directory.url], **{**ACCOUNT, **changed}) as asked:
         assert await asked.bind(user, password) is not R.NONE
         assert any(expected in step for step in asked.steps), asked.steps
-        hints = ("is right: check the name", "the user's password is not", "no base DN", "check bindDN")
+        hints = ("exists: check the user's name", "the user's password is not correct", "no base DN", "check bindDN")
         assert len([hint for hint in hints if any(hint in step for step in asked.steps)]) == 1
 
 
@@ -337,7 +337,7 @@ def test_the_settings_are_shown(service: RunningService, directory: Slapd) -> No
     assert (shown["firstFactor"], shown["ldap"]["servers"]) == ("ldap", [directory.secure_url])
     assert "bindPassword" not in shown["ldap"]
     refused = service.cli("domain", "first-factor", "default", "ldap", "--ldap-server", "ldap://dc1", "--base-dn", BASE)
-    assert refused.returncode == 1 and "clear" in refused.stderr
+    assert refused.returncode == 1 and "unencrypted" in refused.stderr
     misplaced = service.cli("domain", "first-factor", "default", "local", "--base-dn", BASE)
     assert misplaced.returncode == 2
     assert json.loads(service.ok("domain", "first-factor", "default")) == shown

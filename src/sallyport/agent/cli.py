@@ -1,4 +1,5 @@
-"""`sallyport agent install` and `uninstall` write and remove an agent's configuration file and its systemd unit.
+"""`sallyport agent install` writes an agent's configuration file and its systemd unit. `sallyport agent uninstall`
+removes them.
 
 `sallyport agent key` manages enrolment keys, and prints the initial configuration files of agents.
 """
@@ -119,14 +120,16 @@ def key() -> None:
     help="endpoint: the accounts of a machine; directory: an LDAP directory to which the service cannot connect.",
 )
 @click.option("--name", default="", help="Name of the key in lists and in the audit trail.")
-@click.option("--uses", type=NUMBER, help="Number of machines that may use the key; default: unlimited.")
+@click.option("--uses", type=NUMBER, help="Number of machines that may use the key. Default: unlimited.")
 @click.option(
     "--expires",
     type=FUTURE,
-    help="Expiry of the key: a span such as 7d, or a time such as 2027-11-23; default: 30d.",
+    help="Expiry of the key: a span such as 7d, or a time such as 2027-11-23. Default: 30d.",
 )
-@click.option("--service", metavar="URL", help="URL at which agents reach the service; default: public_url.")
-@click.option("--directory-name", help="Name of the directory in the service; default: name of the domain.")
+@click.option(
+    "--service", metavar="URL", help="URL at which agents reach the service. Default: the setting public_url."
+)
+@click.option("--directory-name", help="Name of the directory in the service. Default: the name of the domain.")
 @click.option(
     "--ldap-server", "servers", multiple=True, metavar="URL", help="URL of a server of the directory; repeatable."
 )

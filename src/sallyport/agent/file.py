@@ -123,8 +123,8 @@ class Credentials:
 
 @dataclass(frozen=True, slots=True)
 class AgentFile:
-    """The settings that the files of both agents have in common. own: the table `[endpoint]` or `[directory]`, which
-    the agent itself reads and checks."""
+    """The settings that the files of both agents have in common. own: the table `[endpoint]` or `[directory]`. Each
+    agent reads and checks its own table."""
 
     path: Path
     service: str

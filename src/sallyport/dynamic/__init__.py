@@ -2,7 +2,7 @@
 
     sender        sends a request over UDP and retransmits it; limits the requests to one NAS at a time
     service       finds the sessions, identifies them to their NAS, and records the results
-    revocations   ends the sessions of users who lose their access, in domains with that setting
+    revocations   ends the sessions of users who lose their access, in domains with `disconnectOnRevoke`
     repo          SQL for sessions and revocations
 
 A request goes to the source address of the session's accounting packets. This is the NAS, or a RADIUS proxy, which

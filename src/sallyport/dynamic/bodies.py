@@ -18,9 +18,9 @@ class DisconnectSession(InDomain):
     """Body of DisconnectSession. It contains exactly one of sessionId, userName and station."""
 
     sessionId: Id | None = Field(default=None, description=f"{SESSION_ID}. Give either this, a user or a station.")
-    userName: Text = Field(default="", description="User, all of whose live sessions end.")
+    userName: Text = Field(default="", description="Name of a user. All live sessions of the user end.")
     station: Text = Field(
-        default="", description="Station, all of whose live sessions end; a MAC address may be in any notation."
+        default="", description="A station. All live sessions of the station end. A MAC address may be in any notation."
     )
 
     @model_validator(mode="after")
@@ -52,7 +52,9 @@ class SessionResult(Model):
     errorCause: int | None = Field(
         description="Error-Cause in the answer (RFC 5176 section 3.5); null if there is none."
     )
-    errorText: str = Field(description="Name of the Error-Cause, or the reason why no answer came; empty for ack.")
+    errorText: str = Field(
+        description="Name of the Error-Cause, or the reason why no answer came. It is empty after an ack."
+    )
     latencyMs: float = Field(description="Time until the answer, in milliseconds.")
 
 

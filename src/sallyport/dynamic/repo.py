@@ -45,7 +45,7 @@ def one(tx: Tx, session_id: int) -> Target | None:
 def of_user(tx: Tx, domain_id: int, names: Sequence[str], *, after: int = 0, limit: int) -> list[Target]:
     """Return live sessions of a user at the devices of a domain, ordered by id.
 
-    names: the user's names, compared in any case. after: only sessions with a higher id are returned.
+    names: the user's names; case is ignored. after: only sessions with a higher id are returned.
     """
     columns: dict[str, list[str]] = {}
     parameters: dict[str, Value] = {"d": domain_id, "after": after, "limit": limit}
@@ -70,8 +70,8 @@ _PLAIN_STATION = "replace(replace(replace(replace(lower(s.station), '-', ''), ':
 def of_station(tx: Tx, domain_id: int, station: str, mac: str | None, *, limit: int) -> list[Target]:
     """Return live sessions of a station at the devices of a domain, ordered by id.
 
-    station: the Calling-Station-Id, compared in any case. mac: a MAC address as 12 hex digits, which matches any
-    notation; None if the station is no MAC address.
+    station: the Calling-Station-Id; case is ignored. mac: a MAC address as 12 hex digits, which matches any notation;
+    None if the station is no MAC address.
     """
     column, text = without_case("s.station", station)
     return tx.all(

@@ -1,10 +1,10 @@
 """End the live sessions of users who lose their access, in domains with `disconnectOnRevoke`.
 
 The transaction that revokes the access also stores the revocation. So a crash before the sessions have ended loses
-nothing. The sessions end right after the transaction. A second search some seconds later finds sessions of logins that
-were accepted just before the transaction, and whose accounting began after it. A NAS that does not answer within the
-timers of RFC 5080 is reported, and gets no further request. In monitor mode login rules block no user, so a user who
-loses a group keeps the sessions.
+nothing. The sessions end right after the transaction. Some logins may be accepted just before the transaction, and
+their accounting begins after it. A second search some seconds later finds their sessions. A NAS that does not answer
+within the timers of RFC 5080 is reported, and gets no further request. In monitor mode login rules block no user, so a
+user who loses a group keeps the sessions.
 
 With several nodes, the node with the lease (the leader) ends the sessions. If the leader stops early, the next leader
 continues with the stored revocations. It may ask a NAS to end a session that has already ended, and the NAS reports
@@ -83,8 +83,8 @@ class Revocations:
     async def revoke_certified(self, names: Sequence[tuple[str, int | None]]) -> None:
         """End the sessions of logins with revoked client certificates. Raises StoreError.
 
-        names: for each certificate, its name and the tenant for which it was issued. With None for the tenant, sessions
-        in all tenants end.
+        names: for each certificate, its name and the tenant for which it was issued. If the tenant is None, sessions in
+        all tenants end.
         """
         table = self._domains.table
         bearing = {each for name, tenant_id in names for each in bearers(name, table, tenant_id)}

@@ -141,7 +141,7 @@ class DynamicAuthorization:
         octets = self._translation.replies("", attributes)
         for place, (kind, _) in enumerate(pull_attributes(octets)):
             if kind in NAMING:
-                accepted = "an attribute that does not identify the session; such attributes cannot be changed"
+                accepted = "an attribute that can be changed; the attributes that identify the session cannot"
                 text = f"invalid replyAttributes: entry {place + 1}: {accepted}"
                 raise Invalid(text, (FieldError(f"replyAttributes.{place}.name", accepted),))
         target = await self._find(session_id, domain_id)

@@ -13,7 +13,7 @@ verifies the user's one-time passwords.
     targets     the instances and groups to which a verifiable presentation requests access
     imports     import of users and instances from a file
     files       code that the commands of the command line share
-    commands    operations that only the command line calls, not HTTP
+    commands    operations for the command line only, not for HTTP
 
 A login calls `EndpointUsers.cached`, which never waits. If the user is not in memory, the login calls `load`. `load`
 reads the user from the store, and also caches the fact that a user does not exist. A method that changes a user drops

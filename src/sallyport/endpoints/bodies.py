@@ -61,7 +61,7 @@ FlagText = Annotated[Text, BeforeValidator(_flag_text)]
 """A flag that is sent and stored as text. An empty text means that the flag is not given."""
 Privileged = Annotated[
     FlagText,
-    Field(description="true, yes or 1 for root privileges on instances; false, no, 0 or empty for no privileges."),
+    Field(description="true, yes or 1 gives root privileges on instances; false, no, 0 or an empty text gives none."),
 ]
 
 

@@ -1,5 +1,5 @@
-"""The commands for instances and users that only the command line calls, not HTTP: instance.import, instance.remove,
-user.import, user.export, user.totp.remove."""
+"""The commands for instances and users that exist only on the command line, not over HTTP: instance.import,
+instance.remove, user.import, user.export, user.totp.remove."""
 
 from collections.abc import Callable
 

@@ -55,8 +55,8 @@ USERS_OF_GROUP = Link("endpoint_group_users", "group_id", "user_id", GROUPS, USE
 
 
 def check_size(holders: Sequence[int], held: Sequence[int]) -> None:
-    """Check that one request does not change too many assignments. Raises Invalid if the request changes more than
-    MAX_PAIRS assignments, which is the number of `holders` times the number of `held`."""
+    """Check that one request does not change too many assignments. The number of assignments is the number of `holders`
+    times the number of `held`. Raises Invalid if it exceeds MAX_PAIRS."""
     if len(holders) * len(held) > MAX_PAIRS:
         raise Invalid(f"one request changes at most {MAX_PAIRS} assignments: send several requests")
 

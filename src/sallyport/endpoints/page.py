@@ -1,7 +1,7 @@
 """The page behind the link of an enrolment. It shows the QR code of the new seed, and a field for the first code.
 
 Besides the seed, the page shows only the names of the user and the domain. The link can be opened several times. After
-a correct code or the fifth wrong code, the service answers the link like an unknown link.
+a correct code or the fifth wrong code, the link is no longer valid.
 """
 
 import re

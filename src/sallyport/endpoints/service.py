@@ -144,8 +144,8 @@ class EndpointUsers:
         self.delete_in(tx, [account], account.domain_id)
 
     def delete_in(self, tx: Tx, gone: Sequence[Account], domain_id: int) -> None:
-        """Delete users in a transaction in which all `slices` have returned 0. After the transaction, the caller must
-        call `drop` with the names."""
+        """Delete users in a transaction. The functions in `slices` must have deleted all other rows of the users
+        before. After the transaction, the caller must call `drop` with the names."""
         accounts.delete(tx, domain_id, gone)
         self.revocations.revoke(tx, domain_id, [account.name for account in gone], "the user was deleted")
         record_all_in(tx, "user.delete", domain_id, [f"user {each.id} {each.name}" for each in gone], at=self._clock())

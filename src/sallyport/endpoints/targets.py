@@ -25,9 +25,9 @@ _GROUP = (
 class AccessTarget:
     """An instance or a group.
 
-    methods: the accepted authentication methods, separated by commas; empty for all methods. is_active: whether the
-    target gives its users access; it can be False only for a group. session_s: the session limit in seconds from the
-    credential policy, or None for no limit.
+    methods: the accepted authentication methods, separated by commas; if it is empty, all methods are accepted.
+    is_active: whether the target gives its users access; it can be False only for a group. session_s: the session limit
+    in seconds from the credential policy, or None for no limit.
     """
 
     id: int
@@ -43,8 +43,8 @@ class AccessTarget:
 
         names: the possible names of the user. If it is empty, return whether any user may use the method. A user with
         several assignments to an instance may use each method that the instance and at least one of the assignments
-        allow. For a user without an assignment, only the methods of the instance count, because the user's account on
-        the machine may have been created by other means.
+        allow. For a user without an assignment, only the methods of the instance count. The user's account on the
+        machine may have been created by other means.
         """
         if not allows(self.methods, method):
             return False

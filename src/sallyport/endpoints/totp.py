@@ -213,7 +213,7 @@ class OneTimeSeeds:
 
     @property
     def issuer(self) -> IssuerOf:
-        """The function that returns the issuer of a domain, which authenticator apps display."""
+        """The function that returns the issuer of a domain. Authenticator apps display the issuer."""
         return self._issuer
 
 

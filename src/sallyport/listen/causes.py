@@ -15,10 +15,11 @@ from sallyport.radius.attributes import EAP_MESSAGE
 from sallyport.radius.packet import STATUS_SERVER, Request
 
 GARBLED: Final = "garbled_password"
-"""The reason for listing the sender of an unsigned login whose password was probably encrypted with another secret."""
+"""The reason why a sender is listed, if its login was unsigned and its password was probably encrypted with another
+secret."""
 UNKNOWN: Final = "unknown_client"
 UNPROVEN: Final = "unverified"
-"""The reason for listing the sender of an unsigned login that has failed."""
+"""The reason why a sender is listed, if its login was unsigned and has failed."""
 
 STRANGER: Final = "no RADIUS client has this address"
 WRONG_SECRET: Final = "wrong secret"  # noqa: S105  a verdict

@@ -33,7 +33,7 @@ MAX_VALUES = 500_000
 """Maximum number of commas and opening brackets in a message. An import of 50,000 clients has 400,000. Without the
 limit, a message with five million empty objects blocked the event loop for 5 s."""
 LARGE = 64 << 10
-"""Length in octets from which on a message is parsed in a thread, to keep the event loop free."""
+"""Messages with at least this length, in octets, are parsed in a thread, to keep the event loop free."""
 SILENCE_S = 60.0
 MOST_WAITING = 128
 """Maximum number of connections that wait to be accepted. Further connections fail at once."""

@@ -79,8 +79,8 @@ class Services:
 class Exchange:
     """The requests and answers of one socket.
 
-    number: the number of the socket in stored answers. label: the label in metrics; empty for the label of the kind.
-    delayed: the rejects that wait to be sent.
+    number: the number of the socket in stored answers. label: the label in metrics; if it is empty, the label of `kind`
+    is used. delayed: the rejects that wait to be sent.
     """
 
     def __init__(
@@ -132,10 +132,10 @@ class Exchange:
         self._discard("overload", source, at, self._find_client(source), datagram)
 
     def receive(self, datagrams: Iterable[Datagram]) -> None:
-        """Process the datagrams of one wake-up. Never raises.
+        """Process the datagrams that were read when the socket became readable. Never raises.
 
         First all are parsed, then all are decided, then all are answered. The code and data of one step fit into the
-        processor's caches, but those of all steps do not. This saves a tenth of a login's time.
+        processor's caches. The code and data of all steps do not. This saves a tenth of a login's time.
         """
         opened = [each for datagram in datagrams if (each := self._open(*datagram)) is not None]
         for request, client, source, at, now in opened:
@@ -297,7 +297,8 @@ class Exchange:
 
     def _go_on(self, login: Login) -> None:
         """Answer one round of an exchange of messages between the first factor and the client. A round decides nothing.
-        So nothing is stored before the answer, unless the device or station is new, or the round is the last one."""
+        So the answer is usually sent without storing anything. Only if the device or station is new, or in the last
+        round, the journal stores the round first."""
         found, request, client = login.found, login.request, login.client
         code, attributes = (
             (ACCESS_REJECT, found.refuse) if found.challenge is None else (ACCESS_CHALLENGE, found.challenge)
@@ -316,8 +317,8 @@ class Exchange:
         return self.committed(login, self._clock())
 
     def _decided(self, login: Login, decision: Decision) -> None:
-        """Set the login's decision. If the request is authentic, learn whether the client signs its requests, because
-        later requests are checked against this."""
+        """Set the login's decision. If the request is authentic, record whether the client signs its requests. Later
+        requests of the client are checked against this record."""
         login.decision, request, client = decision, login.request, login.client
         # A correct PAP password proves that the sender has the shared secret, because it was encrypted with it. CHAP
         # does not use the secret.
@@ -354,8 +355,8 @@ class Exchange:
                 self._services.senders.refused(login.source[0], reason, login.at, login.client, request.data)
 
     def _learn(self, request: Request, client: Client) -> None:
-        """Learn from an authentic request whether its RADIUS client signs. Only clients with a single address can
-        learn.
+        """Learn from an authentic request whether its RADIUS client signs its requests. This is recorded only for
+        clients with a single address.
 
         A request of `sallyport check` is ignored. It does not come from the device, which may never have signed.
         """

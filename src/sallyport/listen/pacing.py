@@ -1,5 +1,5 @@
-"""Postponed work: delayed rejects, logins that cannot be decided at once, and rounds of EAP that exceed the time of a
-wake-up."""
+"""Postponed work: delayed rejects, logins that cannot be decided at once, and rounds of EAP for which the CPU time of
+`RoundBudget` is used up."""
 
 import math
 import time
@@ -58,16 +58,16 @@ BEGIN_AT_ONCE: Final = 8
 """Maximum number of logins whose tasks start in one pass of the event loop. Each start takes a tenth of a
 millisecond."""
 AT_ONCE_S: Final = 0.004
-"""CPU time in seconds that one wake-up may spend on rounds of EAP. One of ten rounds needs a signature, which takes a
-millisecond. Further rounds get tasks, so that the plain logins behind them need not wait. CPU time is measured because
-the time of other programs must not count."""
+"""CPU time in seconds for the rounds of EAP among datagrams that were read together. One of ten rounds needs a
+signature, which takes a millisecond. Further rounds get tasks. So the logins behind them that need no EAP are not
+delayed. CPU time is measured because the time of other programs must not count."""
 
 
 class Undecided:
     """Logins that each get a task. decide: the function that runs in the task.
 
     A few tasks start in each pass of the event loop, and tenants and sources take turns. Otherwise a thousand
-    simultaneous logins would delay all plain logins after them.
+    simultaneous logins would delay the later logins that can be decided at once.
     """
 
     def __init__(self, nursery: trio.Nursery, decide: Callable[[Login], Awaitable[None]]) -> None:
@@ -92,16 +92,17 @@ class Undecided:
 
 
 class RoundBudget:
-    """The CPU time that one wake-up may spend on rounds of EAP. Further rounds get tasks."""
+    """A budget of CPU time for rounds of EAP. Each time the socket becomes readable, up to 64 datagrams are read, and
+    their rounds of EAP share the budget. Further rounds get tasks."""
 
     def __init__(self) -> None:
         self._came = self._until = -math.inf
 
     def has_time(self, came: float) -> bool:
-        """Return whether this wake-up has CPU time left.
+        """Return whether the budget has CPU time left.
 
-        came: the time at which the datagram was read, in seconds of the monotonic clock. All datagrams of a wake-up
-        have the same time, except those that have waited in the queue; their time is earlier.
+        came: the time at which the datagram was read, in seconds of the monotonic clock. All datagrams that were read
+        together have the same time. Datagrams that have waited in the queue have an earlier time.
         """
         now = time.thread_time()
         if came > self._came:

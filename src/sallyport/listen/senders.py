@@ -34,10 +34,10 @@ LOG_INTERVAL_US: Final = SECOND
 class Sender:
     """A source address whose datagrams got no answer.
 
-    packets: the number of these datagrams. first_at, last_at: the times of the first and the last one, in microseconds.
-    reason: the reason for dropping the last one. client: the RADIUS client of the last one, or None. datagram: the last
-    one, as received. logged: the reason that was logged last. is_over: whether a later request of the same kind was
-    answered.
+    packets: the number of these datagrams. first_at, last_at: the times of the first and the last datagram, in
+    microseconds. reason: the reason for dropping the last datagram. client: the RADIUS client that sent the last
+    datagram, or None. datagram: the octets of the last datagram. logged: the reason that was logged last. is_over:
+    whether a later request of the same kind was answered.
     """
 
     host: str

@@ -1,5 +1,5 @@
-"""The other worker processes of the service. What only the memory of a worker contains is requested over its control
-socket."""
+"""The other worker processes of the service. Some data exists only in the memory of a worker. Other workers request it
+over the worker's control socket."""
 
 import json
 import os
@@ -51,7 +51,7 @@ class Siblings:
 
 
 async def _exchange(path: Path, line: bytes) -> bytes:
-    """Send a line to a worker, and return the line that it answers. Return an empty result if the worker has closed the
+    """Send a line to a worker, and return the line of its answer. Return an empty result if the worker has closed the
     connection."""
     answer = bytearray()
     directory = os.open(path.parent, os.O_PATH | os.O_DIRECTORY)

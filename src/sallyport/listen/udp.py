@@ -1,13 +1,13 @@
 """RADIUS over UDP.
 
-At each wake-up, up to 64 datagrams are read by non-blocking calls. A task or an awaited call for each datagram would
-cost more than the whole decision. All of them are read before the first one is processed. Otherwise the code of the
-kernel and of the service would displace each other from the processor's caches.
+Each time a socket becomes readable (a wake-up), up to 64 datagrams are read by non-blocking calls. A task or an awaited
+call for each datagram would cost more than the whole decision. All of them are read before the first one is processed.
+Otherwise the code of the kernel and of the service would displace each other from the processor's caches.
 
 If more datagrams have arrived, they are read into a queue. Tenants are served in turn, and so are the sources of a
-tenant. So a thousand logins of one tenant do not delay those of another. All senders without a RADIUS client count as
-one tenant. The kernel's buffer cannot be fair, because it is first in, first out. Therefore it is emptied at each
-wake-up, and datagrams above the limit of the queue are dropped here.
+tenant. So a thousand logins of one tenant do not delay the logins of another tenant. All senders without a RADIUS
+client count as one tenant. The kernel's buffer cannot be fair, because it is first in, first out. Therefore it is
+emptied at each wake-up, and datagrams above the limit of the queue are dropped here.
 
 For a socket on all addresses of a machine, the kernel tells the destination address of each datagram (RFC 3542 section
 6; for IPv4 Linux ip(7)). The answer is sent from this address, because a NAS drops an answer from another address.
@@ -103,7 +103,8 @@ async def receive(
     refuse: Callable[[bytes, Source, int], None],
     ahead: int = AHEAD,
 ) -> None:
-    """Pass the datagrams of each wake-up to `take`, and then call `taken`, until cancelled.
+    """Each time the socket becomes readable, pass the datagrams to `take`, and then call `taken`. Continue until
+    cancelled.
 
     owner: a function that returns the tenant of a source, or 0 if the source belongs to none. refuse: a function that
     is called with each dropped datagram. ahead: the maximum number of datagrams in the queue. If the queue is full,

@@ -20,7 +20,8 @@ OF_A_TENANT: Final = 7
 
 
 class Room:
-    """A limited number of slots, shared by a dynamic threshold. free: the number of free slots."""
+    """A limited number of slots. A client or tenant can hold more slots while more slots are free (dynamic threshold).
+    free: the number of free slots."""
 
     __slots__ = ("_held", "_held_by_tenant", "free", "limit")
 

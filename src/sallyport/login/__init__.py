@@ -6,7 +6,7 @@
     second/        second factor: each login has one prompt and one Access-Accept
     decision       the `Decision` by rules, second factor and mode; the attributes of an Access-Reject
     pipeline       takes a login through these steps, and through login rules, MAC bypass and lock-outs (`policy`)
-    journal        stores decided logins, then has their answers sent
+    journal        stores decided logins; their answers are sent after that
 
 One decision function, `decision.decide`, serves live logins, monitoring and the impact preview. For each login the
 journal stores the event, the first sighting of a device, the state of a challenge, and the answer in one transaction.

@@ -1,4 +1,4 @@
-"""Write the accounting records of a batch to the store, in the caller's transaction."""
+"""Write accounting records and their totals to the store, in the caller's transaction."""
 
 from collections import Counter
 from collections.abc import Sequence
@@ -39,8 +39,8 @@ class Accounted(Protocol):
 
 
 def write_accounting(tx: Tx, records: Sequence[Accounted]) -> Counter[int]:
-    """Write the records, and update the sessions and totals. Return the number of stored records of each
-    Acct-Status-Type. A record that the store already has is neither stored nor counted again."""
+    """Write the records, and update the sessions and totals. A record that the store already has is ignored. Return how
+    many records were stored, by Acct-Status-Type."""
     fresh = write_records(tx, [Record(each.domain_id, each.device.id or 0, each.report) for each in records])
     kept = list(compress(records, fresh))
     tx.insert("accounting_records", COLUMNS, map(_row, kept))
@@ -49,7 +49,7 @@ def write_accounting(tx: Tx, records: Sequence[Accounted]) -> Counter[int]:
 
 
 def attributes_of(record: Accounted) -> bytes:
-    """Return the attributes of the record's request, encoded as the request had them."""
+    """Return the encoded attributes of the record's request, unchanged."""
     return record.request.data[20:]
 
 

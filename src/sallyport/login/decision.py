@@ -4,7 +4,7 @@
 
     first factor   failed: reject, in both modes
     rules          allow: accept; block: reject; mfa_required: depends on the second factor
-    second factor  approved: accept; pending: challenge; could not be asked for: the domain's fallback; else: reject
+    second factor  approved: accept; pending: challenge; user cannot be asked: fallbackAction decides; otherwise: reject
     mode           enforce applies the verdict; monitor only records it, and accepts if the first factor has passed
 """
 

@@ -33,8 +33,8 @@ def default_domain(client: Client, domains: DomainTable) -> Domain | None:
 
 
 def split_realm(name: str) -> tuple[str, str]:
-    r"""Split a User-Name that has a realm into (user, realm). The forms are `REALM\user` and `user@realm`; of several
-    @, the last one separates."""
+    r"""Split a User-Name that has a realm into (user, realm). The forms are `REALM\user` and `user@realm`. If there are
+    several @, the realm begins after the last one."""
     if "\\" in name:
         realm, _, user = name.partition("\\")
     else:
@@ -89,8 +89,8 @@ def principal(login: Login, domain: Domain, domains: DomainTable, octets: bytes,
 
 
 def bearers(name: str, domains: DomainTable, tenant_id: int | None) -> list[tuple[int, str]]:
-    """Return the users that a certificate with this name admits, as (domain id, name without realm). The rules are
-    those of `principal`.
+    """Return the users that a certificate with this name admits, as (domain id, name without realm). `principal`
+    describes the rules.
 
     tenant_id: the tenant for which the certificate was issued, or None if no tenant is recorded. All tenants accept a
     certificate without a recorded tenant.

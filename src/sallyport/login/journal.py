@@ -1,12 +1,12 @@
-"""Write decided logins to the store, and only then have their answers sent.
+"""Write decided logins to the store. Their answers are sent only after the commit.
 
 Entries that arrive while a transaction runs are written together in the next one. So a busy service stores hundreds of
 logins with one sync to disk, and an idle service stores a single login at once. A login is stored with its answer, so
 that a retransmission after a restart gets the same answer. The first sighting of its device and station is stored in
 the same transaction.
 
-Transactions are short, and tenants take turns in them. So thousands of waiting requests of one tenant delay those of
-another tenant by at most two transactions.
+Transactions are short, and tenants take turns in them. So thousands of waiting requests of one tenant delay a request
+of another tenant by at most two transactions.
 
 If one entry makes a transaction fail, all its entries are written again one by one. Then only the faulty entry gets no
 answer.
@@ -44,16 +44,16 @@ from sallyport.store.model import Store, Tx, Value
 log = structlog.get_logger()
 
 MOST: Final = 1000
-"""Maximum number of entries in a transaction. An entry counts as `LONG` more if its device or station is new to the
-store, or if it is an accounting record that ends all sessions of a device."""
+"""Maximum number of entries in a transaction. An entry counts as 1 + `LONG` entries if its device or station is new to
+the store. So does an accounting record that ends all sessions of a device."""
 LONG: Final = 16
 SINGLE: Final = 60
 """Maximum number of entries that are written one by one in the same transaction. Each has a savepoint, and PostgreSQL
 becomes slow above 64 savepoints."""
 PURGE_S = 5.0
 SKEW_US: Final = 180 * SECOND
-"""Maximum difference between the clocks of two nodes. Answers are deleted this much later, so that a node with a fast
-clock deletes no answer that another node still needs."""
+"""Maximum difference between the clocks of two nodes. Answers are deleted only this long after their expiry. So a node
+with a fast clock deletes no answer that another node still needs."""
 
 OWN_COLUMNS = ("at", "user_name", "ip_address", "client_ip", "device_id", "device_name", "station", "latency_us")
 
@@ -61,7 +61,7 @@ OWN_COLUMNS = ("at", "user_name", "ip_address", "client_ip", "device_id", "devic
 @dataclass(frozen=True, slots=True)
 class KeptAnswer:
     """An answer that was stored before a restart, and is sent again for a retransmission. listener: the number of the
-    exchange that sent it. signed: whether the request was signed."""
+    listener that sent it, as in `Exchange.number`. signed: whether the request was signed."""
 
     listener: int
     source: Source
@@ -74,10 +74,10 @@ class KeptAnswer:
 class Journal:
     """The writer of decided logins and accounting records.
 
-    on_sightings: a function that is called after a commit with the devices that were stored, and with those that exceed
-    a limit. on_accounted: a function that is called after a commit with the number of accounting records of each
-    Acct-Status-Type. cluster: the membership of this node in the cluster, or None. spool: the local file for accounting
-    records while the store accepts no writes, or None.
+    on_sightings: a function that is called after a commit with the new devices: those that were stored, and those that
+    were not stored because of a limit. on_accounted: a function that is called after a commit with the number of
+    accounting records of each Acct-Status-Type. cluster: the membership of this node in the cluster, or None. spool:
+    the local file for accounting records while the store accepts no writes, or None.
     """
 
     def __init__(
@@ -104,12 +104,13 @@ class Journal:
         self._single: deque[Answered] = deque()  # entries that must be written one by one
 
     def add(self, entry: Answered) -> None:
-        """Add an entry to the next transaction. Call `flush` afterwards. After the transaction, the entry's exchange is
-        called."""
+        """Add an entry to the next transaction. Call `flush` afterwards. After the transaction, the journal reports the
+        result to the entry's `exchange`."""
         self._entries.put(entry.client.tenant_id, entry)
 
     def flush(self) -> None:
-        """Submit the added entries to the store. If a transaction runs, do nothing; its end submits them."""
+        """Submit the added entries to the store. If a transaction is running, do nothing: at its end the entries are
+        submitted."""
         if self._writing:
             return
         if self._single:

@@ -181,9 +181,9 @@ class Answered:
     """A request and its answer. The journal stores it before the answer is sent.
 
     source: the socket address of the sender. at: the time of arrival, in microseconds. known: the entry of the request
-    in the duplicate detection. user: the user's name without its realm. behind: the station that uses the device, if
-    the sender is proven, otherwise None. reply: the encoded answer. asked_us: the time that the second factor took, in
-    microseconds. device: the network device that sent the request.
+    in the duplicate detection. user: the user's name without its realm. behind: the station that uses the device, or
+    None if the sender has not proved its identity. reply: the encoded answer. asked_us: the time that the second factor
+    took, in microseconds. device: the network device that sent the request.
     """
 
     request: Request
@@ -205,8 +205,8 @@ class Login(Answered):
 
     home: the domain of the devices behind the RADIUS client. domain: the domain of the user, or None. method: the
     authentication method. factor: the factors that were checked. imported: the user's data from the domain's
-    directories, or None before they are looked up. outside: whether `user` is only the outer identity of EAP, which a
-    client chooses freely. named_by: the field of the client certificate with the user's name, or None without a
+    directories, or None before they are looked up. outside: whether `user` is only the outer identity of EAP. A client
+    can choose it freely. named_by: the field of the client certificate with the user's name, or None without a
     certificate. found: what the first factor has found. code: the code that followed the password or that answers a
     challenge, or None. proven: whether the sender has proved its identity by a correct password or code. noted: whether
     the login is counted in the inventory. station: the Calling-Station-Id. attributes: the encoded attributes of the
@@ -235,16 +235,16 @@ class Login(Answered):
     decision: Decision = field(init=False)
 
     def as_round(self) -> Answered:
-        """Return a copy to store and answer as one round of a longer exchange with the client. The journal writes no
-        event for it."""
+        """Return a copy of this round for the journal. The journal stores and sends the answer of the round, but writes
+        no event, because the login needs more rounds."""
         round_ = Answered(self.request, self.client, self.source, self.at, self.exchange, self.known)
         round_.device, round_.behind, round_.reply = self.device, self.behind, self.reply
         return round_
 
     @property
     def principal(self) -> str:
-        """The name by which counters and the provider know the user. It is the same for all names by which a directory
-        finds the user (`Membership.name`)."""
+        """The name by which counters and the provider know the user. If a directory finds the user by several names, it
+        is `Membership.name` for all of them."""
         imported, domain = self.imported, self.domain
         if imported is None or not imported.name or domain is None or domain.first_factor is FirstFactor.LOCAL:
             return self.user
@@ -252,7 +252,7 @@ class Login(Answered):
 
     @property
     def names(self) -> frozenset[str]:
-        """All names of the user in the directory, case-folded; empty for an endpoint user."""
+        """All names of the user in the directory, case-folded. The set is empty if the user is an endpoint user."""
         imported, domain = self.imported, self.domain
         if imported is None or domain is None or domain.first_factor is FirstFactor.LOCAL:
             return NAMELESS

@@ -166,7 +166,8 @@ class Spool:
             self._on_accounted(accounted)
 
     async def _submitted(self, work: Work[T]) -> T:
-        """Run `work` in the lane of the store that the journal uses. So the records of a session keep their order."""
+        """Run `work` in the same queue of the store as the transactions of the journal. So the records of a session
+        keep their order."""
         finished = trio.Event()
         results: list[tuple[T | None, BaseException | None]] = []
 

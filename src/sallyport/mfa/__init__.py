@@ -1,4 +1,4 @@
-"""The MFA providers, which check the second factor of a login. They share one protocol, and each has its own module.
+"""The MFA providers. They check the second factor of a login. They share one protocol, and each has its own module.
 
     login --start--> provider --> approved | denied | waiting (poll) | code needed (verify) | not enrolled
 

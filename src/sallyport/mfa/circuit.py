@@ -65,7 +65,7 @@ class Meter(Protocol):
         """
 
     def circuit(self, provider: str, *, is_open: bool) -> None:
-        """Count a circuit of this provider that has opened or closed."""
+        """Record that the circuit of a domain with this provider has opened or closed."""
 
 
 class Guarded:
@@ -145,7 +145,7 @@ class Guarded:
         return answer
 
     async def poll(self, handle: str, *, deadline_s: float) -> Answer:
-        """Call `Provider.poll`. If the login ends, the caller cancels the call, which does not count as a failure.
+        """Call `Provider.poll`. If the login ends, the caller cancels the call. This does not count as a failure.
 
         deadline_s: the longest wait, in seconds. At least 30, because some providers answer only when the user answers.
         """

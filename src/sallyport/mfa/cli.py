@@ -164,7 +164,9 @@ def remove(line: CommandLine, *, domain: str, yes: bool) -> None:
     """Remove the MFA provider of a domain. In enforce mode, the domain's fallback action then decides each login."""
     for each in domains(line, domain):
         if each["enforcementMode"] == "enforce" and not yes:
-            outcome = f"the domain enforces: without a provider, its fallback action ({each['fallbackAction']}) decides"
+            outcome = (
+                f"without a provider, the fallback action of the domain ({each['fallbackAction']}) decides each login"
+            )
             if not sys.stdin.isatty():
                 raise click.UsageError(f"{outcome}; --yes removes the provider")
             click.confirm(f"{outcome}. Remove the provider?", abort=True, err=True)

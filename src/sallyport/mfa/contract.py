@@ -42,10 +42,10 @@ _ODD_CODES: Final = (
 class Behaviour(StrEnum):
     """The behaviour of the fake server."""
 
-    APPROVE = "the user approves; the right code is right"
-    WAIT = "the user has not answered so far; the right code is right"
-    DENY = "the user denies; every code is wrong"
-    UNKNOWN_USER = "nobody is known"
+    APPROVE = "the user approves; the right code is accepted"
+    WAIT = "the user has not answered so far; the right code is accepted"
+    DENY = "the user denies; every code is refused"
+    UNKNOWN_USER = "no user is known"
     # Each of the following is a failure, which a provider must report in every call that uses the fake server.
     SILENT = "the server takes requests and never answers"
     BROKEN_OFF = "the server ends the connection in the middle of an answer"

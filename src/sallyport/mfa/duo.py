@@ -201,8 +201,8 @@ class Duo:
     async def _call(
         self, method: str, path: str, parameters: Mapping[str, str], *, timeout_s: float | None = None
     ) -> Mapping[str, object]:
-        """Send a signed request, and return the member `response` of the answer. Raises ProviderError unless the member
-        `stat` is OK."""
+        """Send a signed request, and return the member `response` of the answer. Raises ProviderError if the member
+        `stat` is not OK."""
         date = formatdate(self._host.clock() / SECOND, usegmt=False)
         signature = sign(self._skey, date, method, self._signed_host, path, parameters)
         credentials = b64encode(f"{self._ikey}:{signature}".encode()).decode()

@@ -45,7 +45,7 @@ class Seeds(Protocol):
 
 
 class WalletPrompts(Protocol):
-    """Requests to the wallets of users, in which a login asks for a credential. Each call may raise StoreError."""
+    """Requests by which a login asks a user's wallet for a credential. Each call may raise StoreError."""
 
     async def enrolled(self, domain_id: int, user: str, issuer_did: str, schema_id: int) -> bool:
         """Return whether a user of the domain holds a valid credential of the issuer. schema_id: the schema of the

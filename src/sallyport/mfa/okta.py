@@ -1,8 +1,8 @@
 """The provider for Okta, over Okta's Factors API. It sends a push to Okta Verify. For a user without Okta Verify, it
 checks a code from an app (token:software:totp).
 
-Both use the operation `verify` of a factor. Without a passCode this operation sends a push, and its answer contains a
-link for polling.
+The push and the check of a code both use the operation `verify` of a factor. Without a passCode this operation sends a
+push, and its answer contains a link for polling.
 """
 
 from __future__ import annotations
@@ -151,7 +151,7 @@ class Okta:
 
     def _handle(self, document: object) -> str:
         """Return the links for polling and cancelling as a handle. Raises ProviderError if a link leads to another
-        origin. This is checked now, so that the login need not wait for a prompt that cannot be polled."""
+        origin. Without this check, the login would wait for a prompt that cannot be polled."""
         links = {}
         for name in ("poll", "cancel"):
             link = text_at(document, "_links", name, "href")

@@ -61,7 +61,7 @@ def operations(service: Providers, gate: Gate, clock: Clock) -> Operations:
 
     @providers.post("/ad/DeleteMFAProvider", roles=ADMINS)
     async def delete_mfa_provider(body: DeleteMfaProvider, caller: Caller) -> Done:
-        """Remove the MFA provider of a domain. It is not asked from the next login on.
+        """Remove the MFA provider of a domain. From the next login on, the provider is not asked.
 
         Status 404 means that the domain has no provider.
         """

@@ -70,7 +70,7 @@ class PrivacyIdeaFields(Fields):
     """The privacyIDEA server, and an optional admin token."""
 
     url: ServerUrl = Field(description="URL of the server.")
-    realm: Key = Field(default="", description="Realm of the users. Empty: the server's default realm.")
+    realm: Key = Field(default="", description="Realm of the users. Default: the server's default realm.")
     adminToken: _AdminToken = Field(  # noqa: N815  the interface's spelling
         default=SecretStr(""),
         description="Admin token with the rights triggerchallenge, tokenlist and cancelchallenge. The last one lets "
@@ -119,7 +119,8 @@ class PrivacyIdea:
         return Enrolment.ENROLLED if any(map(_is_usable, tokens)) else Enrolment.NOT_ENROLLED
 
     async def check(self) -> str:
-        """Ask for a transaction that does not exist. With an admin token, also ask for a list of tokens."""
+        """Check that the server answers, by asking for a transaction that does not exist. With an admin token, also
+        check the token by asking for a list of tokens."""
         _check(await self._ask("GET", "/validate/polltransaction/0"))
         if self._admin is None:
             return "privacyIDEA answers; without an adminToken it cannot be asked about enrolments"
@@ -211,7 +212,7 @@ class PrivacyIdea:
         return answer
 
     async def _spend(self, transaction: str, user: str) -> Answer:
-        """Consume the approval, which the server then deletes. A later poll of the same transaction gets the result
+        """Consume the approval. The server then deletes it, so a later poll of the same transaction gets the result
         from a cache."""
         reply = await self._validate(user, "", transaction)
         if reply.error and reply.error not in _FORBIDDEN:
@@ -318,8 +319,8 @@ def _mode(challenge: object) -> str:
 
 
 def _messages(challenges: list[object]) -> str:
-    """Return the texts for the user, without duplicates. If the user must choose a number on the phone, one of them is
-    like `Please press: 07`."""
+    """Return the texts for the user, joined and without duplicates. If the user must choose a number on the phone,
+    there is a text such as `Please press: 07`."""
     messages = dict.fromkeys(text_at(challenge, "message").strip() for challenge in challenges)
     text = " ".join(filter(None, messages))
     return "".join(letter if letter.isprintable() else " " for letter in text)[:_LONGEST_TEXT]

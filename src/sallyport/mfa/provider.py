@@ -68,11 +68,11 @@ class Question:
 
 @dataclass(frozen=True, slots=True)
 class Code:
-    """A code that the user has typed. With PAP the text of the code is known. With CHAP there is only a response, which
+    """A code that the user has typed. With PAP the text of the code is known. With CHAP there is only a response. It
     can be compared with an expected code.
 
-    text: the code; None for a CHAP response; empty if no code was typed. response: the CHAP response, 17 octets (RFC
-    2865 section 5.3). challenge: the CHAP challenge, at least 5 octets.
+    text: the code, or None if there is only a CHAP response. It is empty if no code was typed. response: the CHAP
+    response, 17 octets (RFC 2865 section 5.3). challenge: the CHAP challenge, at least 5 octets.
     """
 
     text: str | None

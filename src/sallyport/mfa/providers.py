@@ -40,8 +40,9 @@ _METHODS: Final = ("enrolled", "start", "poll", "verify", "cancel", "aclose")
 def available(found: Iterable[EntryPoint] | None = None) -> dict[str, type[ConfiguredProvider]]:
     """Return all providers by name, built-in ones first.
 
-    found: the entry points to load, or None for those of all installed packages. A class is skipped with a warning in
-    the log if it cannot be loaded, does not have the methods of a provider, or has a name that is in use.
+    found: the entry points to load; if it is None, the entry points of all installed packages are loaded. A class is
+    skipped with a warning in the log if it cannot be loaded, does not have the methods of a provider, or has a name
+    that is in use.
     """
     known: dict[str, type[ConfiguredProvider]] = {provider.name: provider for provider in BUILT_IN}
     for point in entry_points(group=GROUP) if found is None else found:

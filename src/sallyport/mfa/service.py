@@ -1,4 +1,5 @@
-"""Manage the MFA providers of the domains. Admins set, show, check and remove a provider. The login path calls it."""
+"""Manage the MFA providers of the domains. Admins set, show, check and remove a provider. The login path calls the
+provider."""
 
 import json
 from collections.abc import Callable, Mapping
@@ -115,7 +116,7 @@ class Providers:
         return kind, kind.fields.model_validate(as_given(kind.fields, json.loads(clear), nothing=(None, "")))
 
     def _retire(self, provider: Guarded) -> None:
-        """Have a replaced provider closed later, when no login can use it any more."""
+        """Schedule that a replaced provider is closed when no login can use it any more."""
         try:
             self._send.send_nowait(provider)
         except trio.WouldBlock:
@@ -220,8 +221,8 @@ class Providers:
         return Checked(attached.name, "", found)
 
     def egress_advice(self, domain_id: int) -> list[str]:
-        """Return advice for admins of the installation, on how to allow the hosts that the egress rules have denied to
-        this domain's tenant recently."""
+        """Return hints for admins of the installation. They say how to allow hosts that the egress rules have recently
+        denied to the domain's tenant."""
         return self._host(domain_id).http.egress.advice()
 
     def has(self, domain_id: int) -> bool:

@@ -52,7 +52,8 @@ def seed_octets(seed: str) -> bytes:
 
 
 def matching_steps(seed: bytes, code: Code, now_us: int) -> list[int]:
-    """Return those accepted time steps whose code was typed. More than one is a rare coincidence."""
+    """Return the time steps that are accepted now and whose code equals the typed code. There is rarely more than one
+    step."""
     present = step_at(now_us)
     return [present + slack for slack in SLACK if code.matches(hotp(seed, present + slack))]
 

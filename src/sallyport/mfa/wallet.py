@@ -37,7 +37,7 @@ class WalletFields(Fields):
         description="DID of the issuer of the required credential."
     )
     schemaId: Annotated[int, Between(1, 2**63 - 1)] | None = Field(  # noqa: N815
-        default=None, description="Id of the schema of the required credential. Absent: any schema."
+        default=None, description="Id of the schema of the required credential. Default: any schema."
     )
 
 
@@ -65,7 +65,7 @@ class Wallet:
         return "wallets ask this service; no server is asked"
 
     async def start(self, question: Question) -> Answer:
-        """Open a presentation request, for which the wallet polls."""
+        """Open a presentation request. The wallet polls for such requests."""
         where = question.device if question.device in {"", question.source} else f"{question.device}, {question.source}"
         request_id = await self._host.wallets.open(
             question.domain_id,

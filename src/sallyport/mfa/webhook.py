@@ -1,4 +1,4 @@
-"""The provider for a customer's own second factor, which is called over HTTPS (webhook).
+"""The provider for a customer's own second factor. The service calls the customer's server over HTTPS (webhook).
 
     POST url {type: "challenge", challenge_id, user, domain, device, source, expires_at}
         200 {status: approved | denied | unknown_user}, or 202 {poll_url}

@@ -1,4 +1,4 @@
-"""The policies of a domain, which decide on logins in addition to the two factors.
+"""The policies of a domain. They decide on logins in addition to the two factors.
 
     rules     login rules: allow, block, or require a second factor; reply attributes
     bypass    stations that are admitted by their MAC address

@@ -1,15 +1,16 @@
 """The impact preview. It decides the recorded logins of a domain again, with the function that decides live logins.
 
     periods    groups times of day that login rules cannot distinguish
-    repo       counts, in the store, recorded logins that login rules cannot distinguish
+    repo       SQL that counts recorded logins in groups that login rules cannot distinguish
     enrolled   finds out which users have a second factor, without prompting them
-    tally      counts outcomes, and keeps the users and devices with the worst ones
+    tally      counts outcomes, and keeps the users and devices with the worst outcomes
     rule_test  finds the rule that would decide a hypothetical login
     service    decides recorded logins, and lists the users and devices with the worst outcomes
 
 Only logins that have passed their first factor are used, because any client can invent the names in other logins. The
-source, the service and the time come from the record. Everything else is the current state, because it decides on the
-user's next login: rules, fallback, RADIUS clients, products of devices, provider, enrolments and endpoint users.
+source address, the Service-Type and the time come from the record. For everything else the current state is used,
+because it decides on the user's next login: rules, fallback, RADIUS clients, products of devices, provider, enrolments
+and endpoint users.
 
 No prompt is sent. For some seconds the provider is asked about users whose enrolment is unknown, those with the most
 logins first. The number of these users is limited. For all others the enrolment remains `unknown`.

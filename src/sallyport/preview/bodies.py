@@ -56,7 +56,7 @@ class TestLoginRules(InDomain):
     nasIdentifier: Text = Field(default="", description="Name that the NAS sends (NAS-Identifier).")
     station: Text = Field(default="", description="Calling-Station-Id, such as a MAC address.")
     medium: Text = Field(
-        default="", description="Medium of the NAS port, such as Wireless. Empty: the medium in the inventory."
+        default="", description="Medium of the NAS port, such as Wireless. Default: the medium in the inventory."
     )
     serviceType: Text = Field(default="", description="Service-Type by name or number (RFC 2865 section 5.6).")
     groups: Annotated[Many[Name], Field(max_length=MOST_GROUPS)] = Field(
@@ -65,7 +65,7 @@ class TestLoginRules(InDomain):
     ous: Annotated[Many[Name], Field(max_length=MOST_GROUPS)] = Field(
         default=[], description="Organizational units of the user in addition to the known ones."
     )
-    at: Text = Field(default="", description="Time of the login, ISO 8601. Empty: now.")
+    at: Text = Field(default="", description="Time of the login, ISO 8601. Default: now.")
 
 
 class ReadRule(Model):
@@ -111,6 +111,6 @@ class LoginRulesTested(Done):
         description="Decision that would be sent. It differs from `decision` only in monitor mode."
     )
     reason: str = Field(
-        description="Reason of the decision, in words; empty if the login is accepted in the ordinary way."
+        description="Reason for the decision, in words. It is empty if the login is accepted without a special reason."
     )
     warnings: list[str] = Field(description="Warnings about facts that are missing or inconsistent.")

@@ -22,8 +22,8 @@ MOST_ASKED: Final = 50
 SURVEY_S: Final = 10.0
 """Time limit of one survey request, in seconds. The next request continues the survey."""
 REST_S: Final = 60.0
-"""Minimum time between two previews of a domain that ask the provider, in seconds. Logins need the provider's rate
-limit themselves."""
+"""Minimum time between two previews of a domain that ask the provider, in seconds. The pause leaves most of the
+provider's rate limit to logins."""
 MOST_SINGLE: Final = 10
 OWN: Final = frozenset({"totp"})
 """Providers that use only this service's own store. Their look-ups are limited in time, but not in number."""

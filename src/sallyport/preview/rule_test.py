@@ -193,8 +193,8 @@ class RuleTest:
     async def _client(self, domain: Domain, wanted: str, warnings: list[str]) -> tuple[Client, str, int]:
         """Return a copy of the RADIUS client that serves only this domain.
 
-        Also return the source address, or an empty text if it is unknown, and the id of the domain of the client's
-        devices.
+        Also return the source address, or an empty text if it is unknown. The last value is the id of the domain to
+        which the client's devices belong.
         """
         if not wanted:
             return client_of(domain), "", domain.id
@@ -298,8 +298,8 @@ class RuleTest:
 
 
 def _named(clients: Sequence[Client], name: str) -> Client | None:
-    """Return the client with this name, in any case, or None if there is none. Call it in a thread, because
-    case-folding many long names takes time."""
+    """Return the client with this name, or None if there is none. The name is compared without regard to case. Call it
+    in a thread, because case-folding many long names takes time."""
     key = fold(name)
     return next((each for each in clients if fold(each.name) == key), None)
 

@@ -108,7 +108,7 @@ class Preview:
         the next login. The user does not count as denied, because enforce mode is not the cause. A device that is no
         longer in the inventory is left out, because nothing is known about its next registration.
 
-        fallback: the fallback action to use instead of the domain's.
+        fallback: the action to use instead of the fallback action of the domain.
         """
         async with self._limit:
             domain, version = self._domains.table.present(domain_id), self._configuration.version
@@ -208,7 +208,7 @@ class Preview:
         return found
 
     def _facts(self, domain: Domain, group: Group, device: KnownDevice | None, member: Membership, at: int) -> Facts:
-        """Return the facts that a live login like this one would have for the login rules."""
+        """Return the facts that login rules would get for a live login like the logins of the group."""
         return Facts(
             user=group.user_name,
             kind=Kind.MACHINE if group.machine else kind_of(group.user_name),
@@ -324,7 +324,7 @@ async def _devices(terms: _Terms, traffic: _Traffic) -> tuple[Worst[DeviceImpact
 
 
 def effect_of(decision: Decision) -> Effect:
-    """Return the outcome of a decision. It is UNKNOWN if it depends on an unknown enrolment."""
+    """Return the outcome of a decision. The outcome is UNKNOWN if it depends on an unknown enrolment."""
     if decision.reason is Reason.ENROLMENT_UNKNOWN and decision.applied is Verdict.CHALLENGE:
         return Effect.UNKNOWN
     return Effect(decision.applied.value)

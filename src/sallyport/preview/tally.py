@@ -45,8 +45,8 @@ class Worst(Generic[ItemT]):
 
 
 class TimeSlice:
-    """A checkpoint for long computations. Await it often; it yields to the event loop when SLICE_S have passed since
-    the last time."""
+    """A checkpoint for long computations. Await it often. It yields to the event loop if SLICE_S have passed since it
+    last yielded."""
 
     def __init__(self) -> None:
         self._until = time.perf_counter() + SLICE_S

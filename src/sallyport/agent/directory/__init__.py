@@ -12,7 +12,7 @@ agent or a restore of the service, without an admin's help. The agent itself sto
 last complete run, and the last cursor.
 
     settings  the `[directory]` table of the agent's configuration file
-    sender    sends runs and their batches until the service has stored them
-    agent     one run, and the loop that repeats runs
+    sender    sends the entries in batches until the service has stored them
+    agent     reads and sends the directory once, and repeats this in a loop
     cli       `sallyport agent directory`
 """

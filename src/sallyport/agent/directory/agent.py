@@ -1,4 +1,4 @@
-"""One run of the directory agent, and the loop that repeats runs."""
+"""Read the directory, send its entries to the service, and repeat this in a loop."""
 
 import json
 import random
@@ -29,8 +29,8 @@ SEND_AT: Final = 500
 """Number of entries that are collected before they are sent. The reader yields only a few entries at a time."""
 
 APPLY_US: Final = 1800 * SECOND
-"""Time limit for the service to apply a run, in microseconds. When the time has passed, the agent sends another run,
-because the import may have failed."""
+"""Time limit for the service to apply the sent entries, in microseconds. When the time has passed, the agent reads the
+directory again, because the import may have failed."""
 
 T = TypeVar("T")
 
@@ -39,8 +39,8 @@ log = structlog.get_logger()
 
 @dataclass(frozen=True, slots=True)
 class RunSummary:
-    """The summary of a run. counts: the number of sent entries of each kind. job: the id of the import with which the
-    service applies the run."""
+    """The summary of a run, in which the agent has read the directory and sent the entries to the service. counts: the
+    number of sent entries of each kind. job: the id of the import with which the service applies the entries."""
 
     full: bool
     counts: Mapping[str, int]
@@ -92,8 +92,8 @@ class DirectoryAgent:
         self._clock = clock
 
     async def once(self, *, full: bool = False, patient: bool = False) -> RunSummary:
-        """Send one run. The run is complete if `full` is True or if a complete run is due. Otherwise it contains only
-        changes.
+        """Read the directory once, and send its entries to the service (a run). All entries are sent if `full` is True
+        or if a complete run is due. Otherwise only the changes are sent.
 
         patient: whether to raise ServiceAway while the service may still be applying the last run. If it is False, the
         changes of the last run may be sent a second time. Raises ReadError if the directory cannot be read. Raises
@@ -104,7 +104,7 @@ class DirectoryAgent:
         cursor = await sender.begin()
         began = self._clock()
         if patient and self._is_applying(cursor, began):
-            raise ServiceAway("the service has not applied the last run yet")
+            raise ServiceAway("the service has not applied the last entries yet")
         full = full or not cursor or self._is_full_due(began)
         counts: Counter[str] = Counter()
         last = Batch(())
@@ -126,8 +126,8 @@ class DirectoryAgent:
         return RunSummary(full, counts + Counter(refused=sender.refused), job)
 
     async def dry_run(self, report: Callable[[str], None], *, full: bool = False) -> None:
-        """Report each entry that a run would send, as a line of JSON, without contacting the service. Raises
-        ReadError."""
+        """Read the directory, and report each entry that would be sent, as a line of JSON. The service is not
+        contacted. Raises ReadError."""
         cursor = self._saved("cursor")
         async with self._reader.read(self._settings.source, cursor, full=full) as batches:
             async for batch in batches:
@@ -135,7 +135,7 @@ class DirectoryAgent:
                     report(json.dumps(each))
 
     async def run(self, systemd: Notifier) -> None:
-        """Send runs, until cancelled."""
+        """Read and send the directory at the configured interval, until cancelled."""
         waits = BackOff(first_s=5.0)
         systemd.ready("begins")
         while True:
@@ -144,14 +144,14 @@ class DirectoryAgent:
             except SallyportError as error:
                 wait_s = waits.failed(error.after_s if isinstance(error, ServiceAway) else 0.0)
                 log.warning("directory_run_failed", reason=str(error), again_in_s=round(wait_s))
-                systemd.status(f"the run failed, next attempt in {wait_s:.0f} s: {error}")
+                systemd.status(f"the directory could not be sent; next attempt in {wait_s:.0f} s: {error}")
                 if isinstance(error, ServiceRefused):
                     await self._in_thread(partial(self._recover_key, error))
             else:
                 waits.worked()
                 wait_s = self._settings.interval_s * random.uniform(0.9, 1.1)  # noqa: S311  so that not all ask at once
                 log.info("directory_run_sent", sent=str(summary))
-                systemd.status(f"sent {summary}; next run in {wait_s:.0f} s")
+                systemd.status(f"sent {summary}; the directory is read again in {wait_s:.0f} s")
             await trio.sleep(wait_s)
 
     async def _send(self, sender: Sender, gathered: list[Entry], counts: Counter[str]) -> None:

@@ -1,4 +1,5 @@
-"""Sends runs and their batches until the service has stored them.
+"""Sends the entries of a directory in batches, and repeats each batch until the service has stored it. One reading of
+the directory is a run.
 
 If the service is unavailable, the agent repeats a request for five minutes. Then the agent abandons the run, and the
 service applies none of its entries.
@@ -35,7 +36,7 @@ ServiceAway or ServiceRefused."""
 
 
 class Sender:
-    """The sender of one run of one directory."""
+    """The sender of the entries from one reading of a directory (a run)."""
 
     def __init__(self, ask: Ask, domain_id: int, name: str) -> None:
         self._ask = ask
@@ -48,8 +49,8 @@ class Sender:
         self.refused = 0
 
     async def begin(self) -> str:
-        """Begin the run. Return the cursor of the last run that the service has applied. Raises ServiceAway,
-        ServiceRefused."""
+        """Announce a run to the service. Return the cursor of the last run that the service has applied. Raises
+        ServiceAway, ServiceRefused."""
         answer = await self._until_taken("begin", {"directoryName": self._name})
         cursor = answer.get("cursor")
         self._run_id, self._sequence = _number(answer, "runId"), _number(answer, "sequence")
@@ -63,7 +64,8 @@ class Sender:
             await self._send(batch)
 
     async def finish(self, cursor: str, *, complete: bool) -> int:
-        """Finish the run. Return the id of the import with which the service applies the run.
+        """Tell the service that all entries of the run were sent. Return the id of the import with which the service
+        applies them.
 
         complete: whether the service shall remove the entries that are not in the run. Raises ServiceAway,
         ServiceRefused.
@@ -91,7 +93,8 @@ class Sender:
             await self._send_problem(batch[0], error)
 
     async def _send_problem(self, entry: Wire, error: ServiceRefused) -> None:
-        """Send an entry that the service did not accept again, as an entry that exists but cannot be used."""
+        """Send an entry again that the service did not accept. This time it is sent as an entry that exists but cannot
+        be used."""
         self.refused += 1
         log.warning("directory_entry_refused", dn=str(entry.get("dn", ""))[:_MAX_TEXT], reason=str(error))
         self._dropped_dn = entry.get("dn")

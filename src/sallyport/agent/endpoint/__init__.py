@@ -14,11 +14,20 @@ directories that no other user can change.
 
     cli         the commands, each of which imports its own modules
     wiring      builds the parts of the agent, and locks its accounts
-    daemon      the loop; agent: one pass
-    service     the requests to the service; identity: registration
-    plan        the steps that bring the host to the state; change: changes of one account; executor: executes steps
-    accounts    the accounts of the host; files, processes: access to its files and processes
-    sudoers     sudo rights; keys: SSH keys; discovery: the accounts, as reported to the service
-    rotation    rotation of passwords; passwords: new passwords and their hashes
+    daemon      the loop that runs passes
+    agent       one pass
+    service     the requests to the service
+    identity    registration
+    plan        the steps that bring the host to the state
+    change      the changes of one account
+    executor    executes steps
+    accounts    the accounts of the host
+    files       access to the files of the host
+    processes   access to the processes of the host
+    sudoers     sudo rights
+    keys        SSH keys
+    discovery   the accounts, as reported to the service
+    rotation    rotation of passwords
+    passwords   new passwords and their hashes
     memory      the memory of the agent, and its estimate of the service's time
 """

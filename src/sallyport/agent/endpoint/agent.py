@@ -121,7 +121,7 @@ class Endpoint:
         return True
 
     def _position(self) -> Position:
-        """Return the version and digest of the last accepted state, with which a new state is compared. After a crash,
+        """Return the version and digest of the last accepted state. A new state is compared with them. After a crash,
         the state on disk may be newer than the memory."""
         at = self._memory.now.position
         if self.state is not None and self.state.version > at.version:

@@ -16,8 +16,8 @@ SUDO_GROUPS = frozenset({"sudo", "wheel", "admin"})
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """A change of an account. arguments: the arguments for usermod, or empty if nothing changes. granted: the groups
-    that only the agent has given to the account, after the change."""
+    """A change of an account. arguments: the arguments for usermod, or empty if nothing changes. granted: those groups
+    of the changed account to which the agent has added the account."""
 
     arguments: tuple[str, ...]
     detail: str

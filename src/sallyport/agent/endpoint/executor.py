@@ -71,8 +71,8 @@ class ToolError(HostError):
 
 
 class Tools:
-    """The programs visudo and those of the shadow package, such as useradd, for the host whose root directory is
-    `prefix`. They run without a shell, with argument lists, a fixed environment, and a time limit."""
+    """The program visudo and the programs of the shadow package, such as useradd. prefix: the root directory of the
+    host. They run without a shell, with argument lists, a fixed environment, and a time limit."""
 
     def __init__(self, prefix: Path = Path("/")) -> None:
         self._prefix = () if prefix == Path("/") else ("--prefix", str(prefix))
@@ -181,7 +181,7 @@ class Executor:
 
     def change_user(self, name: str, arguments: Sequence[str], granted: Iterable[str]) -> None:
         """Change groups, shell, home or expiry of an account with usermod. arguments: the arguments for usermod.
-        granted: the groups that only the agent has given to the account, after the change."""
+        granted: those groups of the changed account to which the agent has added the account."""
         kept = self._kept(name)
         self.memory.keep(replace(kept, granted=tuple(sorted({*kept.granted, *granted}))))
         self._tools.account("usermod", *arguments, name)

@@ -53,7 +53,7 @@ class Kept:
 class Former:
     """An account that the agent deletes or has deleted. Its uid is reserved for an account with the same name.
 
-    home: the home directory, which belongs to root now, or empty if there is none.
+    home: the home directory, or empty if there is none. It belongs to root now.
     """
 
     name: Name
@@ -209,7 +209,7 @@ class ServiceClock:
     time.
 
     Each new state contains the time at which the service issued it. The agent adds the time that has passed since then
-    on the host's boot clock, which cannot be set. After a reboot, the agent uses the wall clock, but never a time
+    on the host's boot clock. This clock cannot be set. After a reboot, the agent uses the wall clock, but never a time
     before the last state was issued.
 
     wall: a function that returns the wall clock, in microseconds. since_boot: a function that returns the time since

@@ -112,8 +112,8 @@ class _Planner:
         return not reason
 
     def _refusal(self, user: DesiredUser, account: Account | None) -> str:
-        """Return the reason not to apply a user of the state, or an empty text if there is none. Only reasons that do
-        not depend on whether the account exists are checked."""
+        """Return the reason why the agent must not apply a user in the state, or an empty text if there is none. Only
+        reasons that do not depend on whether the account exists are checked."""
         if user.name in self._executor.options.protected:
             return "protected in the agent's configuration file"
         is_new = user.home and (account is None or account.home != user.home)
@@ -171,7 +171,7 @@ class _Planner:
         remaining = there & privileged
         without = self._settings.sudo_without_password
         if digest(content.decode("utf-8", "replace")) != self._memory.sudoers and self._memory.sudoers:
-            self.drift.append(Drift(DriftKind.SUDOERS, "", f"{FILE} was changed by somebody else", put_back=True))
+            self.drift.append(Drift(DriftKind.SUDOERS, "", f"{FILE} was changed, but not by the agent", put_back=True))
         if content != render(remaining, without_password=without):
             detail = " ".join(f"-{name}" for name in sorted(there - remaining)) or "restored"
             yield self._step("~", "sudoers", "", detail, self._put_sudoers(remaining))
@@ -280,7 +280,7 @@ class _Planner:
         if self._rotating in {user.name, ANYBODY}:
             return
         if kept.own and digest(account.password.removeprefix("!")) != kept.own:
-            self.drift.append(Drift(DriftKind.PASSWORD, user.name, "changed by somebody else"))
+            self.drift.append(Drift(DriftKind.PASSWORD, user.name, "changed, but not by the agent"))
         if user.password_hash and digest(user.password_hash) not in {kept.wanted, kept.own}:
             yield self._password_step(user)
 

@@ -43,8 +43,8 @@ class Process:
     """A process, as read from /proc at one moment.
 
     uids: the real, effective, saved and file-system uid. creators: the uids that created the process's user namespace
-    and the namespaces above it; empty for a process in the host's user namespace. is_contained: whether the process is
-    in a process-id namespace other than that of the host.
+    and the namespaces above it. It is empty if the process is in the host's user namespace. is_contained: whether the
+    process is in another process-id namespace than the host's.
     """
 
     id: int

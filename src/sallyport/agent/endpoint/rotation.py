@@ -35,8 +35,8 @@ KIND: Final = "rotate"
 
 
 class Stage(StrEnum):
-    """The last step of a rotation that the journal records. A crash may have happened after the next step, before it
-    was recorded."""
+    """The last step of a rotation that the journal records. If a crash came before the next step was recorded, the next
+    step may have been carried out as well."""
 
     MADE = "made"
     ESCROWED = "escrowed"

@@ -95,8 +95,8 @@ class MachineAdded(Model):
     message: str = Field(description="Result in words.")
     domainId: DomainId
     stateKey: str = Field(
-        description="Ed25519 public key (base64) with which the agent verifies desired states. Empty if the request "
-        "used an access token."
+        description="Ed25519 public key (base64) with which the agent verifies desired states. It is empty if the "
+        "request used an access token."
     )
     heartbeatSeconds: int = Field(
         default=HEARTBEAT_S, description="Longest time between two requests of an agent, in seconds."

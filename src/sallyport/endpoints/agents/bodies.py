@@ -234,7 +234,7 @@ class GiveOrder(OfDomain):
     userNames: Annotated[Many[Text], BeforeValidator(lambda value: value or [])] = Field(
         default_factory=list,
         max_length=1000,
-        description="Accounts whose passwords to rotate. If it is empty, all accounts with a password are rotated.",
+        description="Accounts whose passwords are rotated. If it is empty, all accounts with a password are rotated.",
     )
     waitSeconds: Annotated[Whole, Between(0, MOST_WAIT_S)] = Field(
         default=0, description="Longest time that the request waits for the outcome, in seconds."

@@ -87,7 +87,7 @@ def take_over(line: CommandLine, *, instance: str, account: tuple[str, ...], dom
     "--user",
     "users",
     multiple=True,
-    help="Account whose password to rotate; repeatable; default: all accounts with a password.",
+    help="Account whose password is rotated; repeatable. Default: all accounts with a password.",
 )
 @click.option(
     "--wait",
@@ -113,7 +113,7 @@ def order(line: CommandLine, *, kind: str, instance: str, domain: str, users: tu
 
 @click.command("settings")
 @files.domain
-@click.option("--instance", help="Instance whose settings to change or show; default: the settings of the domain.")
+@click.option("--instance", help="Change or show the settings of this instance. Default: the settings of the domain.")
 @click.option(
     "--put-back/--leave",
     "put_back",
@@ -136,7 +136,9 @@ def order(line: CommandLine, *, kind: str, instance: str, domain: str, users: tu
     help="Let privileged users run sudo without a password. Users with only an SSH key have no password.",
 )
 @click.option(
-    "--rotate-days", type=click.IntRange(0, 3650), help="Days between two rotations of a password; 0: no rotation."
+    "--rotate-days",
+    type=click.IntRange(0, 3650),
+    help="Days between two rotations of a password. With 0, passwords are not rotated.",
 )
 @files.json_form
 @click.pass_obj
@@ -174,7 +176,7 @@ def settings(
 def rotate_state_key(line: CommandLine, *, domain: str) -> None:
     """Replace the key that signs a domain's desired states. Agents receive the new key with the next state."""
     line.run("/api/v1/agent/rotateStateKey", domain=domain)
-    line.note("desired states are signed by a new key; in `agent list`, agents that are up to date know the new key")
+    line.note("desired states are signed by a new key; agents that `agent list` shows as up to date have it")
 
 
 @click.command("password")

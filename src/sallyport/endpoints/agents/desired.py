@@ -285,9 +285,9 @@ def account_name(user_name: str) -> str:
 def release_names(tx: Tx, user_ids: Sequence[int]) -> int:
     """Detach passwords and take-overs from the account names of users, before the users are deleted.
 
-    A later user with the same name then gets neither the passwords that were generated on hosts for the former user,
-    nor the accounts that an agent took over for the former user. All users belong to one domain. One call changes up to
-    SLICE rows and returns their number, so call it until it returns 0.
+    Suppose that a user with the same name is added later. That user then gets neither the old user's passwords from
+    hosts, nor the old user's accounts that an agent has taken over. All users belong to one domain. One call changes up
+    to SLICE rows and returns their number, so call it until it returns 0.
     """
     people = tx.rows(f"select name, domain_id from endpoint_users where id in {LISTED}", ids=listed(user_ids))  # noqa: S608
     names = {account_name(str(name)) for name, _ in people} - {""}

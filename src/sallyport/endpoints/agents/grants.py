@@ -79,7 +79,7 @@ class Access:
 
     @property
     def home(self) -> str:
-        """The home directory of the first grant that specifies one. Empty if no grant specifies one."""
+        """The home directory of the first grant that specifies one. It is empty if no grant specifies one."""
         return next((grant.home for grant, _ in self.grants if grant.home), "")
 
     def lasting(self, at: int) -> list[Grant]:

@@ -130,7 +130,7 @@ class Machines:
         """Add an instance with the first name that is not taken. Raises Invalid if `names` is empty, and Conflict if
         all names are taken."""
         if not names:
-            reason = "a name of the instance, or an address, which then becomes the name"
+            reason = "a name for the instance, or an address of the machine"
             raise Invalid("missing instanceName", (FieldError("instanceName", reason),))
         name = next((each for each in names if instances_repo.named(tx, domain_id, each) is None), names[0])
         return self._instances.add_in(tx, domain_id, machine.onto(NewInstance(name)))
@@ -171,7 +171,7 @@ class Machines:
 
 
 def _is_free(tx: Tx, instance: Instance, machine: Machine) -> bool:
-    """Return whether a machine may register as this instance: the agent of the instance has no machine id, or has the
-    machine's own id."""
+    """Return whether a machine may register as this instance. It may if the instance has no agent, or if the stored
+    machine id is empty or is the id that the machine reports."""
     agent = repo.get(tx, instance.id)
     return agent is None or not agent.machine or agent.machine == machine.id

@@ -1,8 +1,8 @@
 """Orders to agents to synchronize, to discover accounts or to rotate passwords, and the outcomes of these orders.
 
 An open order is part of the desired state of its machine. An agent that waits for a state gets the order within a
-second, an offline agent at its next poll. An order that the agent does not carry out within a day fails. If an equal
-order is open already, no order is added, and the open order is returned.
+second. An offline agent gets it at its next poll. An order that the agent does not carry out within a day fails. If an
+equal order is open already, no order is added, and the open order is returned.
 """
 
 from collections.abc import Iterator, Sequence
@@ -51,9 +51,9 @@ class Orders:
         """Give an order to the agents of several machines. Return the order of each machine, in the sequence of
         `instance_ids`. If one order fails, no order is given.
 
-        accounts: the names of the accounts whose passwords to rotate. If it is empty, the passwords of all accounts are
-        rotated, and the order fails if no account has a password. wait_s: the longest time to wait for the outcomes, in
-        seconds, at most MOST_WAIT_S. Orders without an outcome then stay open.
+        accounts: the names of the accounts whose passwords are rotated. If it is empty, the passwords of all accounts
+        are rotated, and the order fails if no account has a password. wait_s: the longest time to wait for the
+        outcomes, in seconds, at most MOST_WAIT_S. Orders without an outcome then stay open.
 
         Raises NotFound if an instance has no agent. Raises Invalid if a name is not a valid name of an account. Raises
         Conflict if too many orders are open.

@@ -32,7 +32,7 @@ MISSES: Final = 3
 SWEEP_S: Final = 5.0
 LIMIT_US: Final = MISSES * HEARTBEAT_S * SECOND
 STORED_US: Final = LIMIT_US + int(2 * SWEEP_S * SECOND)
-"""Time limit of `watch` in microseconds: an agent is silent if its stored time has not changed for so long. It is
+"""Time limit of `watch` in microseconds: an agent is silent if its stored time has not changed for this time. It is
 longer than LIMIT_US, because each node stores the times of messages with a delay."""
 
 log = structlog.get_logger()

@@ -221,8 +221,8 @@ _ORDER: Final = "id, instance_id, kind, accounts, ordered_at, ended_at, error"
 
 @dataclass(frozen=True, slots=True)
 class Order:
-    """An order to an agent. accounts: the accounts whose passwords to rotate. ended_at: the time at which the order was
-    done or failed, in microseconds; None while the order is open. error: the reason of a failure, or empty."""
+    """An order to an agent. accounts: the accounts whose passwords are rotated. ended_at: the time at which the order
+    was done or failed, in microseconds; None while the order is open. error: the reason of a failure, or empty."""
 
     id: int
     instance_id: int

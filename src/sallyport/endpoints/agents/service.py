@@ -51,8 +51,9 @@ class Situation:
 
 
 class Agents:
-    """The services for agents, connected with each other. Call `prepare` first. The tasks of `states` and `presence`
-    must run on every node. The tasks of `orders`, `rotations` and `presence.watch` must run on one node."""
+    """All services for agents. Each gets the other services that it needs. Call `prepare` first. The tasks of `states`
+    and `presence` must run on every node. The tasks of `orders`, `rotations` and `presence.watch` must run on one node.
+    """
 
     def __init__(
         self,

@@ -310,11 +310,8 @@ class States:
 
 
 def _hashed(unhashed: Unhashed) -> str:
-    """Return the hash of a password.
-
-    Return the former hash if it matches. After a change of the master key, the password is sealed again, but has not
-    changed.
-    """
+    """Return the hash of a password. If the former hash belongs to the same password, return the former hash. This is
+    the case after a change of the master key, because the password is sealed again but has not changed."""
     if unhashed.former and matches(unhashed.password, unhashed.former):
         return unhashed.former
     return sha512_crypt(unhashed.password)

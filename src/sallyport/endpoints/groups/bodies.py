@@ -49,7 +49,7 @@ _MESSAGE = "Result in words."
 _TIME_TO_LIVE = (
     "Longest session of a user: seconds, or a span such as 8h, 30m, 1d or PT8H. If it is empty, there is no limit."
 )
-_PRIVILEGED = "true, yes or 1 for root privileges of the group's users; false, no, 0 or empty for no privileges."
+_PRIVILEGED = "true, yes or 1 gives root privileges to the group's users; false, no, 0 or an empty text gives none."
 _HOME = (
     "Absolute path of a user's home directory on the group's instances. If it is empty, the system's default applies."
 )
@@ -59,8 +59,8 @@ Status = Annotated[
     Name,
     Field(
         max_length=64,
-        description="Active or Enabled (case-insensitive): the group gives its users access. Any other text: the "
-        "group gives no access.",
+        description="With Active or Enabled (case-insensitive), the group gives its users access. With any other text, "
+        "it gives no access.",
     ),
 ]
 OrganizationalUnit = Annotated[Text, Field(description="Organizational unit (OU) of the group in a directory.")]

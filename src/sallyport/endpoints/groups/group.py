@@ -50,9 +50,9 @@ class Group:
 class CredentialPolicy:
     """The credential policy of a group.
 
-    id: the credPolicyId of the policy, or 0 before the policy is stored. ttl_user: the longest session of a user, or
-    empty for no limit. privileged_user: whether users get root privileges; empty for no privileges. home_dir: the home
-    directory of users, or empty for the system's default.
+    id: the credPolicyId of the policy, or 0 before the policy is stored. ttl_user: the longest session of a user; if it
+    is empty, there is no limit. privileged_user: whether users get root privileges; if it is empty, they get none.
+    home_dir: the home directory of users; if it is empty, the system's default applies.
     """
 
     id: int = 0

@@ -58,8 +58,8 @@ class InstanceFields(Body):
     authType: Methods = ""
 
     def onto(self, old: NewInstance | None) -> NewInstance:
-        """Return an instance with these values. old: the existing instance, which supplies the values that are not
-        given, or None for a new instance."""
+        """Return an instance with these values. old: the existing instance, or None for a new instance. It supplies the
+        values that are not given."""
         given = self.model_dump(include=self.model_fields_set & _COLUMNS.keys())
         columns = {_COLUMNS[field]: value for field, value in given.items()}
         return NewInstance(**columns) if old is None else replace(old, **columns)

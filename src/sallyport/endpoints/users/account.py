@@ -12,8 +12,8 @@ second constant is the form in lists."""
 PASSWORD = "Password"  # noqa: S105  the name of a kind of credential
 NOT_PRIVILEGED = "false"
 DISCOVERED = "discovered"
-"""The source of a user that an agent has discovered as an account, as long as no admin has added the user or taken over
-the account."""
+"""The source of a user whose account an agent has discovered on a machine. The source changes when an admin adds the
+user or takes over the account."""
 DIRECT, THROUGH_GROUP, FOUND = range(3)
 """The reasons why an instance is listed for a user: the user is assigned directly, an active group of the user is
 assigned, or the user's account was discovered on the instance."""
@@ -132,8 +132,9 @@ class ListedUser:
 
 @dataclass(frozen=True, slots=True)
 class UserQuery:
-    """A query for users of a domain. column: the column to filter by, one of the values of COLUMNS, or empty for no
-    filter. instance_ids: the ids of the instances whose users are selected, or None for all users."""
+    """A query for users of a domain. column: the column to filter by, one of the values of COLUMNS; if it is empty,
+    there is no filter. instance_ids: the ids of the instances whose users are selected; if it is None, all users are
+    selected."""
 
     domain_id: int
     column: str = ""

@@ -21,7 +21,7 @@ EXPORTED = ("userName", "userType", "credType", "privilegedUser", "sshKey", "did
 """The columns of an export file. The file contains no secrets."""
 FILE_COLUMNS = (*EXPORTED, "password", "motp")
 _NEXT_KEY = re.compile(r",\s*(?=(?:ssh|ecdsa|sk)-)")
-_HIDDEN = "******** if the caller is an auditor; empty if there is none."
+_HIDDEN = "An auditor gets ********. It is empty if there is none."
 UserId = Annotated[Id, Field(description="Id of the endpoint user, as listAllEpmUsers returns it.")]
 
 
@@ -82,7 +82,7 @@ def _keys(value: object) -> object:
 
 class ImportedUser(UserFields):
     """A row of an import file. A value that is absent in the row keeps the old value. The instances and groups in the
-    row are added to those of the user."""
+    row are added to the user's instances and groups."""
 
     userName: UserName
     sshKey: Annotated[SshKeys | None, BeforeValidator(_keys)] = None
@@ -95,7 +95,7 @@ class AddUser(UserFields, OfDomain):
 
     userName: UserName
     instanceIds: Many[Id] = Field(
-        default_factory=list, max_length=1000, description="Ids of the instances to which to assign the user."
+        default_factory=list, max_length=1000, description="Ids of the instances to which the user is assigned."
     )
 
 
@@ -124,11 +124,11 @@ class UserDetail(Model):
     userId: int = Field(description="Id of the user.")
     userType: str = Field(description="Type of the user, such as Local.")
     credType: str = Field(description="Type of the credential, such as Password.")
-    password: str = Field(description=f"Password of the user; {_HIDDEN}")
+    password: str = Field(description=f"Password of the user. {_HIDDEN}")
     privilegedUser: str = Field(description="Whether the user has root privileges on instances, as set by an admin.")
     userName: str = Field(description="Login name of the user.")
     sshKey: str = Field(description="OpenSSH public keys, one in each line.")
-    motp: str = Field(description=f"Confirmed one-time-password seed in base32; {_HIDDEN}")
+    motp: str = Field(description=f"Confirmed one-time-password seed in base32. {_HIDDEN}")
     did: str = Field(description="DID of the user; empty if there is none.")
     credentialType: str = Field(
         description="credentialType of the user's newest credential, as updateUserWallet has set it."
@@ -208,8 +208,10 @@ class UpdateWallet(OfDomain):
         validation_alias=AliasChoices("platformUserNames", "sallyportUserNames"),
         description="Ids of the wallet users to assign. Several ids are allowed only with assignMultiple.",
     )
-    groupId: Many[Id] = Field(default_factory=list, description="Ids of the groups to which to add the users.")
-    instanceId: Many[Id] = Field(default_factory=list, description="Ids of the instances to which to assign the users.")
+    groupId: Many[Id] = Field(default_factory=list, description="Ids of the groups to which the users are added.")
+    instanceId: Many[Id] = Field(
+        default_factory=list, description="Ids of the instances to which the users are assigned."
+    )
     assignMultiple: Flag = Field(
         default=False,
         description="true: add the wallet users and credentials to the existing ones of each user; false: replace the "

@@ -27,7 +27,7 @@ def user() -> None:
 _password = click.option(
     "--password",
     metavar="-",
-    help="- to read the password from the first line of standard input; default: prompt for the password.",
+    help="With -, read the password from the first line of standard input. Default: prompt for it.",
 )
 
 
@@ -102,7 +102,7 @@ def import_(line: CommandLine, *, file: Path, domain: str, dry_run: bool, skip_r
     """Import users from a CSV or JSON file in the format of `user export`. A user that exists already is changed.
 
     The file may also have the columns password and motp (a one-time-password seed). Instances and groups are given by
-    name, and are added to those of the user.
+    name, and are added to the user's instances and groups.
     """
     rows = files.read(file, FILE_COLUMNS)
     files.import_rows(line, "user.import", domain, rows, dry_run=dry_run, skip_refused=skip_refused, as_json=as_json)

@@ -49,8 +49,8 @@ def user_name(value: object) -> str:
 
 
 def password(value: SecretBytes) -> SecretBytes:
-    """Check and return a password. A password has at most 128 octets, which is the limit of RADIUS, and no NUL. An
-    empty value means no password."""
+    """Check and return a password. A password has at most 128 octets (the limit of RADIUS), and no NUL. An empty value
+    means no password."""
     octets = value.get_secret_value()
     if len(octets) > MAX_PASSWORD or b"\0" in octets:
         raise unfit(f"at most {MAX_PASSWORD} octets without NUL")
@@ -58,7 +58,7 @@ def password(value: SecretBytes) -> SecretBytes:
 
 
 def user_type(value: object) -> str:
-    """Return a user type, a short text. The form in lists, `Local User`, becomes `Local`."""
+    """Return a user type. `Local User`, the form that lists show, becomes `Local`."""
     text = _plain(value)
     return LOCAL if text.lower() in {LOCAL.lower(), LISTED_LOCAL.lower()} else text
 

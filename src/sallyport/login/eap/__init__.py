@@ -1,7 +1,7 @@
-"""EAP conversations that this service carries on itself, instead of forwarding them to another RADIUS server.
+"""EAP conversations that this service handles itself, instead of forwarding them to another RADIUS server.
 
     login      an EAP conversation and the state of its login
-    rounds     continues conversations, and decides the login at the end of one
+    rounds     continues conversations, and decides each login at the end of its conversation
     service    finds the conversation of an Access-Request, continues it, and returns the result of the login
     preferred  remembers the EAP method of each station's last login
     verifiers  check credentials against the passwords in memory, or by asking the directory
@@ -9,14 +9,14 @@
 The state machines of the EAP methods are in `radius.eap`. They ask this package questions, such as whether a password
 is correct.
 
-The service carries on EAP itself if the first factor of the domain is `local` or `ldap`. With the first factor
-`radius`, EAP is forwarded unchanged. A client is offered only the methods that the first factor can check. An answer
-that decides nothing creates no event.
+The service handles EAP itself if the first factor of the domain is `local` or `ldap`. With the first factor `radius`,
+EAP is forwarded unchanged. A client is offered only the methods that the first factor can check. An answer that decides
+nothing creates no event.
 
 A login with a wrong password is decided at once. Its event and its lock-out are on disk before the client learns the
-result inside EAP. Otherwise a client could guess passwords unrecorded by never completing a conversation. The further
-rounds until EAP-Failure are not recorded. A login with a correct password is decided when EAP has succeeded. Then the
-login rules apply, and EAP-Success is sent after the second factor is answered.
+result inside EAP. Otherwise a client could guess passwords without a trace, if it never completed a conversation. The
+further rounds until EAP-Failure are not recorded. A login with a correct password is decided when EAP has succeeded.
+Then the login rules apply, and EAP-Success is sent after the second factor is answered.
 
 The outer identity determines the domain. The user's name comes from the tunnel or the certificate. If this name has a
 realm, the realm must belong to the same domain.

@@ -45,7 +45,7 @@ class EapResult:
     """The result of a login by EAP.
 
     first: the result of the first factor. second: the result of the second factor if the user was asked inside EAP,
-    else None. refusal: the decision if the second factor has refused the login. by_address: whether a station was
+    else None. refusal: the decision if the second factor has refused the login. by_address: whether the station was
     admitted by its MAC address. stamp: the value of `verifiers.Finding.stamp`.
     """
 
@@ -62,9 +62,10 @@ class EapLogin:
 
     scope: an identifier of the domain and its first factor. client: the name of the RADIUS client. user: the inner name
     without its realm, or empty if it is unknown so far. named_by: the field of the certificate that contains the name.
-    found, code, stamp: the values of the first factor's `verifiers.Finding`. session: the challenge that the user
-    answers next. second: the result of the second factor. refused: the result if the login is refused. decided: whether
-    the caller has received this refusal. After it, further rounds follow until EAP-Failure, and they are not recorded.
+    found, code, stamp: the fields of the same names in the `verifiers.Finding` of the first factor. session: the
+    challenge that the user answers next. second: the result of the second factor. refused: the result if the login is
+    refused. decided: whether the caller has received the refusal. After the refusal, further rounds follow until
+    EAP-Failure. They are not recorded.
     """
 
     conversation: Conversation
@@ -84,8 +85,8 @@ class EapLogin:
 
 @dataclass(frozen=True, slots=True)
 class OpenQuestion:
-    """A question about credentials that must be looked up, for example in the store or a directory. state: the value of
-    the State attribute that identifies the conversation."""
+    """A question about credentials whose answer must be looked up in the store or a directory. state: the value of the
+    State attribute that identifies the conversation."""
 
     eap: EapLogin
     state: bytes

@@ -1,11 +1,11 @@
 """The EAP method of each station's last login.
 
-A station is offered its last method first. Otherwise it has to ask for another method (RFC 3748 section 5.3.1), which
-takes a round. With a resumed TLS session this saves one of four rounds.
+A station is offered its last method first. A station that is offered another method must ask for its own method (RFC
+3748 section 5.3.1), and this takes a round. So the right offer saves a round: with a resumed TLS session, one of four.
 
-Only methods that use TLS are remembered. Otherwise an attacker could log in as another user with a victim's station
-address and a weaker method. The service would then offer the weaker method first to the victim's station, and that
-station would use it with its own user's password.
+Only methods that use TLS are remembered. Otherwise an attacker with an account could log in by a weaker method and
+pretend to have the victim's station address. The service would then offer the weaker method to the victim's station
+first. The victim's password would be sent by the weaker method.
 """
 
 from collections.abc import Mapping
@@ -24,7 +24,7 @@ _ORDERS: Final[Mapping[int, tuple[int, ...]]] = {
 class PreferredMethods:
     """The EAP methods of stations that do not use the first method in `ORDER`.
 
-    most: the maximum number of stations, of which each tenant has a share. If it is exceeded, the station with the
+    most: the maximum number of stations. Each tenant has a share of them. If it is exceeded, the station with the
     oldest login is removed.
     """
 

@@ -1,4 +1,4 @@
-"""Continue EAP conversations, and decide the login at the end of each with the steps of the pipeline."""
+"""Continue EAP conversations. At the end of a conversation, decide its login with the steps of the pipeline."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 
 class Rounds:
-    """The logins whose EAP this service carries on itself. steps: the pipeline, with rules, lock-outs and second
+    """The logins by EAP that this service handles itself. steps: the pipeline, with rules, lock-outs and second
     factors."""
 
     def __init__(self, steps: Pipeline) -> None:
@@ -38,7 +38,7 @@ class Rounds:
         """Continue the EAP conversation of a login, and return the decision. Raises PacketError if the request does not
         answer the last challenge.
 
-        Return None if this service does not carry on the login's EAP itself, or if the caller must await
+        Return None if this service does not handle the login's EAP itself, or if the caller must await
         `login.continuation`.
         """
         domain = login.domain
@@ -70,7 +70,7 @@ class Rounds:
         return Station(written, partial(bypass.has, domain.id, key))
 
     def serves(self, login: Login, domain: Domain) -> bool:
-        """Return whether this service itself carries on the EAP conversation of a login."""
+        """Return whether this service itself handles the EAP conversation of a login."""
         return login.method == Method.EAP and (
             self._eap.serves(domain) or bool(self._steps.bypass.admits_by_eap(login, domain.id))
         )

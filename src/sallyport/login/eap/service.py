@@ -90,7 +90,7 @@ class Eap:
         self._offers = BoundedMap[Terms, Offers](MOST_OFFERS)
 
     def serves(self, domain: Domain) -> bool:
-        """Return whether this service itself carries on the EAP conversations of a domain's logins."""
+        """Return whether this service itself handles the EAP conversations of a domain's logins."""
         return domain.first_factor in SERVED
 
     def receive(self, login: Login, domain: Domain, station: Station | None = None) -> EapResult | OpenQuestion | None:
@@ -159,7 +159,8 @@ class Eap:
         return eap, self._logins.add(login.client.tenant_id, login.client.id, eap, now=now)
 
     def _offered(self, terms: Terms) -> Offers:
-        """Return the EAP methods to offer under these terms, from a cache if possible."""
+        """Return the EAP methods to offer to a client. The list is taken from a cache if possible. terms: the
+        conditions that decide which methods are offered."""
         found = self._offers.get(terms)
         if found is None:
             found = offers(terms)
@@ -234,8 +235,8 @@ class Eap:
     def _refused(
         self, login: Login, domain: Domain, verifier: Verifier, name: str, question: Question
     ) -> Finding | None:
-        """Return a refusal that needs no check of the credentials: a foreign certificate, an unknown realm or a
-        lock-out."""
+        """Return a refusal that needs no check of the credentials: a certificate of another tenant, an unknown realm or
+        a lock-out."""
         if isinstance(question, Certificate):
             owner = self._steps.certificate_tenant(question.fingerprint)
             if owner not in {None, domain.tenant_id}:

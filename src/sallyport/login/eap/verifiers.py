@@ -29,7 +29,7 @@ class Finding:
     reason: the result; NONE if the credentials are correct. found: the user's groups and reply attributes. code: the
     code that followed the password, or None. hash_hash, hashed: values for the answer to a correct MS-CHAPv2 response,
     see `radius.eap.model.Verdict`. stamp: a value that changes with the user's password or, for a directory, with its
-    configuration; empty for a station.
+    configuration. A station has an empty stamp.
     """
 
     reason: Reason
@@ -104,9 +104,11 @@ class Local:
 
 
 class Station:
-    """The verifier of a station that a domain admits by its MAC address. The address is user name and password.
+    """The verifier of a station that a domain admits by its MAC address. The station sends the address as user name and
+    as password.
 
-    passwords: the address in all notations. listed: a function that returns whether the domain's list has the station.
+    passwords: the address in all notations. listed: a function that returns whether the domain's list of MAC addresses
+    contains the station.
     """
 
     checkable: Final = frozenset({Chap})

@@ -26,9 +26,9 @@ CODE_LENGTHS: Final = (6, 8)
 class Host:
     """The services that a first factor may use.
 
-    domain: the name of the domain. hidden: the kind of encryption of the encrypted answer attributes, by (vendor,
-    type), see `radius.salted`. ntlm_auth: the pool of processes that ask winbind, or None if the domain's organization
-    may not use it.
+    domain: the name of the domain. hidden: the answer attributes that are encrypted, by (vendor, type), each with its
+    kind of encryption; see `radius.salted`. ntlm_auth: the pool of processes that ask winbind, or None if the domain's
+    organization may not use it.
     """
 
     domain_id: int
@@ -41,7 +41,7 @@ class Host:
 
 
 class Checker(Protocol):
-    """The first factor of one domain, which asks another server."""
+    """The first factor of one domain. It asks another server."""
 
     name: ClassVar[str]
 
@@ -52,7 +52,8 @@ class Checker(Protocol):
         the password field is malformed.
 
         takes_code: a function that returns whether a code may follow a PAP password; `check` then sets `login.code`.
-        tell: a function that is called with each step, in words without secrets, for an admin's trial.
+        tell: a function that is called with a text about each step. An admin who tests the first factor sees these
+        texts, so they contain no secrets.
         """
 
     async def run(self) -> None:
@@ -62,7 +63,7 @@ class Checker(Protocol):
 
 @runtime_checkable
 class AtOnce(Checker, Protocol):
-    """A checker that can also check a login through a callback, without a task of its own."""
+    """A checker that can also report its result to a callback. Then the login needs no task."""
 
     def begin(self, login: Login, takes_code: Callable[[], bool], done: Callable[[Reason], None]) -> bool:
         """Start a check, and return True; `done` is called later with the result.

@@ -110,7 +110,7 @@ class LdapFields(Fields):
     )
     winbind: Flag = Field(default=False, description="Check MS-CHAP through the winbind of the host.")
     winbindDomain: Annotated[str, Field(max_length=255, pattern="^[A-Za-z0-9._-]*$")] = Field(  # noqa: N815
-        default="", description="Name of the Active Directory domain; empty for the domain that the host has joined."
+        default="", description="Name of the Active Directory domain. Default: the domain that the host has joined."
     )
     codeDigits: CodeDigits = Field(default=6, description=CODE_DIGITS)  # noqa: N815
     timeoutSeconds: Annotated[int, Between(1, 30)] = Field(  # noqa: N815
@@ -176,7 +176,7 @@ class TlsFields(_Strict):
     @model_validator(mode="after")
     def _has_no_key_in_the_certificate(self) -> Self:
         if "PRIVATE KEY" in self.clientCertificate:  # GetFirstFactor returns this field
-            raise unfit("only the certificate, without its key; the key belongs in clientKey", "clientCertificate")
+            raise unfit("must contain only the certificate; set its key in clientKey", "clientCertificate")
         return self
 
     @property
@@ -201,7 +201,7 @@ class HomeServerFields(_Strict):
 
     host: HostName = Field(description="Name or IP address.")
     port: Annotated[int, Between(1, 65535)] = Field(
-        default=1812, description="UDP port, or with `tls` the TCP port; 2083 by default with `tls`."
+        default=1812, description="UDP port. With `tls` it is the TCP port, by default 2083."
     )
     secret: SharedKey = Field(description="Shared secret, never returned. With `tls` it is radsec by default.")
     tls: TlsFields | None = Field(default=None, description="Use TLS (RadSec) instead of UDP, with these certificates.")

@@ -85,8 +85,8 @@ def check_mschap(login: Login, user: User | None) -> Reason:
 
 
 def made_with(user: User, attempt: MsChap1 | MsChap2, sent: bytes) -> tuple[NtKey | None, bytes]:
-    """Check an MS-CHAP response. Return the user's NT key, and the name that the client has included in its hash.
-    Return None and an empty name if the response is wrong. sent: the User-Name of the request."""
+    """Check an MS-CHAP response. Return the user's NT key, and the user name with which the client has computed its
+    response. Return None and an empty name if the response is wrong. sent: the User-Name of the request."""
     key = user.nt_key
     for name in peer_names(sent):
         if key is not None and key.made(attempt, name):
@@ -95,10 +95,11 @@ def made_with(user: User, attempt: MsChap1 | MsChap2, sent: bytes) -> tuple[NtKe
 
 
 def let_in(login: Login, attempt: MsChap1 | MsChap2, hash_hash: bytes, name: bytes, found: Found | None = None) -> None:
-    """Put the attributes that prove a correct MS-CHAP response to the client into `login.found`.
+    """Store the attributes for the Access-Accept in `login.found`, after a correct MS-CHAP response. They prove to the
+    client that this service knows the password.
 
-    hash_hash: the hash of the password's NT hash, 16 octets. name: the user name that the client has included in its
-    hash. found: the user's groups and other attributes for the Access-Accept.
+    hash_hash: the hash of the password's NT hash, 16 octets. name: the user name with which the client has computed its
+    response. found: the user's groups and other attributes for the Access-Accept.
     """
     hiding = Hiding(login.client.secret, login.request.authenticator)
     accept = push_success(attempt, hash_hash, name, hiding)
@@ -124,8 +125,8 @@ def check_vouched(login: Login) -> Reason:
 
 
 def known(user: User, accept: bytes = b"") -> Found:
-    """Return the findings about an endpoint user: the groups for login rules, and the maximum duration of a session.
-    accept: the encoded attributes for the Access-Accept."""
+    """Return the data about an endpoint user that a login needs: the groups for login rules, and the maximum duration
+    of a session. accept: the encoded attributes for the Access-Accept."""
     return Found(accept=accept, groups=user.groups, session_s=user.session_s)
 
 
@@ -146,7 +147,7 @@ def still(login: Login, user: User | None, stamp: str) -> Reason:
 
 
 def ends_in_code(login: Login) -> bool:
-    """Return whether the login has a PAP password with at least 6 digits at its end, which may be a code. Raises
+    """Return whether the login has a PAP password that ends in at least 6 digits. These may be a code. Raises
     PacketError if the password field is malformed."""
     return (
         login.method == Method.PAP
@@ -157,8 +158,9 @@ def ends_in_code(login: Login) -> bool:
 def typed_code(login: Login) -> Code:
     """Return the code that the user typed to answer a challenge. Raises PacketError if the password field is malformed.
 
-    A malformed CHAP response counts as an empty code. It must not be sent to the provider's RADIUS server, which might
-    drop it. The server would then appear unreachable, and the domain's fallbackAction might admit the login.
+    A malformed CHAP response counts as an empty code. It must not be sent to the provider's RADIUS server, because the
+    server might drop the request. The server would then appear unreachable, and the domain's fallbackAction might admit
+    the login.
     """
     if login.method == Method.PAP:
         return Code(as_text(sent_password(login.request, login.client.secret)))
@@ -170,8 +172,8 @@ def typed_code(login: Login) -> Code:
 
 
 def split_digits(given: bytes, length: int) -> tuple[bytes, bytes] | None:
-    """Split a password into the password proper and a code, which are its last `length` characters. Return None if
-    these characters are not all digits, or if nothing precedes them."""
+    """Split the last `length` characters from a password, because they may be a code. Return (password, code). Return
+    None if these characters are not all digits, or if nothing precedes them."""
     password, digits = given[:-length], given[-length:]
     return (password, digits) if password and digits.isdigit() else None
 

@@ -121,6 +121,6 @@ class FirstFactorSettings:
             self._vault.open(row.fields, row.identity)
 
     def egress_advice(self, domain: Domain) -> list[str]:
-        """Return advice for admins of the installation, on how to allow the hosts that the egress rules have denied to
-        this domain's tenant recently."""
+        """Return hints for admins of the installation. They say how to allow hosts that the egress rules have recently
+        denied to the domain's tenant."""
         return self._host(domain.id).egress.advice()

@@ -113,7 +113,9 @@ class Trials:
         reason = who(login, self._domains.table)
         if reason is not Reason.NONE:
             return reason
-        steps.append(f"user {login.user} of the domain {domain.name}, whose first factor is {domain.first_factor}")
+        steps.append(
+            f"the user is {login.user} in the domain {domain.name}; the domain's first factor is {domain.first_factor}"
+        )
         if self._locked_out(login, domain):
             steps.append(f"a login of this user is refused now: {Reason.LOCKED_OUT}")
 

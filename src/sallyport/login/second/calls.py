@@ -46,8 +46,8 @@ class Pace:
 class Calls:
     """The calls to providers on a single node. With several nodes, `shared.SharedCalls` is used instead.
 
-    In each pass of the event loop only one call starts, and tenants take turns. Otherwise a thousand logins that begin
-    together would delay all others until all their calls have started.
+    In each pass of the event loop only one call starts, and tenants take turns. Otherwise, if a thousand logins began
+    together, every other login would wait until all their calls have started.
     """
 
     def __init__(self) -> None:
@@ -58,7 +58,7 @@ class Calls:
     """Whether the store contains the pending prompts, so that another node can continue them."""
 
     async def run(self) -> None:
-        """Follow the prompts that other nodes have sent, until cancelled. A single node does nothing."""
+        """Follow the prompts that other nodes have sent, until cancelled. On a single node, do nothing."""
 
     async def claim(self, conversation: Conversation, user: UserKey | None) -> Reason | None:
         """Begin a conversation, or join the conversation of another node about the same login. Return None on success,
@@ -72,8 +72,8 @@ class Calls:
         """Give the prompts of this node to the other nodes, because this node stops."""
 
     async def return_here(self, conversation: Conversation) -> bool:
-        """Make this node the one that answers a login, after a request of the login went to another node and then to
-        this one again. Return False if the login is already answered. Raises StoreError."""
+        """Let this node answer a login, after a request of the login went to another node and then to this node again.
+        Return False if the login is already answered. Raises StoreError."""
         return True
 
     def once(
@@ -105,7 +105,7 @@ class Calls:
         return answer
 
     async def _waits(self, conversation: Conversation, answer: Answer) -> None:
-        """Record a WAITING answer, whose handle identifies the prompt in later polls."""
+        """Record a WAITING answer. Later polls identify the prompt by the answer's handle."""
         conversation.handle, conversation.text = answer.handle, answer.text
 
     async def _poll(self, conversation: Conversation) -> Answer:
@@ -127,7 +127,7 @@ class Calls:
 
 async def _when_free(conversation: Conversation, ask: Callable[[], Awaitable[Answer]]) -> Answer:
     """Call the provider, and return its answer. If the provider is busy (HTTP 429), call again after its Retry-After,
-    unless the login would time out before. Raises ProviderError."""
+    if the login does not time out before. Raises ProviderError."""
     until = min(conversation.deadline, trio.current_time() + conversation.attached.timeout_s)
     while True:
         try:

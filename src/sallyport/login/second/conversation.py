@@ -13,7 +13,7 @@ from sallyport.mfa.circuit import Attached
 from sallyport.radius.password import TYPED, Method
 
 OTHER_NODE: Final = "other_node"
-"""The label value for metrics of requests that are dropped because another node answers the login."""
+"""The label value in metrics for requests that are dropped because another node answers the login."""
 
 
 class AnsweredElsewhere(PacketError):
@@ -109,7 +109,7 @@ class Conversation:
         return login.request.signed or not is_signed
 
     def attach(self, login: Login) -> Waiter:
-        """Make a request the one that waits for the result, and return its waiter. The previous request gets no
+        """Let a request wait for the result, and return its waiter. The request that has waited until now gets no
         answer."""
         before = self._newest
         if before is not None:

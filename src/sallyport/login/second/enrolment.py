@@ -1,4 +1,4 @@
-"""The cache of users' enrolments, which tells whether a user has a second factor.
+"""The cache of users' enrolments. An enrolment tells whether a user has a second factor.
 
 Monitoring and the impact preview need this without sending prompts. The provider is asked in separate tasks.
 """

@@ -48,7 +48,7 @@ class Standing:
     def comes_to(self, enrolment: Reason, *, gives_up: bool, method: str) -> Reason:
         """Return the predicted result of asking a user.
 
-        enrolment: the result that the user's enrolment alone would have, such as ASKED or NOT_ENROLLED. gives_up:
+        enrolment: the result that follows from the user's enrolment alone, such as ASKED or NOT_ENROLLED. gives_up:
         whether the device gives up too soon. method: the authentication method of the login.
         """
         if self.takes_no_code(method):

@@ -1,8 +1,8 @@
 """SQL for prompts that several nodes share, and for challenges that expire by the database's clock. Only PostgreSQL has
 the table `prompts`.
 
-A row is one question to a provider. With step 0 the question is the prompt of a login. With a higher step it is the
-check of the code that answers this challenge. The columns are:
+A row is one question to a provider. In a row with step 0, the question is the prompt of a login. In a row with a higher
+step N, the question is whether the user's answer to challenge N of the login is correct. The columns are:
 
 - owner: the session of the node that asks the provider
 - waiter: the session of the node where the newest request of the login waits
@@ -103,8 +103,8 @@ def claim(tx: Tx, new: Prompt, user_key: str) -> Prompt | None:
 def is_same(found: Prompt, new: Prompt) -> bool:
     """Return whether a request may join an existing prompt.
 
-    The prompt's result must be unused, and no other code may be in check. An unsigned request must not replace a signed
-    one.
+    The prompt's result must be unused. If the prompt checks a typed code, the request must contain the same code. An
+    unsigned request must not replace a signed one.
     """
     return not found.is_consumed and (not new.step or found.key == new.key) and (new.is_signed or not found.is_signed)
 

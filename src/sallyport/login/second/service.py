@@ -53,8 +53,8 @@ STOPPED: Final = SecondFactorResult(Reason.STOPPED)
 
 
 def device_patience(login: Login, attached: Attached) -> float:
-    """Return the time in seconds for which a login may wait before it gets a challenge. It is infinity, unless the
-    device's timeout is known and shorter than the time that 95 % of the users need."""
+    """Return the time in seconds for which a login may wait before it gets a challenge. It follows from the device's
+    timeout, if this is known and shorter than the time that 95 % of the users need. Otherwise it is infinity."""
     limit_s = patience_s(login.device.posture.give_up_ms)
     p95_s = attached.provider.p95_s() if limit_s < math.inf else None
     return limit_s if p95_s is not None and limit_s < p95_s else math.inf
@@ -65,7 +65,7 @@ class SecondFactor:
 
     challenges: the challenges that were sent. calls: the calls to providers, on a single node or shared by several.
     patience: a function that returns the time in seconds for which a login may wait before it gets a challenge. hidden:
-    the kind of encryption of the encrypted answer attributes, by (vendor, type), see `radius.salted`.
+    the answer attributes that are encrypted, by (vendor, type), each with its kind of encryption; see `radius.salted`.
     """
 
     def __init__(

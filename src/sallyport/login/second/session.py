@@ -109,7 +109,7 @@ class Session:
 
     @property
     def id(self) -> str:
-        """The id of the challenge, which remains the same during the whole login."""
+        """The id of the challenge. It remains the same during the whole login."""
         return self.question.challenge_id
 
 
@@ -197,8 +197,8 @@ def seal_state(vault: Vault, session: Session) -> bytes:
 def open_state(vault: Vault, state: bytes, domain_id: int) -> tuple[str, int] | None:
     """Return the challenge id and step in a State. Return None if the State is not from this domain.
 
-    A domain may forward its logins to this service as another domain. Its requests then contain the State of that other
-    domain.
+    A domain may forward its logins to this same service, where another domain handles them. Requests to the first
+    domain then contain a State that the second domain has created.
     """
     # A State of another length belongs to EAP; an attempt to open it would cost more than the rest of the round.
     if len(state) != _STATE_OCTETS:

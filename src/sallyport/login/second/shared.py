@@ -46,7 +46,7 @@ class _NotOwner(Exception):
 
 
 class SharedCalls(Calls):
-    """The calls to providers on one of several nodes. node: the session of this node."""
+    """The calls to providers on one of several nodes. node: the session that identifies this node."""
 
     knows_prompts = True
 
@@ -225,8 +225,8 @@ class SharedCalls(Calls):
                 self._look({each for each, watched in self._watched.items() if not all(c.owns for c in watched)})
 
     def _changed(self, change: ForeignChange) -> None:
-        """Have the prompts read that another node has changed. If the kind of the change is empty, any prompt may have
-        changed."""
+        """Schedule a read of the prompts that another node has changed. If the kind of the change is empty, any prompt
+        may have changed."""
         if change.kind in ("", PROMPTS):
             self._look({change.row} & self._watched.keys() if change.kind else set(self._watched))
 
@@ -298,7 +298,8 @@ def _claim(tx: Tx, new: Prompt, user_key: str) -> tuple[Prompt | None, Session |
 def _use(tx: Tx, result: SecondFactorResult, node: str, write: Callable[[Tx], None] | None) -> bool:
     """Mark a result as used, in the transaction of its answer. Return False if another node may answer instead.
 
-    A challenge that is sent while the prompt is pending does not use the result, because a later answer needs it.
+    If the answer is a challenge that asks the user to approve, the result stays unused. The answer to this challenge
+    needs it.
     """
     assert result.prompt is not None  # noqa: S101  `once` checks it
     waits = result.session is not None and result.session.kind is Kind.APPROVAL

@@ -10,5 +10,5 @@ or block the station. No second factor is asked for, because no person is presen
 must log in with a name and a password.
 
 Some switches use EAP-MD5. Then the service offers a listed station only this method, and the station sends its address
-as the password. The service itself carries on the EAP conversation, whatever the domain's first factor is.
+as the password. The service itself handles the EAP conversation, whatever the domain's first factor is.
 """

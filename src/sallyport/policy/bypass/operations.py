@@ -32,7 +32,7 @@ def operations(service: Bypass, gate: Gate) -> Operations:
     async def delete_bypass_station(body: DeleteBypassStation, caller: Caller) -> Done:
         """Remove stations from the list. If one of them is not listed, none is removed.
 
-        If the domain disconnects on revocation, their sessions end.
+        If the domain's setting disconnectOnRevoke is true, the sessions of the stations end.
         """
         removed = await service.delete(body.domainId, body.station)
         return Done(message=f"{counted(removed, 'station')} deleted")

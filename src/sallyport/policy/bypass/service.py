@@ -60,8 +60,8 @@ class Bypass:
         """Add stations to a domain's list, and return their number. Raises Conflict if the domain would have too many
         stations.
 
-        stations: 12 hex digits each. name: the new name of all these stations, or empty to keep the names of listed
-        ones.
+        stations: 12 hex digits each. name: the new name of all these stations, or empty to keep the names of stations
+        that are listed already.
         """
         wanted, at = list(dict.fromkeys(stations)), self._clock()
 

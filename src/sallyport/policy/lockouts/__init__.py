@@ -1,6 +1,6 @@
 """Lock-out: after too many failures, a user or a station cannot log in for some minutes.
 
-    failures   counts failures by name within a window, and has the locks; no I/O, time is passed in
+    failures   counts failures by name within a window, and contains the locks; no I/O, time is passed in
     stations   finds the station of a request, and the stations that many users share
     service    `Lockouts`, for the login path (check, count) and for admins (list, unlock)
     repo       stores the locks
@@ -31,6 +31,6 @@ send the same value for all users.
 Counts are in memory. Nodes notify each other of each failure, lock and reset (`nodes.notices`). So counts and locks
 apply on all nodes within a third of a second, and survive the restart of a node. With the embedded database, a restart
 loses at most nine failures of a name, and only an admin can restart the service. Unknown users have their own table, so
-that many unknown names do not evict known users. If the last failure was more than an hour ago, a login only reads
-`Lockouts.some`.
+that many unknown names do not evict known users. If no failure has happened for an hour, the lock-outs cost a login
+nothing but a look at `Lockouts.some`.
 """

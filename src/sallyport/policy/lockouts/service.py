@@ -30,8 +30,8 @@ _OF_A_HOP: Final = frozenset({MESSAGE_AUTHENTICATOR, PROXY_STATE})
 SWEEP_S: Final = 5.0
 MINUTE_US: Final = 60 * SECOND
 CLOCKS_US: Final = 10 * MINUTE_US
-"""Maximum difference between the clocks of two nodes, in microseconds. Stored locks are deleted this much later, so
-that a node with a fast clock deletes no lock that another node still needs."""
+"""Maximum difference between the clocks of two nodes, in microseconds. Stored locks are deleted only this long after
+their expiry. So a node with a fast clock deletes no lock that another node still needs."""
 _NOTICE: Final = "lockout"
 
 log = structlog.get_logger()
@@ -264,8 +264,8 @@ def _key(row: LockoutRow) -> Key:
 
 
 def _is_authentic(login: Attempt) -> bool:
-    """Return whether a login surely comes from its RADIUS client. Either it is signed, or it has a correct PAP
-    password, which a sender can only encrypt with the shared secret."""
+    """Return whether a login certainly comes from its RADIUS client. It does if the request is signed. It also does if
+    the PAP password is correct, because only a sender with the shared secret can encrypt the password."""
     return login.request.signed or (login.proven and login.method == Method.PAP)
 
 

@@ -18,7 +18,7 @@ from sallyport.radius.attributes import (
 from sallyport.radius.packet import Request, as_text
 
 SHARED_BY: Final = 3
-"""Number of users from which on a station counts as shared."""
+"""A station counts as shared if at least this number of users have logged in from it."""
 MAC_LENGTH: Final = 17
 RECENT_US: Final = 3600 * SECOND
 MAX_STATIONS: Final = 65_536
@@ -48,9 +48,10 @@ def _text(request: Request, kind: int) -> str:
 
 
 class SharedStations:
-    """The users of each station within the last hour, by their logins. Used only while `Lockouts.some` is true.
+    """The users that have logged in from each station within the last hour. It is used only while `Lockouts.some` is
+    true.
 
-    max_stations: the maximum number of stations, of which each tenant has a share.
+    max_stations: the maximum number of stations. Each tenant has a share of them.
     """
 
     def __init__(self, *, max_stations: int = MAX_STATIONS) -> None:

@@ -87,23 +87,25 @@ Clock = Annotated[str, AfterValidator(_clock)]
 RULE_ID: Final = "Id of the rule, as AddLoginRule has returned it."
 NAME: Final = "Name of the rule."
 ACTION: Final = "Action for a login that matches the rule and has passed its first factor."
-PRIORITY: Final = "Order among rules of the same kind of identity (users, groups, OUs, none); the lowest decides first."
+PRIORITY: Final = "Within each kind of rule (with users, groups, OUs, none of them), lower priorities are read first."
 ENABLED: Final = "Whether the rule is used. A disabled rule is only stored."
-USERS: Final = "User names without a realm. Empty: any user."
-GROUPS: Final = "Names of groups that the user belongs to. Empty: any."
-OUS: Final = "Organizational units of the user. Empty: any."
-KINDS: Final = "Kinds of account: a person, a computer, or a station by its MAC address. Empty: any."
-CLIENTS: Final = "RADIUS clients by name, or senders and NAS by address or network (CIDR). Empty: any."
-PRODUCTS: Final = "Products of the sender or of the NAS, as ListDevices names them. Empty: any."
-MEDIA: Final = "Media of the NAS port, such as Ethernet, Wireless or Virtual. Empty: any."
-STATIONS: Final = "Calling-Station-Ids; a MAC address may be in any notation. Empty: any."
-SERVICE_TYPES: Final = "Service-Types by name or number (RFC 2865 section 5.6). Empty: any."
+USERS: Final = "User names without a realm. An empty list matches every user."
+GROUPS: Final = "Names of groups that the user belongs to. An empty list matches every user."
+OUS: Final = "Organizational units of the user. An empty list matches every user."
+KINDS: Final = "Kinds of account: a person, a computer, or a station by its MAC address. An empty list matches all."
+CLIENTS: Final = "RADIUS clients by name, or senders and NAS by address or network (CIDR). An empty list matches all."
+PRODUCTS: Final = "Products of the sender or of the NAS, as ListDevices names them. An empty list matches all."
+MEDIA: Final = "Media of the NAS port, such as Ethernet, Wireless or Virtual. An empty list matches all."
+STATIONS: Final = "Calling-Station-Ids; a MAC address may be in any notation. An empty list matches all."
+SERVICE_TYPES: Final = "Service-Types by name or number (RFC 2865 section 5.6). An empty list matches all."
 TIME: Final = "Time of day at which the rule applies."
-VLAN: Final = "VLAN for an Access-Accept: a number from 1 to 4094, or a name. Empty: none."
+VLAN: Final = "VLAN for an Access-Accept: a number from 1 to 4094, or a name. If it is empty, no VLAN is set."
 EVERYONE: Final = "Confirms that an allow rule without a scope exempts every login from the second factor."
 WARNINGS: Final = "Users, groups and clients that do not exist yet, each with the most similar existing name."
-REPLIES: Final = f"Attributes of the Access-Accept, together with the VLAN at most {MAX_REPLY_OCTETS} octets."
-WINDOW_DAYS: Final = "Days on which the time starts: mon to sun. Empty: every day."
+REPLIES: Final = (
+    f"Attributes for the Access-Accept. Together with the VLAN, they have at most {MAX_REPLY_OCTETS} octets."
+)
+WINDOW_DAYS: Final = "Days on which the time starts: mon to sun. An empty list means every day."
 WINDOW_FROM: Final = "Start, HH:MM."
 WINDOW_UNTIL: Final = "End (exclusive), HH:MM up to 24:00. If it is before the start, the time ends on the next day."
 WINDOW_ZONE: Final = "Time zone, a name of the IANA database such as Europe/Berlin."
@@ -161,8 +163,10 @@ class RuleFields(Model):
 
     name: Name | None = Field(default=None, description=NAME)
     action: AnyAction | None = Field(default=None, description=ACTION)
-    priority: Priority | None = Field(default=None, description=f"{PRIORITY} New rules: {DEFAULT_PRIORITY}.")
-    enabled: Flag | None = Field(default=None, description=f"{ENABLED} New rules: true.")
+    priority: Priority | None = Field(
+        default=None, description=f"{PRIORITY} The default for a new rule is {DEFAULT_PRIORITY}."
+    )
+    enabled: Flag | None = Field(default=None, description=f"{ENABLED} A new rule is used by default.")
     users: Entries | None = Field(default=None, description=USERS)
     groups: Entries | None = Field(default=None, description=GROUPS)
     ous: Entries | None = Field(default=None, description=OUS)
@@ -240,7 +244,10 @@ class DeleteLoginRule(InDomain):
 class ListLoginRules(InDomain, Paged):
     """Body of ListLoginRules."""
 
-    search: Text = Field(default="", description="Text that the name must contain, in any case. Empty: all rules.")
+    search: Text = Field(
+        default="",
+        description="Text that the name must contain; case is ignored. If it is empty, all rules are listed.",
+    )
 
 
 class TimeEntry(Model):
@@ -257,7 +264,7 @@ class RuleEntry(Model):
 
     ruleId: int = Field(description="Id of the rule.")
     domainId: DomainId
-    position: int = Field(description="Place of the rule in the order in which the domain's rules are read, from 1.")
+    position: int = Field(description="Position of the rule in the order in which rules are read, from 1.")
     name: str = Field(description=NAME)
     action: Action = Field(description=ACTION)
     priority: int = Field(description=PRIORITY)

@@ -28,15 +28,15 @@ LISTS = {
     "service-type": "serviceTypes",
 }
 _HELP = {
-    "user": "Name of a user, in any case.",
+    "user": "Name of a user; case is ignored.",
     "group": "A group of the user.",
     "ou": "An organizational unit of the user.",
     "kind": "user, machine (the login of a computer itself) or station (admitted by its MAC address).",
     "client": "RADIUS client: a name, an address or a network.",
     "product": "Product of the sender or of the NAS, such as `Cisco ISE`.",
-    "medium": "Ethernet, Wireless, Virtual, ...",
+    "medium": "Medium of the NAS port, such as Ethernet, Wireless or Virtual.",
     "station": "Calling-Station-Id; a MAC address may be in any notation.",
-    "service-type": "A number or a name: Login, Framed, Administrative, ...",
+    "service-type": "Service-Type: a number, or a name such as Login or Framed.",
 }
 _DAYS = ("mon", "tue", "wed", "thu", "fri", "sat", "sun")
 _ENTRY = re.compile(r"(?P<field>[a-z]+): entry (?P<number>[0-9]+): no such (?P<kind>user|group|RADIUS client)")
@@ -51,13 +51,13 @@ def described(work: CommandT) -> CommandT:
     options = [
         click.option("--domain", required=True, help="The domain's name or domainId."),
         click.option(
-            "--priority", type=click.IntRange(min=0), help="Smaller priorities are read first. New rules: 100."
+            "--priority", type=click.IntRange(min=0), help="Rules with smaller priorities are read first. Default: 100."
         ),
         click.option("--disabled/--enabled", default=None, help="A disabled rule is stored but not used."),
         *(click.option(f"--{name}", field, multiple=True, help=_HELP[name]) for name, field in LISTS.items()),
         click.option(
             "--time",
-            help="Time at which the rule applies, such as `mon-fri 22:00-06:00 Europe/Berlin`. Without a zone: UTC.",
+            help="Time when the rule applies, such as `mon-fri 22:00-06:00 Europe/Berlin`. The default zone is UTC.",
         ),
         click.option("--vlan", help="Number or name of the VLAN in the Access-Accept."),
         click.option(

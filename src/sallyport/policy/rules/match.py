@@ -2,7 +2,7 @@
 
 When rules are loaded, the values of each scope become a set: case-folded names, or stations and networks in canonical
 form. Each scope becomes a condition. A condition is a function of the facts that returns True or False. It returns None
-if a fact is missing; the package docstring explains what follows.
+if a fact is missing. The docstring of the package explains the consequences.
 
 A domain may have 1,000 rules with 1,000 values each, and a user may have 1,000 groups. To keep a login fast, each
 group, OU and address of the login is looked up only once, in an index over all rules. The index returns the rules that
@@ -98,7 +98,8 @@ class DomainRules:
     def match(self, facts: Facts) -> Rule | None:
         """Return the rule that decides a login, or None if no rule matches. It raises no errors.
 
-        If a fact is missing, the result may be a rule that only may match. It then has no reply attributes.
+        If a fact is missing, the result may be a rule for which this fact decides. The returned rule then has no reply
+        attributes.
         """
         seen = _Seen(facts, self._index)
         if not seen.user:
@@ -123,7 +124,8 @@ class _Index:
     """An index from values to the rules of a domain that name them. A set of rules is an integer in which each bit is a
     rule.
 
-    groups, ous: by case-folded name. sender, nas: networks by (IP version, number of host bits), then by prefix.
+    groups, ous: the rules by the case-folded name of the group or OU. sender, nas: the rules by network. A network is
+    found by (IP version, number of host bits), then by its prefix.
     """
 
     __slots__ = ("groups", "nas", "ous", "sender")
@@ -159,7 +161,7 @@ def _naming(rules: dict[str, int], names: Names | None) -> int | None:
 
 
 def _holding(networks: _Networks, address: tuple[int, int] | None) -> int:
-    """Return the rules that name a network with this address, as bits."""
+    """Return the rules that name a network which contains this address, as bits."""
     bits = 0
     if address is not None:
         version, number = address
@@ -238,8 +240,8 @@ def station_key(station: str) -> str:
 
 
 class _Prepared:
-    """A rule with its conditions, the cheap ones first. bare: the rule without reply attributes, which is used if a
-    fact is missing."""
+    """A rule with its conditions, the cheap ones first. bare: a copy of the rule without reply attributes. It is used
+    if a fact is missing."""
 
     __slots__ = ("bare", "conditions", "rule", "users")
 
@@ -272,7 +274,7 @@ class _Prepared:
 
 
 def _first(rules: Sequence[_Prepared], seen: _Seen) -> Rule | None:
-    """Return the first rule that surely matches. If a rule before it may match and is stricter, return that rule
+    """Return the first rule that certainly matches. If a rule before it lacks a fact and is stricter, return that rule
     instead."""
     least: Rule | None = None
     for each in rules:

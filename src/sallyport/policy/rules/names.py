@@ -33,7 +33,7 @@ Suggest = Callable[[str], Iterable[str]]
 
 
 class Names:
-    """The names that exist in all domains.
+    """The existing users, groups and RADIUS clients of all domains.
 
     domain: a function that returns the domain of an id. clients: a function that returns the names of a tenant's RADIUS
     clients.
@@ -76,8 +76,8 @@ def _texts(value: object) -> tuple[str, ...]:
 
 
 def _odd_stations(stations: tuple[str, ...]) -> list[str]:
-    """Return a warning for each station that is neither a MAC nor an IP address. It may be correct, because some NAS
-    send a phone number."""
+    """Return a warning for each station that is neither a MAC nor an IP address. The station may be correct, because
+    some NAS send a phone number."""
     odd = [
         number
         for number, each in enumerate(stations, 1)

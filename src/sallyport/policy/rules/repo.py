@@ -153,7 +153,7 @@ def has_endpoint_user(tx: Tx, domain_id: int, key: str) -> bool:
 def users_like(tx: Tx, domain_id: int, key: str, length: int, limit: int, *, local: bool) -> Iterator[str]:
     """Yield case-folded user names that begin with the first `length` characters of `key` and have a similar length.
 
-    They are names of imported users. local: whether to include endpoint users.
+    The names are those of imported users. local: whether to include the names of endpoint users.
     """
     for table, extra in (("directory_names", "and is_alias = 0"), ("endpoint_users", "")):
         if local or extra:

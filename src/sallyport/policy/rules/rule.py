@@ -10,8 +10,8 @@ from sallyport.base.wire import JSON
 
 MAX_RULES: Final = 1000
 MAX_CHARACTERS: Final = 2 << 20
-"""Maximum number of characters in all rules of a domain. A thread prepares the rules; 2 MiB of accented letters take
-some seconds."""
+"""Maximum number of characters in all rules of a domain. A thread needs some seconds to prepare rules with 2 MiB of
+accented letters."""
 MAX_REPLY_OCTETS: Final = 2048
 DEFAULT_PRIORITY: Final = 100
 DAYS: Final = ("mon", "tue", "wed", "thu", "fri", "sat", "sun")
@@ -51,8 +51,8 @@ def minutes(clock: str) -> int:
 class Window:
     """A time of day on certain days. If `until` is not after `start`, the window ends on the next day.
 
-    days: the entries of DAYS on which the window starts; empty for every day. start, until: the times as `HH:MM`;
-    `until` is exclusive. timezone: a name of the IANA database.
+    days: the entries of DAYS on which the window starts; if it is empty, the window starts every day. start, until: the
+    times as `HH:MM`; `until` is exclusive. timezone: a name of the IANA database.
     """
 
     days: tuple[str, ...] = ()
@@ -80,8 +80,8 @@ class Reply:
 
 @dataclass(frozen=True, slots=True)
 class Definition:
-    """A rule as an admin has written it. But service_types are numbers, and media are the names that the inventory
-    uses."""
+    """A rule as an admin has written it, with two differences: service_types are numbers, and media are the names that
+    the inventory uses."""
 
     name: str
     action: Action

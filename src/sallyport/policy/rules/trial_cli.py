@@ -20,8 +20,12 @@ READ = ("position", "ruleId", "name", "action", "result", "scope", "has")
 @click.option("--station", default="", help="Calling-Station-Id; a MAC address may be in any notation.")
 @click.option("--nas", default="", help="Address of the NAS behind the client (NAS-IP-Address).")
 @click.option("--nas-identifier", "nasIdentifier", default="", help="Name that the NAS sends (NAS-Identifier).")
-@click.option("--medium", default="", help="Ethernet, Wireless, Virtual, ... Default: the medium in the inventory.")
-@click.option("--service-type", "serviceType", default="", help="A number or a name: Login, Framed, ...")
+@click.option(
+    "--medium", default="", help="Medium of the NAS port, such as Ethernet. Default: the medium in the inventory."
+)
+@click.option(
+    "--service-type", "serviceType", default="", help="Service-Type: a number, or a name such as Login or Framed."
+)
 @click.option(
     "--group", "groups", multiple=True, help="A group of the user, as an LDAP server would return it; repeatable."
 )

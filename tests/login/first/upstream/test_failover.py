@@ -198,7 +198,7 @@ async def test_the_steps_name_each_server(upstream: Upstream, mock_clock: MockCl
         await until(lambda: upstream.first.names == [b"ann"])
         await pass_by(mock_clock, WINDOW_S)
     one, two = (f"127.0.0.1:{server.port}" for server in upstream.servers)
-    assert steps == [f"asks {one}", f"no answer in time: asks {two}", f"{two} answers Access-Accept"]
+    assert steps == [f"asks {one}", f"no answer in time; the next server is {two}", f"{two} answers Access-Accept"]
     assert login.found.accept == STAFF
 
 

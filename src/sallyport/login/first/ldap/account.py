@@ -1,8 +1,8 @@
 """Evaluate a directory's data about an account: its groups, its units, and the reason why it may not log in.
 
 After a refused bind, Active Directory gives the reason in the error text (`data 775`, a Win32 error code of MS-ERREF
-section 2.2). OpenLDAP gives the reason in the password policy control. Both also store the reason in attributes, which
-the service account can read if it has the permission.
+section 2.2). OpenLDAP gives the reason in the password policy control. Both also store the reason in attributes. The
+service account can read them if it has the permission.
 """
 
 from __future__ import annotations
@@ -99,21 +99,21 @@ def must_change(entry: Entry) -> bool:
 
 
 def principal_pattern(pattern: str) -> re.Pattern[str]:
-    """Return a regular expression that finds the user's name in an attribute value. pattern: the value in a filter,
-    which contains {user}. The group `user` of a match is the name."""
+    """Return a regular expression that finds the user's name in an attribute value. pattern: a value in a filter that
+    contains {user}. The group `user` of a match is the name."""
     before, _, behind = pattern.partition(USER)
     return re.compile(f"{re.escape(before)}(?P<user>.+){re.escape(behind)}", re.IGNORECASE | re.DOTALL)
 
 
 def name_of(entry: Entry, patterns: Sequence[tuple[str, re.Pattern[str]]]) -> str | None:
-    """Return the canonical name of an entry, the only name under which it may log in. Return None if no pattern
+    """Return the canonical name of an entry. The user may log in only with this name. Return None if no pattern
     matches.
 
     patterns: pairs of an attribute and the pattern of its value. The first match is the name. Values longer than
     LONGEST_NAME are ignored.
 
-    A directory also finds an entry by other attributes, and ignores spaces, accents and width. Suppose that users could
-    log in with such names. Then a login rule or lock-out for `ann` would not apply to the same person as
+    A directory also finds an entry by other attributes, and ignores spaces, accents and width. If a user could log in
+    by any of them, the user could evade rules: a login rule or lock-out for `ann` would not apply to
     `ann@corp.example`.
     """
     matches = (
@@ -145,7 +145,7 @@ def _pairs(dn: str) -> list[tuple[str, str]]:
         return [pair for pairs in parsed(dn) for pair in pairs]
     except Invalid:
         raise TooLarge(
-            "a group membership or the entry itself has an invalid distinguished name, or one of more than 8,192 octets"
+            "the distinguished name of a group or of the entry itself is invalid, or has more than 8,192 octets"
         ) from None
 
 

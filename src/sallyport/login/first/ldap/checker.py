@@ -61,12 +61,12 @@ class _Known:
 class LdapSettings:
     """The configuration of a directory.
 
-    servers: the servers in order of preference. service: the account that searches for users; None for an anonymous
-    search. user_filter: the filter that finds a user, with {user} in place of the name. authorities: the trusted
-    certificates in PEM; None for the system's store. remember_s: the time for which a correct password is cached, in
-    seconds. winbind_domain: the name of the Active Directory domain; empty for the domain that the host has joined.
-    code_digits: the number of digits of a code that users append to the password. timeout_s: the time limit for one
-    login, in seconds.
+    servers: the servers in order of preference. service: the account that searches for users; if it is None, the search
+    is anonymous. user_filter: the filter that finds a user, with {user} in place of the name. authorities: the trusted
+    certificates in PEM; if it is None, those in the system's store are trusted. remember_s: the time for which a
+    correct password is cached, in seconds. winbind_domain: the name of the Active Directory domain; if it is empty, it
+    is the domain that the host has joined. code_digits: the number of digits of a code that users append to the
+    password. timeout_s: the time limit for one login, in seconds.
     """
 
     servers: tuple[Server, ...]
@@ -117,15 +117,16 @@ class Ldap:
     async def check(self, login: Login, takes_code: Callable[[], bool], tell: Tell) -> Reason:
         """Check a PAP password or an MS-CHAP response.
 
-        If a code may follow a PAP password, the last six characters (eight if so configured) are the code, provided
-        that they are digits. A wrong split is not corrected by a second bind. Therefore a user with codes, whose
-        password itself ends in six digits, must always append a code. Codes of another length cannot be appended.
+        If a code may follow a PAP password, and the last six characters are digits, they are taken as the code. The
+        configuration can set eight characters instead. There is no second bind with the whole password. So a user with
+        codes whose password itself ends in six digits must always append a code. Codes of another length cannot be
+        appended.
         """
         login.code = None
         if login.method in (Method.MSCHAP, Method.MSCHAP2) and self._winbind is not None:
             return await self._check_mschap(login, tell)
         if login.method != Method.PAP:
-            tell(f"a bind needs the password itself, which {login.method} does not bring")
+            tell(f"a bind needs the password itself, but a login by {login.method} does not contain it")
             return Reason.METHOD_UNFIT
         given, code = sent_password(login.request, login.client.secret), None
         split = split_digits(given, self.code_digits) if takes_code() else None
@@ -189,8 +190,8 @@ class Ldap:
         """Check an MS-CHAP response by winbind. Return the hash of the password's NT hash (16 octets), or the reason
         for a refusal. The second value has the user's groups and units.
 
-        name: the user name that the client has included in its MS-CHAP hash. The account name for winbind comes from
-        the user's directory entry, so password and groups always belong to the same person.
+        name: the user name with which the client has computed its response. The account name for winbind comes from the
+        user's directory entry, so password and groups always belong to the same person.
         """
         if self._winbind is None:
             tell("MS-CHAP is checked through winbind, which this domain does not use")
@@ -247,8 +248,8 @@ class Ldap:
         return (reason, known.found) if reason is Reason.NONE else (reason, NOTHING)
 
     async def _find(self, user: str, tell: Tell) -> _Known | Reason:
-        """Return a user's entry. Return UNKNOWN_USER unless the search finds exactly one entry, and the login uses the
-        canonical name of that entry. Raises TooLarge."""
+        """Return a user's entry. Return UNKNOWN_USER if the search finds no entry or several entries, or if the login
+        uses another name than the canonical name of the entry. Raises TooLarge."""
         pattern = self._settings.user_filter.replace(account.USER, escaped(user))
         tell(f"search below {self._settings.base_dn} for {pattern}")
         attributes = dict.fromkeys((*account.ATTRIBUTES, ACCOUNT_NAME, *(name for name, _ in self._names)))
@@ -272,8 +273,8 @@ class Ldap:
         return _Known(server, entries[0], found)
 
     async def _tell_base(self, tell: Tell) -> None:
-        """Report whether the base DN or only the user is missing. The search result does not tell, because libldap's
-        bindings return no entry in both cases."""
+        """Report to the admin whether the base DN is wrong or the user is missing. An extra search is needed to find
+        out, because libldap's bindings return no entry in both cases."""
         base = self._settings.base_dn
         try:
             _, found = await self._directory.search(base, "(objectClass=*)", ["1.1"], silent)
@@ -281,7 +282,7 @@ class Ldap:
         except Refusal as refusal:
             exists = refusal.code == SIZE_LIMIT
         if exists:
-            tell(f"the base DN {base} is right: check the name, userFilter, and where the user is")
+            tell(f"the base DN {base} exists: check the user's name, userFilter, and the place of the user's entry")
         else:
             tell(f"the server has no base DN {base} that the service account may read: check baseDN")
 
@@ -302,7 +303,7 @@ class Ldap:
             tell(f"more than one entry was found: {', '.join(entry.dn for entry in entries)}")
             log.warning("directory_name_ambiguous", domain=self._host.domain, user=user)
         elif name is not None:
-            tell(f"found {entries[0].dn} by another name than its own: log in as {name}")
+            tell(f"found {entries[0].dn} by a name that is not valid for logins: log in as {name}")
         else:
             tell(f"found {entries[0].dn}, whose name cannot be read")
 
@@ -314,7 +315,7 @@ class Ldap:
             if reason is Reason.NONE:
                 raise
             if reason is Reason.WRONG_PASSWORD:
-                tell("the account for the search is right: the user's password is not")
+                tell("the service account works, but the user's password is not correct")
             tell(f"bind as {entry.dn}: {refusal}")
             return reason
         tell(f"bind as {entry.dn}: success")

@@ -1,7 +1,7 @@
 """Select a server of the directory, and pool the service account's connections.
 
-After a failure, a server is not asked for a while, unless all other servers fail too. Connections of the service
-account stay open for later searches.
+After a failure, a server is not asked for a while. It is asked earlier only if all other servers fail too. Connections
+of the service account stay open for later searches.
 """
 
 from __future__ import annotations
@@ -48,8 +48,8 @@ class ServiceRefused(Exception):
 
 
 class Directory:
-    """The directory servers of one domain. service: the account that searches; None for an anonymous search. `run` must
-    be running while logins use the directory."""
+    """The directory servers of one domain. service: the account that searches; if it is None, the search is anonymous.
+    `run` must be running while logins use the directory."""
 
     def __init__(self, servers: Sequence[Server], service: Account | None, trust: LazyContext, egress: Egress) -> None:
         self._servers = tuple(servers)
@@ -162,8 +162,8 @@ class Directory:
     # --- users ------------------------------------------------------------------------------------------------
 
     async def bind(self, server: Server, account: Account, tell: Tell) -> Connection:
-        """Bind once as a user, and return the connection, which the caller must close. If `server` cannot be reached,
-        the other servers are tried.
+        """Bind once as a user, and return the connection. The caller must close it. If `server` cannot be reached, the
+        other servers are tried.
 
         Raises Refusal if the server refuses the bind. Raises Unreachable if no server answers.
         """

@@ -1,7 +1,7 @@
 """The first factor `radius` forwards every request, including EAP, to another RADIUS server (RFC 2865 section 2.3).
 
     checker  forwards one login, and converts the answer to a result
-    rewrite  rewrites a request or an answer for the next hop: encryption with its secret, the user's name
+    rewrite  encrypts a request or an answer with the secret of the next hop, and can remove the realm
     home     a home server and its sockets, each with 256 identifiers
     link     RADIUS over TLS to a home server (RFC 6614)
     health   whether a home server is alive, with the states and times of FreeRADIUS

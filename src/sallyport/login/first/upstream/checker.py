@@ -125,7 +125,7 @@ class Upstream:
             login.known.on_again = None
             self._pool.leave(question, trio.current_time())
         for server in question.tried[1:]:
-            tell(f"no answer in time: asks {server}")
+            tell(f"no answer in time; the next server is {server}")
         return self._judge(login, question, tell)
 
     async def run(self) -> None:

@@ -83,8 +83,8 @@ class Channel(Generic[Waits]):
         self._free.append(identifier)
 
     def rest(self, identifier: int, until: float) -> None:
-        """Block the identifier of an unanswered request until the given time, which must not be before that of the
-        previous call. In a retired channel any order is allowed."""
+        """Block the identifier of an unanswered request until the given time. Except in a retired channel, `until` must
+        not be earlier than in the previous call."""
         del self.waiting[identifier]
         self._resting.append((until, identifier))
 
@@ -228,8 +228,8 @@ class HomeServer:
         return Channel(near, now, far)
 
     def lost(self, channel: Channel[Pending], now: float) -> None:
-        """Retire a channel whose TLS connection has ended. When the NAS retransmits, its requests are sent on a new
-        connection."""
+        """Retire a channel whose TLS connection has ended. When the NAS retransmits the channel's requests, they are
+        sent on a new connection."""
         channel.retired = True
         self.refused(now)
 

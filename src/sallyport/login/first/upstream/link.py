@@ -45,8 +45,9 @@ Tls: TypeAlias = trio.SSLStream[trio.SocketStream]
 class TlsSettings:
     """The settings of RADIUS over TLS.
 
-    certificate, key: the client certificate and its key, in PEM. authorities: the trusted certificates in PEM, or None
-    for the system's store. server_name: the name that the server's certificate must have, or empty for the host name.
+    certificate, key: the client certificate and its key, in PEM. authorities: the trusted certificates in PEM; if it is
+    None, those in the system's store are trusted. server_name: the name that the server's certificate must have; if it
+    is empty, it is the host name.
     """
 
     certificate: str

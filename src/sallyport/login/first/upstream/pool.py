@@ -1,8 +1,8 @@
 """The home servers of a domain. The pool selects a server for each login, matches answers to requests, and fails over
 to another server.
 
-Only the waiting for sockets and names is asynchronous. All other methods are plain functions that get the time as
-`now`. From a readable socket, up to DRAIN packets are read at once.
+Only `run` and its tasks wait, for sockets and for names. All other methods are plain functions that get the time as
+`now`. When a socket is readable, up to DRAIN packets are read at once.
 """
 
 from __future__ import annotations
@@ -124,7 +124,7 @@ class Pool:
         return server.send(question.channel, question.packet, now)
 
     def _reconnect(self, question: Question, server: HomeServer, now: float) -> None:
-        """Send a request on a new connection, because its connection has ended. If no new channel can be opened, do
+        """Send a request on a new connection, because its old connection has ended. If no new channel can be opened, do
         nothing."""
         before, identifier = question.channel, question.identifier
         channel = self._channel(server, now)
@@ -306,8 +306,8 @@ class Pool:
         return math.inf if calm else QUIET_S
 
     def _end(self, server: HomeServer, ask: Pending, now: float) -> None:
-        """Handle a request whose response window has ended, or whose server the network has reported unreachable. If
-        possible, ask another server."""
+        """Handle a request without an answer: its response window has ended, or the network has reported its server
+        unreachable. If possible, ask another server."""
         if isinstance(ask, Question):
             if ask.ends_at <= now:
                 if now >= ask.sent_at + self._window_s:

@@ -1,9 +1,9 @@
 """Rewrite a request for the home server, and its answer for the NAS (RFC 2865 sections 2.3 and 5.33).
 
 All attributes are forwarded unchanged, except three kinds that belong to one hop. These are Message-Authenticator,
-attributes encrypted with the hop's secret, and the Proxy-State of this service, which is removed from the answer.
-Attributes of one type keep their order; the order between types may change (RFC 2865 section 5). An Access-Accept may
-contain another User-Name than the request (RFC 2865 section 5.1).
+attributes encrypted with the hop's secret, and the Proxy-State that this service has added. It is removed from the
+answer. Attributes of one type keep their order; the order between types may change (RFC 2865 section 5). An
+Access-Accept may contain another User-Name than the request (RFC 2865 section 5.1).
 """
 
 from __future__ import annotations
@@ -98,8 +98,8 @@ class Back:
         """Return the encoded attributes of a verified answer, for the NAS. Raises PacketError if an encrypted attribute
         cannot be decrypted.
 
-        received: the shared secret and request authenticator between this service and the home server. sent: the same
-        between the NAS and this service.
+        received: the shared secret and request authenticator between this service and the home server. sent: the shared
+        secret and request authenticator between the NAS and this service.
         """
         kept = answer.without(_OF_THE_HOP)
         return (
@@ -112,8 +112,8 @@ class Back:
 def split_name(name: bytes) -> tuple[bytes, bytes]:
     r"""Split a User-Name into (user, realm). Return (name, b"") if it has no realm.
 
-    The forms are `REALM\user` and `user@realm`; of several @, the last one separates. `login.identity.split_realm` does
-    the same for text, but a forwarded User-Name may be no text.
+    The forms are `REALM\user` and `user@realm`; if there are several @, the realm begins after the last one.
+    `login.identity.split_realm` does the same for text, but a forwarded User-Name may be no text.
     """
     if b"\\" in name:
         realm, _, user = name.partition(b"\\")
@@ -128,9 +128,9 @@ def accepted_user(login: Login, name: bytes) -> str | None:
     """Return the user that an Access-Accept with this User-Name admits, without the realm. Return None if the name does
     not fit the request.
 
-    With other methods than EAP, the user must be that of the request. Realms and the notation of a MAC address are
-    ignored. With EAP the user may differ, because the outer identity can hide the user (RFC 3579 section 3). But a
-    realm in the name must be the realm of the request, or belong to its domain.
+    Without EAP, the user must be the user of the request. Realms and the notation of a MAC address are ignored. With
+    EAP the user may differ, because the outer identity can hide the user (RFC 3579 section 3). But a realm in the name
+    must be the realm of the request, or belong to its domain.
     """
     user, realm = map(as_name, split_name(name))
     is_same = station_key(user) == station_key(login.user)

@@ -23,7 +23,7 @@ log = structlog.get_logger()
 
 class Winbind:
     """The checker of MS-CHAP logins of one domain. domain: the name of the domain in this service. nt_domain: the name
-    of the Active Directory domain, or empty for the domain that the host has joined."""
+    of the Active Directory domain; if it is empty, it is the domain that the host has joined."""
 
     def __init__(self, helpers: Helpers, domain: str, nt_domain: str) -> None:
         self._helpers = helpers
@@ -48,7 +48,7 @@ class Winbind:
         """Check an MS-CHAP response. Return the hash of the password's NT hash (16 octets), or the reason for a
         refusal.
 
-        name: the user name that the client has included in its hash.
+        name: the user name with which the client has computed its response.
         """
         tell(f"winbind is asked about {account}")
         question = Question(account, self._nt_domain, attempt.nt_challenge(name), attempt.response)
@@ -87,7 +87,7 @@ class Winbind:
 
 
 def hashed_name(user_name: bytes) -> bytes:
-    r"""Return the user name that a client includes in its MS-CHAP hash: without `DOMAIN\`, but with a `@realm`.
+    r"""Return the user name with which a client computes its MS-CHAP response: without `DOMAIN\`, but with a `@realm`.
 
     RFC 2759 section 4 requires this spelling, and Windows, wpa_supplicant and macOS use it. Other spellings are not
     tried, because Active Directory would count each try as a wrong password.

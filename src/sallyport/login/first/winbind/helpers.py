@@ -154,5 +154,6 @@ class _Helper:
 
 
 def _environment() -> dict[str, str]:
-    """Return the environment without the settings of this service, which may contain the master key."""
+    """Return the environment for ntlm_auth. The settings of this service are removed, because they may contain the
+    master key."""
     return {name: value for name, value in os.environ.items() if not name.startswith(PREFIX)}

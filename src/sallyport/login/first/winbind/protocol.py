@@ -26,8 +26,8 @@ class Nonsense(Exception):
 class Question:
     """An MS-CHAP response to check.
 
-    user: the account name. domain: the NetBIOS or DNS name of the Active Directory domain, or empty for the domain that
-    the host has joined. challenge: 8 octets. response: the NT response, 24 octets.
+    user: the account name. domain: the NetBIOS or DNS name of the Active Directory domain, or empty if it is the domain
+    that the host has joined. challenge: 8 octets. response: the NT response, 24 octets.
     """
 
     user: str
