@@ -187,7 +187,8 @@ class Rotation:
 
 
 def _rows(column: Sealed, after: tuple[Value, ...] | None, tx: Tx) -> list[tuple[Value, ...]]:
-    """Return up to BATCH rows of a column: the key columns and the sealed value. after: the last key before."""
+    """Return up to BATCH rows of a column, sorted by key: the key columns and the sealed value. after: the key of the
+    last row of the previous call; None for the first call."""
     names = ", ".join(column.key)
     further, given = "", dict[str, Value]()
     if after is not None:

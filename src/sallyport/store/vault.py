@@ -104,7 +104,7 @@ class Vault:
         from cryptography.exceptions import InvalidTag
 
         if not sealed or sealed[0] not in self._keys.keys() | self._retired.keys():
-            raise SecretError(f"{identity} is sealed under a version of the master key that is missing")
+            raise SecretError(f"{identity} cannot be decrypted: it needs a version of the master key that is missing")
         try:
             return self._cipher(sealed[0]).decrypt(sealed[1:13], sealed[13:], identity.encode())
         except (InvalidTag, ValueError):

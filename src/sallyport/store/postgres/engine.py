@@ -39,11 +39,11 @@ CONNECTIONS: Final = READERS + SEARCHERS + len(LANES) + 1
 READ_S: Final = 30.0
 SEARCH_S: Final = 10.0
 WRITE_S: Final = 1.0
-"""Time limit in seconds of a write with an access token. It is short, because other writes wait for it."""
+"""Time limit in seconds of a write for a request with an access token. It is short, because other writes wait."""
 SETTLE_S: Final = 0.01
 """Pause in seconds between two checks for transactions that write to a table."""
 LATE_S: Final = 0.6
-"""Time in seconds after which a transaction of the journal counts as failed if it has not ended."""
+"""Time in seconds after which a running transaction of the journal's lane counts as failed."""
 HUNG_S: Final = 5.0
 """Time in seconds after which the connections are closed if the server does not answer. The server itself ends work
 that
@@ -166,8 +166,8 @@ class PostgresStore:
             task_status.started()
 
     async def _watch(self) -> None:
-        """Close the connections to a server that does not answer any more. The journal's lane shows this: its
-        transactions are short, and it tests its connection all the time."""
+        """Close the connections if the server does not answer any more. The journal's lane shows whether the server
+        answers, because its transactions are short, and it tests its connection all the time."""
         while True:
             await trio.sleep(WATCH_S)
             if self._journal.in_flight_s > HUNG_S:
@@ -202,7 +202,8 @@ class PostgresStore:
         await self._others.exclusive(self._replacement(fill))
 
     def _replacement(self, fill: Callable[[Connection], object]) -> Callable[[Connection], None]:
-        """Return work that replaces all rows in the current transaction of a connection. fill: reads the new rows."""
+        """Return a function that replaces all rows in the current transaction of a connection. fill: writes the new
+        rows."""
 
         def replace(connection: Connection) -> None:
             check_current(connection, self._steps)

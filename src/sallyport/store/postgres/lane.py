@@ -40,7 +40,7 @@ CONFIGURATION: Final = 0x53414C4C59
 REPLACEMENT: Final = CONFIGURATION + 2
 """The advisory lock that a restore takes exclusively, and that every other transaction takes shared."""
 SHARES: Final = 16
-"""Number of rows into which a total of the journal is split (see `store.counters`)."""
+"""Number of rows into which a total is split if each login changes it (see `store.counters`)."""
 _AGAIN: Final = {"40P01", "40001"}
 """The error codes of a deadlock with another node, and of a transaction that could not be serialized."""
 _PAUSES_S: Final = (0.01, 0.03, 0.1, 0.3, 0.0)
@@ -51,8 +51,8 @@ log = structlog.get_logger()
 
 @dataclass(slots=True)
 class Restores:
-    """Counters of restores, each of which replaces all rows. seen: the number of restores that the lane knows.
-    accepted: the number of restores after which the caches were reloaded."""
+    """Counters of restores. seen: the number of restores that the lane knows. accepted: the value of `seen` when the
+    caches were last reloaded."""
 
     seen: int = 0
     accepted: int = 0
