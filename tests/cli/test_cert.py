@@ -347,7 +347,7 @@ def test_a_certificate_that_names_no_domain_is_a_warning_with_several_domains(
     assert findings(installation, "warning") == []
     installation.ok("domain", "add", "branch", "--org", "1", "--tenant", "1")
     assert findings(installation, "warning") == [
-        "the certificate of ann names no domain, and there are several: its EAP-TLS logins are rejected; "
+        "the certificate of ann has no realm, but there are several domains: EAP-TLS logins with it are rejected; "
         "run sallyport cert issue ann@REALM"
     ]
 

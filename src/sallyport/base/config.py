@@ -217,7 +217,9 @@ class Settings(BaseModel):
         "none: accounting requests get no response while PostgreSQL is unreachable",
     )
     disk_reserve_mib: int = Field(
-        32, ge=0, description="MiB of a reserve file next to the database; it is deleted when the disk is full"
+        32,
+        ge=0,
+        description="MiB of a reserve file next to the database; the service deletes the file if the disk is full",
     )
     disk_warning_mib: int = Field(
         1024,

@@ -104,8 +104,8 @@ def option_name(parameter: click.Parameter) -> str:
 
 
 def scope_of(command: click.Command, context: click.Context) -> list[str]:
-    """Return the required options of a command, such as `--domain`, with the values that the user gave to the called
-    command. Each option and each value is an element of the list."""
+    """Return the required options of a command with the values that the user gave to the called command. Each element
+    is an option and its value, such as `--domain default`."""
     return [
         f"{option_name(each)} {shlex.quote(str(context.params[each.name]))}"
         for each in command.params

@@ -37,7 +37,7 @@ PAUSE_S: Final = 0.2
 LONGEST_PAUSE_S: Final = 30.0
 """The longest pause in seconds before a worker is started again. The pause doubles each time that the worker ends."""
 STEADY_S: Final = 60.0
-"""Time in seconds. If a worker was ready and ran longer than this before it ended, its pause is the shortest again."""
+"""Time in seconds. If a worker was ready and ran longer than this time, the next pause is the shortest pause again."""
 SIGNALS: Final = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGCHLD)
 
 Run = Callable[[int, ToParent], int]

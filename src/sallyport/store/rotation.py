@@ -140,7 +140,7 @@ class Rotation:
                 "and rotate again"
             )
         if versions[-1] == LAST:
-            raise Conflict(f"the master key cannot be rotated: its version {LAST} is the highest possible one")
+            raise Conflict(f"the master key cannot be rotated: its version {LAST} is the highest possible version")
         version, key = versions[-1] + 1, Secret(secrets.token_bytes(KEY_OCTETS))
         await trio.to_thread.run_sync(write_keys, self._vault.file, {**self._vault.keys, version: key})
         self._vault.add(version, key)

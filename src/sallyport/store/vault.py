@@ -61,8 +61,8 @@ class Vault:
         return dict(self._keys)
 
     def derived(self, purpose: str) -> bytes:
-        """Return 32 octets that are derived from the newest key, the same on all nodes. purpose: the use of the octets;
-        each purpose gives other octets."""
+        """Return 32 octets that are derived from the newest key. All nodes get the same octets. purpose: the use of the
+        octets; each purpose gives other octets."""
         key = self._keys[max(self._keys)].reveal()
         return hmac.digest(key, f"sallyport {purpose}".encode(), "sha256")
 

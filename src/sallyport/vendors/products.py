@@ -163,7 +163,7 @@ NAS: Final = (
         pattern(NAS_IDENTIFIER, rb"(?:[0-9A-F]{2}-){5}[0-9A-F]{2}:vap\d{1,2}", evidence="NAS-Identifier MAC:vap"),
         "P: the MAC address of the access point, and the number of the virtual access point",
     ),
-    _own_vendor("Ruckus", 25053, 3, 134, 135, source="P: SSID, and two attributes more"),
+    _own_vendor("Ruckus", 25053, 3, 134, 135, source="P: SSID and two other attributes"),
     _own_vendor("Aruba Wireless", 14823, 5, 6, 10, source="P: SSID, location, group of access points"),
     _own_vendor("HP ProCurve", 11, 255, source="P: HP-Capability-Advert"),
     Fingerprint(

@@ -112,7 +112,7 @@ class FoundKey:
     type: Annotated[str, Text(64)]
     """Type of the key, such as ssh-ed25519."""
     fingerprint: Annotated[str, Text(64)]
-    """`SHA256:` and base64, as ssh-keygen shows it."""
+    """Fingerprint of the key: `SHA256:` and base64, as in the output of ssh-keygen."""
     comment: Line = ""
     """Comment of the key."""
     managed: bool = False
@@ -252,7 +252,7 @@ class Rotation:
     password: Annotated[str, Text(1024)] = field(default="", repr=False)
     """New password; only with escrow."""
     password_hash: Annotated[str, Text(512, rf"(?:{HASH})?", "a hash of crypt(5)")] = field(default="", repr=False)
-    """Hash of the new password, as shadow(5) has it; only with escrow."""
+    """Hash of the new password in the form of shadow(5); only with escrow."""
     reason: Line = ""
     """Reason of an abandon."""
 

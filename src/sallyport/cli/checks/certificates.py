@@ -93,7 +93,7 @@ def _of_server(
             )
     if len(chain) == 1 and not _signed(own, own) and not any(_signed(own, each) for each in authorities):
         yield warning(
-            f"{path} contains no chain: supplicants cannot find its authority; append the authority's "
+            f"{path} contains no chain: supplicants cannot find the certificate's authority; append the authority's "
             "certificates to it"
         )
 
@@ -144,8 +144,8 @@ def _of_their_lists(path: Path, authorities: Sequence[x509.Certificate], now: da
         if ends is not None and ends <= now:
             name = issuer.rfc4514_string()
             yield problem(
-                f"{path}: the revocation list of {name} expired at {ends:%Y-%m-%d}: its clients are rejected; "
-                "fetch the new list"
+                f"{path}: the revocation list of {name} expired at {ends:%Y-%m-%d}: clients of this authority are "
+                "rejected; fetch the new list"
             )
     for each in authorities if lists else ():
         if each.subject not in lists:
@@ -171,7 +171,7 @@ def _of_realms(issued: Mapping[str, Issued], examination: Examination, now: date
         is_users = "@" not in name and name.lower() not in peers and not host_names(each.certificate)
         if is_users and each.state(now) == "valid":
             yield warning(
-                f"the certificate of {name} names no domain, and there are several: its EAP-TLS logins are "
+                f"the certificate of {name} has no realm, but there are several domains: EAP-TLS logins with it are "
                 f"rejected; run sallyport cert issue {shlex.quote(f'{name}@REALM')}"
             )
 

@@ -54,8 +54,8 @@ def check_proxy_state(examination: Examination) -> Iterator[Finding]:
     heard = [each for each in single[:LOOKED_AT] if _has_registered_devices(examination, each)]
     for each in heard:
         yield warning(
-            f"{each['name']} ({each['address']}) may send Proxy-State without a signature (CVE-2024-3596): enable "
-            "Message-Authenticator on the client"
+            f"{each['name']} ({each['address']}) has so far sent only requests with Proxy-State and without "
+            "Message-Authenticator (CVE-2024-3596): enable Message-Authenticator on the client"
         )
     if not heard:
         yield ok("no client is known to send Proxy-State without a signature")

@@ -101,7 +101,7 @@ class Conversation:
             return Waiting() if isinstance(self._outcome, Check) else self._outcome
         packet = decode(octets)
         if packet.code != RESPONSE:
-            raise PacketError("an EAP packet that is no response")
+            raise PacketError("an EAP packet that is not a response")
         return self._respond(packet, octets)
 
     def answer(self, verdict: Verdict) -> Outcome:

@@ -22,7 +22,7 @@ _OPEN = "{row}.state in ('QUEUED', 'RUNNING')"
 
 
 def _through(table: str, column: str) -> str:
-    """Return SQL for the tenant of a row that has no domain_id, but refers to a row of `table`, which has one. column:
+    """Return SQL for the tenant of a row that refers to a row of `table`. The row of `table` has the domain_id. column:
     the column with the id of the row of `table`."""
     owner = f"select domain_id from {table} where id = {{row}}.{column}"
     return f"(select tenant_id from domains where id = ({owner}))"
