@@ -317,9 +317,9 @@ def test_a_valid_certificate_is_ok(installation: Service) -> None:
 
 def test_a_missing_certificate_is_a_problem_only_for_radsec(tmp_path: Path) -> None:
     """Without a certificate RadSec does not start, but other listeners do. So this is a problem only with RadSec."""
-    assert findings(new_installation(tmp_path), "ok") == ["no certificate for EAP and RadSec: sallyport cert init"]
+    assert findings(new_installation(tmp_path), "ok") == ["no certificate for EAP and RadSec: run sallyport cert init"]
     wanted = new_installation(tmp_path, {"SALLYPORT_RADSEC_BIND": "127.0.0.1:0"})
-    assert findings(wanted, "problem", status=1) == ["no certificate for EAP and RadSec: sallyport cert init"]
+    assert findings(wanted, "problem", status=1) == ["no certificate for EAP and RadSec: run sallyport cert init"]
 
 
 def test_a_certificate_without_an_authority_is_a_problem_only_for_radsec(data_dir: Path, tmp_path: Path) -> None:
@@ -328,7 +328,7 @@ def test_a_certificate_without_an_authority_is_a_problem_only_for_radsec(data_di
     """
     own = {"SALLYPORT_EAP_CERTIFICATE": str(data_dir / "certs" / "server.pem")}
     own["SALLYPORT_EAP_KEY"] = str(data_dir / "certs" / "server.key")
-    missing = "no authority for the certificates of clients: set eap_ca, or sallyport cert init"
+    missing = "no authority for the certificates of clients: set eap_ca, or run sallyport cert init"
     assert missing in findings(new_installation(tmp_path, own), "ok")
     secure = new_installation(tmp_path, {**own, "SALLYPORT_RADSEC_BIND": "127.0.0.1:0"})
     assert findings(secure, "problem", status=1) == [f"RadSec does not start: {missing}"]
@@ -347,8 +347,8 @@ def test_a_certificate_that_names_no_domain_is_a_warning_with_several_domains(
     assert findings(installation, "warning") == []
     installation.ok("domain", "add", "branch", "--org", "1", "--tenant", "1")
     assert findings(installation, "warning") == [
-        "the certificate of ann names no domain, and there are several: its EAP-TLS logins are rejected; "
-        "sallyport cert issue ann@REALM"
+        "the certificate of ann has no realm, but there are several domains: EAP-TLS logins with it are rejected; "
+        "run sallyport cert issue ann@REALM"
     ]
 
 
@@ -381,7 +381,7 @@ def test_missing_and_expired_revocation_lists_are_reported(data_dir: Path, tmp_p
     assert [findings(installation, level) for level in ("problem", "warning")] == [[], []]
     file.write_bytes(b"".join(parts[:3]))
     assert findings(installation, "warning") == [
-        f"{file} has no revocation list of Other, but of others: its clients are rejected; append the list"
+        f"{file} has revocation lists, but none of Other: clients of this authority are rejected; append the list"
     ]
     file.write_bytes(b"".join(parts))
     (expired,) = findings(installation, "problem", status=1)

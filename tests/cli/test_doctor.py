@@ -108,7 +108,7 @@ def test_a_domain_without_provider_or_client_is_a_warning(service: Service) -> N
     add_domain(service, "lonely", org=77, enforcementMode="enforce")
     warnings = warnings_of_domains(service)
     assert any(text.startswith("lonely: this domain has no MFA provider") for text in warnings)
-    assert any(text.startswith("lonely: no RADIUS client belongs to it; sallyport client add") for text in warnings)
+    assert any(text.startswith("lonely: no RADIUS client belongs to it; run sallyport client add") for text in warnings)
 
 
 def test_a_client_of_a_tenant_without_domains_is_a_warning(service: Service) -> None:
@@ -117,7 +117,9 @@ def test_a_client_of_a_tenant_without_domains_is_a_warning(service: Service) -> 
     """
     add_client(service, "early", "127.14.0.1", org=81)
     warnings = [text for level, text in of_check(service, "clients") if level == "warning"]
-    assert "early (127.14.0.1): its tenant has no domain, so its logins are rejected; sallyport domain add" in warnings
+    assert (
+        "early (127.14.0.1): its tenant has no domain, so its logins are rejected; run sallyport domain add" in warnings
+    )
 
 
 def test_a_domain_without_first_factor_is_a_warning(service: Service) -> None:
@@ -146,7 +148,7 @@ def test_an_unconfigured_first_factor_is_a_warning(service: Service) -> None:
     for org in (79, 80):
         add_domain(service, "twice", org=org, firstFactor="ldap")
     assert (
-        "twice: its first factor ldap is not configured: no login works; sallyport domain first-factor twice"
+        "twice: its first factor ldap is not configured: no login works; run sallyport domain first-factor twice"
         in warnings_of_domains(service)
     )
     assert [level for level, _ in of_check(service, "reach")] == ["ok"]
@@ -296,12 +298,12 @@ def test_unread_and_failed_directories_are_named(service: Service, tmp_path: Pat
     service.post("/api/v1/saveDirectoryConfig", [gone])
     checked = of_check(service, "directories", status=1)
     assert ("ok", "books: LDIF: from files") in checked
-    assert ("warning", "books: hq: never read: sallyport directory sync") in checked
+    assert ("warning", "books: hq: never read: run sallyport directory sync") in checked
     assert any(level == "problem" and "caCertificate Old Root expired" in text for level, text in checked)
     assert service.cli("directory", "sync", "hq", "--domain", domain, "--wait").returncode == 1
     (text,) = [text for _, text in of_check(service, "directories", status=1) if " failed at " in text]
     assert "127.0.0.1" in text and text.endswith(
-        "last read never, as far as the service knows; sallyport directory check, then sync"
+        "last read never, as far as the service knows; run sallyport directory check, then sync"
     )
     service.post("/api/v1/saveDirectoryConfig", [{**gone, "caCertificate": ""}])
 

@@ -5,7 +5,7 @@
 
 When a table is full, a new entry replaces the oldest entry of the owner with the most entries. So an owner that fills
 the table loses its own entries. Owners can be nested. `put(state, value, tenant_id, client_id)` selects the tenant with
-the most entries, within the tenant the client with the most entries, and drops the client's oldest entry.
+the most entries, and within this tenant the client with the most entries. Then it drops the client's oldest entry.
 
 Reading is as fast as reading a dictionary. A change takes constant time for each level of owners. A plain dictionary
 would be slower: after many removals at the front, `next(iter(...))` steps over every gap to find the oldest key.

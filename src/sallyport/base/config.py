@@ -51,8 +51,8 @@ DEFAULT_DATA_DIR: Final = Path("./sallyport-data")
 
 
 def unset(words: str) -> dict[str, JsonValue]:
-    """Return the metadata of a field that has no default. words: what applies if the setting is not set. The reference
-    and the settings file contain this text."""
+    """Return the metadata of a field that has no default. words: a text for the reference and the settings file. It
+    says which value is used if the setting is not set."""
     return {"unset": words}
 
 
@@ -92,7 +92,7 @@ class Settings(BaseModel):
     )
     did_url: str = Field(
         "",
-        description="base URL of DIDs, schemas and status lists; it is part of their names, so do not change it",
+        description="base URL of DIDs, schemas and status lists; do not change it, because existing DIDs contain it",
         json_schema_extra=unset("the same as `public_url`"),
     )
     did_web_hosts: Hosts = Field(
@@ -213,11 +213,13 @@ class Settings(BaseModel):
         64,
         ge=0,
         le=65536,
-        description="maximum MiB of accounting records that wait in `data_dir` while PostgreSQL is unreachable; with "
-        "0, accounting requests then get no response",
+        description="maximum MiB of accounting records that wait in `data_dir` while PostgreSQL is unreachable; 0 for "
+        "none: accounting requests get no response while PostgreSQL is unreachable",
     )
     disk_reserve_mib: int = Field(
-        32, ge=0, description="MiB of a reserve file next to the database; a full disk then still has this space"
+        32,
+        ge=0,
+        description="MiB of a reserve file next to the database; the service deletes the file if the disk is full",
     )
     disk_warning_mib: int = Field(
         1024,
@@ -244,7 +246,7 @@ class Settings(BaseModel):
     )
     log_identities: Literal["clear", "hashed"] = Field(
         "clear",
-        description="`clear`, or `hashed`: the log and the outlets contain keyed hashes instead of users and stations; "
+        description="names of users and stations in the log and the outlets: `clear`, or `hashed` for keyed hashes; "
         "equal names have equal hashes",
     )
     log_logins: bool = Field(True, description="whether each decision is logged, at level info")
@@ -266,9 +268,9 @@ class Settings(BaseModel):
     @model_validator(mode="after")
     def _tls_is_whole(self) -> "Settings":
         if (self.tls_certificate is None) != (self.tls_key is None):
-            raise ValueError("tls_certificate and tls_key go together")
+            raise ValueError("tls_certificate and tls_key go together: set both or neither")
         if (self.eap_certificate is None) != (self.eap_key is None):
-            raise ValueError("eap_certificate and eap_key go together")
+            raise ValueError("eap_certificate and eap_key go together: set both or neither")
         return self
 
     @field_validator("database")
@@ -377,7 +379,8 @@ def load(file: Path | None, environ: Mapping[str, str]) -> Settings:
 
 
 def of_service(values: Mapping[str, object]) -> dict[str, object]:
-    """Return the values of the system service's file with absolute paths. The URL of a database stays as it is."""
+    """Return the values of the system service's settings file, with absolute paths. The URL of a database stays as it
+    is."""
     paths = {
         name: value
         for name, value in values.items()

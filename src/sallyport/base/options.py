@@ -104,7 +104,8 @@ def option_name(parameter: click.Parameter) -> str:
 
 
 def scope_of(command: click.Command, context: click.Context) -> list[str]:
-    """Return the required options of a command as words, with their values in the called command."""
+    """Return the required options of a command with the values that the user gave to the called command. Each element
+    is an option and its value, such as `--domain default`."""
     return [
         f"{option_name(each)} {shlex.quote(str(context.params[each.name]))}"
         for each in command.params
@@ -113,7 +114,8 @@ def scope_of(command: click.Command, context: click.Context) -> list[str]:
 
 
 def list_command(group: str) -> str:
-    """Return the text of the list command of a group, with its required options (see `scope_of`)."""
+    """Return the command that lists the objects of a group, such as `sallyport user list --domain default`. It has the
+    required options (see `scope_of`)."""
     context, words = click.get_current_context(silent=True), f"sallyport {group} list"
     root = context.find_root().command if context is not None else None
     if context is None or not isinstance(root, click.Group):

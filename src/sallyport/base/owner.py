@@ -34,8 +34,8 @@ def user_name(user_id: int) -> str:
 
 
 def denied(path: Path, owner: Path | None = None) -> str:
-    """Return the error message for a path that the user may not access. owner: a path whose owner has the
-    permission."""
+    """Return the error message for a path that the user may not access. owner: a path that belongs to a user with the
+    permission; the message names this user."""
     try:
         name = user_name((owner or path).stat().st_uid)
     except OSError:

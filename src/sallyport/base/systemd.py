@@ -16,7 +16,7 @@ from sallyport.base import disk
 from sallyport.base.errors import ConfigError
 
 USER: Final = "sallyport"
-"""The service's user, and its group."""
+"""The name of the service's user, and the name of the user's group."""
 CONFIG_DIR: Final = Path("/etc/sallyport")
 CONFIG_FILE: Final = CONFIG_DIR / "sallyport.toml"
 """The settings file of the system service. Owner root, group USER, mode 0640. It sets `data_dir`."""

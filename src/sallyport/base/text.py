@@ -29,7 +29,8 @@ def normal(form: Literal["NFC", "NFKC"], text: str) -> str:
 
 
 def composed(text: str) -> str:
-    """Return a text in normalization form C: a letter and its accents are one character if Unicode has one."""
+    """Return a text in normalization form C: a letter and its accents become one character if Unicode has this
+    character."""
     return text if text.isascii() else normal("NFC", text)
 
 

@@ -154,8 +154,9 @@ def host_names(certificate: x509.Certificate) -> list[str]:
 class Peer:
     """The content of a peer's certificate.
 
-    fingerprint: the SHA-256 of the certificate in hex. names: the host names and addresses in canonical form. Without
-    them, the common name (RFC 6125 section 6.4.4). A wildcard has no special meaning.
+    fingerprint: the SHA-256 of the certificate in hex. names: the host names and addresses in canonical form. If the
+    certificate has no such names, `names` contains the common name (RFC 6125 section 6.4.4). A wildcard has no special
+    meaning.
     """
 
     fingerprint: str

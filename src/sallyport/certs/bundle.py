@@ -128,7 +128,7 @@ def as_profile(identity: Identity, password: str, network: Network, *, legacy: b
         base,
         f"Network access of {identity.name}",
         PayloadContent=content,
-        PayloadDescription="A certificate, and the networks that it opens.",
+        PayloadDescription="A client certificate, and the networks that accept this certificate.",
         PayloadScope="User",
     )
     return plistlib.dumps(profile, fmt=plistlib.FMT_XML)

@@ -54,7 +54,7 @@ def bundled(work: CommandT) -> CommandT:
             "--vpn-id",
             default="",
             metavar="ID",
-            help="IKE identity of the gateway. Without it: the host in --vpn-server.",
+            help="IKE identity of the gateway; default: the host in --vpn-server.",
         ),
         click.option(
             "--server-name",

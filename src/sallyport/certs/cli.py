@@ -45,7 +45,7 @@ def init(line: CommandLine, *, hosts: Sequence[str], ca_name: str) -> None:
     path = str(line.call("cert.init", ca_name=ca_name, hosts=[*hosts] or [socket.getfqdn()]))
     line.print(path)
     line.note("the authority is created: install its certificate on the devices and the RadSec peers (cert show --ca)")
-    line.note(f"its key is in {Path(path).parent}: keep a copy of that directory on another machine")
+    line.note(f"the authority's key is in {Path(path).parent}: keep a copy of that directory on another machine")
 
 
 @cert.command()

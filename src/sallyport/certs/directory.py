@@ -5,7 +5,7 @@ clients, and every certificate that was ever signed.
     crl.pem                   its revocation list
     server.pem  server.key    the service's certificate followed by the authority's certificate, and the service's key
     clients/NAME.pem  .key    each client's certificate and key, in the form of server.pem
-    issued/SERIAL.pem         every certificate that was signed, because a client's revocation revokes all of its own
+    issued/SERIAL.pem         every certificate that was signed; `revoke` needs all certificates of a client
 
 A file is replaced as a whole. A renewal keeps the key and changes only the file of the certificate. Otherwise a reader
 could combine a certificate with the key of another certificate. The server gets a new key only when its certificate was
@@ -157,7 +157,8 @@ class Directory:
                     self._write(self.server_key, _key_pem(another))
             elif is_gone:
                 raise Conflict(
-                    f"the certificate of {name} was revoked; for a new one: cert revoke '{name}', then cert issue"
+                    f"the certificate of {name} was revoked; to issue a new one: sallyport cert revoke '{name}', "
+                    "then sallyport cert issue"
                 )
             else:
                 certificate = authority.client(name, _public_key(old, path), now)
@@ -166,8 +167,8 @@ class Directory:
             return self._keep(path, certificate, authority)
 
     def _newest(self, path: Path, name: str | None) -> x509.Certificate:
-        """Return the certificate in use. If its file is missing, return the last certificate that was signed for the
-        name.
+        """Return the current certificate of the server or of a client. If the file of the certificate is missing,
+        return the last certificate that was signed for the name.
 
         name: the client's name, or None for the server's certificate. Raises NotFound.
         """

@@ -31,7 +31,7 @@ def admin() -> None:
 @click.option(
     "--role",
     type=click.Choice(["admin", "operator", "auditor"]),
-    help="Role in the tenant, as of a token; default: admin. Without a tenant, the administrator has every role.",
+    help="Role in the tenant; default: admin. Without a tenant, the administrator has every role.",
 )
 @_password
 @click.pass_obj
@@ -40,7 +40,7 @@ def add(
 ) -> None:
     """Add an administrator, and show the QR code of the one-time codes."""
     if (org is None) != (tenant is None):
-        raise click.UsageError("--org and --tenant go together")
+        raise click.UsageError("--org and --tenant go together: give both or neither")
     if role is not None and org is None:
         raise click.UsageError("--role needs --org and --tenant")
     secret = _read(line, password)
@@ -79,7 +79,7 @@ def password_(line: CommandLine, *, name: str, password: str | None) -> None:
 @click.argument("name")
 @click.pass_obj
 def totp(line: CommandLine, *, name: str) -> None:
-    """Make a new seed of one-time codes and show its QR code."""
+    """Make a new seed for one-time codes and show its QR code."""
     _show(line, line.row("admin.totp", name=name))
 
 

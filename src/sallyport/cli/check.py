@@ -73,7 +73,7 @@ def check() -> None:
     "--nas-identifier",
     default=CHECK.decode(),
     show_default=True,
-    help="NAS-Identifier of the check. With another value, the client's setting `auto` learns that it signs requests.",
+    help="NAS-Identifier of the check. With any other value, the check may change learned settings of the client.",
 )
 @click.pass_obj
 def radius(

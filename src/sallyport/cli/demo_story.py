@@ -150,7 +150,7 @@ class Story:
     def _show_inventory(self) -> None:
         """Print the inventory, and check that each product was detected."""
         devices = self._devices()
-        self._title("Network devices, found by themselves")
+        self._title("Network devices that the service has found")
         self._line.print_rows(devices, (*DEVICES, "request_count"))
         found = {(each["device_type"], each["nas_device_type"], each["nas_port_type"]) for each in devices}
         for sender in self._senders:
@@ -211,7 +211,7 @@ class Story:
             ("alice, password and the same code in one field", again, ACCESS_REJECT),
             ("bob, who has not enrolled, his password", other, ACCESS_REJECT),
         )
-        self._title(f"The second door: {DOMAIN} enforces, its MFA provider is totp")
+        self._title(f"Second factor: {DOMAIN} is in enforce mode, with the MFA provider totp")
         rows: list[Row] = [
             {
                 "login": what,

@@ -37,12 +37,12 @@ REMEDIES: Final = {
     "provider unreachable, circuit open": _CHECK_PROVIDER,
     "the provider's rate limit is reached": _CHECK_PROVIDER,
     "provider configuration unreadable": "sallyport provider set {domain} stores the configuration again",
-    "second factor not answered in time": "sallyport provider check {domain}; if it works, the user did not answer: "
-    "--timeout-seconds of sallyport provider set is the time for it",
+    "second factor not answered in time": "sallyport provider check {domain}; if it works, the user did not answer "
+    "in time; sallyport provider set --timeout-seconds changes the time",
     "blocked by rule": "sallyport rule test --domain {domain} --user {user} shows the rule",
     "locked out after failures": "sallyport lockout remove --domain {domain} --user {user}",
-    "the RADIUS client may not vouch for passwords": "sallyport client set NAME --password-verified, if it "
-    "checks passwords",
+    "the RADIUS client may not vouch for passwords": "sallyport client set NAME --password-verified, if the "
+    "RADIUS client checks passwords",
     "this kind of login cannot ask for a code": "try without --chap, or append the code to the password",
     "the domain's first factor is not configured": "sallyport domain first-factor {domain}",
 }
@@ -87,7 +87,7 @@ def explain_reject(line: Line, client: RadiusClient, nas: str, began: str) -> No
     ISO 8601."""
     event = _event(line, client, nas, began)
     if event is None:
-        line.note("The reason is in the log of the server: there, sallyport event list --domain D")
+        line.note("The reason is in the log of the server. On the server, run: sallyport event list --domain D")
         return
     reason, names = str(event["reason"]), {name: quote(str(event[name])) for name in ("domain", "user")}
     line.note(f"Refused in domain {event['domain']}: {reason}")

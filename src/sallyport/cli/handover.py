@@ -27,9 +27,9 @@ READ: Final = frozenset({"db.restore", "directory.import_ldif"})
 def handed_over(ask: Callable[[Row], JSON], asked: Row, settings: Settings) -> JSON:
     """Run a request, and return the answer. Raises StartError.
 
-    ask: runs a request. asked: the request. If root uses the service of another user, the file that the request names
-    is copied, because the service may be unable to read or write it. A file in the directories of the store needs no
-    copy.
+    ask: runs a request. asked: the request. If root uses the service of another user, the service may be unable to read
+    or write the file that the request names. In this case the file is copied. A file in the directories of the store
+    needs no copy.
     """
     name, arguments = asked.get("command"), asked.get("arguments")
     if name not in {BACKUP, *READ} or not isinstance(arguments, dict) or "path" not in arguments:
@@ -53,7 +53,7 @@ def handed_over(ask: Callable[[Row], JSON], asked: Row, settings: Settings) -> J
 
 @contextmanager
 def _exchange(data_dir: Path) -> Iterator[Path]:
-    """Yield a temporary directory in the data directory, with the same owner."""
+    """Yield a temporary directory in the data directory. Its owner is the owner of the data directory."""
     with as_owner(data_dir):
         place = Path(mkdtemp(prefix="exchange-", dir=data_dir))
     try:

@@ -61,7 +61,7 @@ SECTIONS: Sections = {
         "credential": ("sallyport.did.cli:credential", "Credentials of holders: issue, show, revoke."),
         "wallet": (
             "sallyport.did.holder.cli:wallet",
-            "Wallets: register and assign them; hold credentials, and answer login prompts.",
+            "Wallets of users: their registration, credentials and login prompts.",
         ),
     },
     "Operate": {

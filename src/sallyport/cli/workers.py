@@ -3,7 +3,7 @@ and stops the workers.
 
 The parent runs no event loop and has no threads, so it can fork at any time. A worker therefore needs no imports. It
 inherits the sockets, which are bound only once (see `sockets`). The parent waits for signals and for messages from the
-workers. A worker sends the messages that a service sends to systemd, but to the parent.
+workers. A worker sends its status messages to the parent, not to systemd.
 
 The first worker starts alone, because it creates the store at the first start of the service. If a worker ends before
 all workers are ready, the service ends. If a worker ends later, the parent starts it again.
@@ -37,7 +37,7 @@ PAUSE_S: Final = 0.2
 LONGEST_PAUSE_S: Final = 30.0
 """The longest pause in seconds before a worker is started again. The pause doubles each time that the worker ends."""
 STEADY_S: Final = 60.0
-"""Time in seconds. If a worker was ready and ran longer than this before it ended, its pause is the shortest again."""
+"""Time in seconds. If a worker was ready and ran longer than this time, the next pause is the shortest pause again."""
 SIGNALS: Final = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGCHLD)
 
 Run = Callable[[int, ToParent], int]
@@ -65,8 +65,8 @@ class _Process:
 
 @dataclass(slots=True)
 class _Place:
-    """The place of a worker. ends: the number of times in a row that the worker has ended. due: when to start the
-    worker again."""
+    """The restart state of a worker. ends: the number of times in a row that the worker has ended. due: the time at
+    which the worker must be started again."""
 
     ends: int = 0
     due: float = 0.0

@@ -114,14 +114,14 @@ class AgentMetrics:
     def watch(self, read: Callable[[], tuple[int, float]], waiting: Callable[[], int]) -> None:
         """Set the functions that are called at a scrape.
 
-        read: returns the number of active agents, and how long the most silent active agent has sent no message, in
-        seconds. waiting: returns the number of agents that wait for their next state.
+        read: returns two values: the number of active agents, and the longest time since the last message of an active
+        agent, in seconds. waiting: returns the number of agents that wait for their next state.
         """
         ReadGauge(self._registry, "sallyport_agents", "Active endpoint agents.", (), lambda: {(): float(read()[0])})
         ReadGauge(
             self._registry,
             "sallyport_agent_last_seen_seconds",
-            "Longest time since an active agent has sent its last message.",
+            "Longest time since the last message of an active agent.",
             (),
             lambda: {(): read()[1]},
         )

@@ -65,7 +65,8 @@ class MfaMetrics:
         )  # fmt: skip
 
     def finished(self, provider: str, result: str, seconds: float) -> None:
-        """Record the end of a second factor. result: how it ended, from a closed set. seconds: its duration."""
+        """Record the end of a second factor. result: how the second factor ended, from a closed set. seconds: the
+        duration."""
         self._challenges.labels(provider, result).inc()
         self._seconds.labels(provider, result).observe(seconds)
 

@@ -73,8 +73,8 @@ class OwnFiles:
         return await trio.to_thread.run_sync(work, self.directory)
 
     async def load(self) -> None:
-        """After a restore of a backup of PostgreSQL, write its certificates to files, and delete the rows. If the
-        directory already has an authority, only delete the rows."""
+        """Write the certificates in the store to files, and delete their rows. The store has such rows after a backup
+        of PostgreSQL was restored. If the directory already has an authority, only delete the rows."""
         rows = await self._store.read(partial(_newer, than=0))
         if rows:
             if not self.directory.ca.exists():

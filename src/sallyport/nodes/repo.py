@@ -105,11 +105,12 @@ def forget(tx: Tx, name: str) -> bool:
 
 
 def renew(tx: Tx, node_id: int) -> Lease | None:
-    """Renew the lease, or take the lease if it has expired. Return the lease if the node then holds it, otherwise None.
+    """Renew the lease of a node, or take the lease for the node if the lease has expired. Return None if another node
+    holds the lease.
 
     A heartbeat never waits for a transaction that checks the lease with `holds`. A renewal does not conflict with the
-    lock of `holds`. If another node's expired lease is locked, the node leaves it alone, and takes it with a later
-    heartbeat.
+    lock of `holds`. If the lease of another node has expired but is locked, this call does not take the lease. A later
+    heartbeat takes it.
     """
     until = f"until = now_us() + {LEASE_US}"
     renewed = f"update leases set {until} where name = '{_LEASE}' and node_id = :id returning node_id, fence"

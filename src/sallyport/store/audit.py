@@ -19,8 +19,8 @@ HIDDEN: Final = "********"
 INSTALLATION: Final = 0
 """The tenant_id of entries that belong to no tenant. The command line shows them; no tenant sees them."""
 LONGEST: Final = 2000
-"""Maximum number of characters of a recorded value. A login rule may have a million characters, and a page has up to a
-thousand entries."""
+"""Maximum number of characters of a recorded value. Without this limit, a page of a thousand entries could be too
+large, because a single login rule may have a million characters."""
 
 
 def changed(before: Mapping[str, JSON], after: Mapping[str, JSON]) -> dict[str, JSON]:
@@ -94,8 +94,8 @@ def record_all_in(tx: Tx, action: str, domain_id: int, targets: Sequence[str], *
 
 
 def count(tx: Tx, tenant_id: int, domain_id: int | None, change: int) -> None:
-    """Add `change` to the stored number of a tenant's entries. domain_id: the domain of the entries; None for entries
-    that belong to no domain."""
+    """Add `change` to the stored number of audit entries of a tenant. domain_id: the domain of the counted entries;
+    None for entries that belong to no domain."""
     tx.execute(
         "insert into audit_totals (tenant_id, domain_id, value) values (:t, :d, :change) "
         "on conflict (tenant_id, domain_id) do update set value = audit_totals.value + excluded.value",

@@ -20,7 +20,7 @@ CONFIRM_TOKENS = "Tokens that were revoked after the backup will be valid again.
 
 @click.group(cls=Group)
 def db() -> None:
-    """The database as a whole: schema, backup, restore, and the key of its secrets."""
+    """The database as a whole: schema, backup, restore, and the master key."""
 
 
 @db.command()

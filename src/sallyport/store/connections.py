@@ -21,10 +21,10 @@ T = TypeVar("T")
 
 TRIGRAM = 3
 LONGEST_PHRASE = 16
-"""Maximum letters of a phrase that FTS5 searches for. FTS5 reads the entries of each trigram of a phrase. A search for
-255 letters took 1.3 s; a search for 16 letters takes 80 ms."""
+"""Maximum number of letters of a phrase that FTS5 searches for. FTS5 reads the entries of each trigram of a phrase. A
+search for 255 letters took 1.3 s; a search for 16 letters takes 80 ms."""
 MERGED = 16
-"""Number of pages that one merge of FTS5 writes. This is more than a short transaction adds to a level of the index."""
+"""Number of pages that one merge of FTS5 writes. A short transaction adds fewer pages to the index."""
 LONGEST_INSERT = 64  # rows in one statement; 500 columns would still be within SQLite's 32,766 parameters
 # Length of the write-ahead log that starts a checkpoint, in pages of 4 KiB. With LONG_LOG, checkpoints are so rare that
 # the p99 of a commit is 6 ms, and the log stays below 80 MB. On a nearly full disk SHORT_LOG applies, because the log
@@ -204,8 +204,8 @@ class QuickReader:
         self._was_slow = False
 
     def run(self, work: Work[T]) -> T:
-        """Run `work` in a read transaction. Raises sqlite3.Error if `work` exceeds its limit of steps, if the disk is
-        slow, or if SQLite fails."""
+        """Run `work` in a read transaction. Raises sqlite3.Error if SQLite needs too many steps for `work`, if the disk
+        is slow, or if SQLite fails."""
         started = self._clock()
         if started < self._slow_until:
             raise sqlite3.OperationalError("the disk is slow")
@@ -221,8 +221,8 @@ class QuickReader:
                 self._slow_until = started + SLOW_FOR_S
 
     def _is_spent(self) -> bool:
-        """Return whether the transaction has used up its limit of steps. SQLite itself counts the steps of each
-        statement separately."""
+        """Return whether the transaction has used up its maximum number of SQLite's steps. SQLite itself counts the
+        steps of each statement separately."""
         self._looks -= 1
         return self._looks < 0
 

@@ -41,7 +41,7 @@ class Copies:
     """Backups and restores of one store. place: the path of the store's file; with PostgreSQL, the path that the file
     would have.
 
-    check: opens the sealed values of a copy before it becomes the store; raises SecretError. void: invalidates the
+    check: decrypts the secrets of a copy before the copy becomes the store; raises SecretError. void: invalidates the
     values in a copy that must not become valid again by a restore, and optionally all tokens. replaced: called after a
     restore to drop all caches. backed_up: called with the time of the last backup, in microseconds. worker: the number
     of this worker, if several use the same place; otherwise empty.
@@ -123,7 +123,8 @@ class Copies:
             return await trio.to_thread.run_sync(load, url, path)
 
     def clear(self) -> None:
-        """Delete the temporary copy of an interrupted restore of this process. Another worker may use its copy now."""
+        """Delete the temporary copy that an interrupted restore of this process has left. The copies of other workers
+        stay, because a worker may be using its own copy."""
         for end in ("", "-wal", "-shm", "-journal"):
             self._checked.with_name(self._checked.name + end).unlink(missing_ok=True)
 

@@ -1,9 +1,9 @@
-"""Stored numbers of rows: the total of each list of a domain.
+"""Stored counters: the number of rows of each list of a domain.
 
-A page of a list shows the total, and a stored total saves counting the rows for each page. For long lists, the totals
-of parts are stored too, so that a page is found without reading the rows before the page. The rows of a part have ids
-that differ only in the last PART_BITS bits. The name of a part's total is `NAME#` and the first bits of these ids, in
-hexadecimal digits that sort like the numbers.
+Each page of a list shows the total number of rows. With a stored total, a page does not have to count the rows. For
+long lists, the totals of parts are stored too, so that a page is found without reading the rows before the page. The
+rows of a part have ids that differ only in the last PART_BITS bits. The name of a part's total is `NAME#` and the first
+bits of these ids, in hexadecimal digits that sort like the numbers.
 
 If several nodes changed the same row at each login, they would wait for each other's commits. So such a total has
 several rows, named `NAME@SHARE`: each node changes only its own row (`Tx.share`). The total is the sum of the rows.
@@ -18,12 +18,15 @@ from sallyport.store.model import Tx
 PART_BITS: Final = 12
 NO_ROW: Final = 2**62
 SHARES: Final = "(name = :name or (name > :name || '@' and name < :name || 'A'))"
-"""SQL condition for the rows that add up to a total."""
+"""SQL condition for the rows of `counters` whose sum is the total `:name`."""
 _ADDED: Final = "on conflict (domain_id, name) do update set value = counters.value + excluded.value"
 
 
 def add(tx: Tx, domain_id: int, name: str, change: int) -> None:
-    """Add `change` to a domain's total, in the transaction that changes the list."""
+    """Add `change` to the stored total of a domain's list. Call this function in the transaction that changes the list.
+
+    name: the name of the total.
+    """
     tx.execute(
         f"insert into counters (domain_id, name, value) values (:d, :name, :change) {_ADDED}",  # noqa: S608
         d=domain_id,
@@ -33,34 +36,37 @@ def add(tx: Tx, domain_id: int, name: str, change: int) -> None:
 
 
 def add_share(tx: Tx, changes: Mapping[tuple[int, str], int]) -> None:
-    """Add to the totals of several domains. Call this function at the end of a transaction.
+    """Add to the stored totals of several domains. Call this function at the end of a transaction.
 
-    changes: the change of each total, by domain id and name. Only this transaction's share of each total is changed.
+    changes: the change of each total, by domain id and name. If a total has a row for each node, only the row of this
+    node is changed.
     """
     rows = [(domain_id, name + tx.share, change) for (domain_id, name), change in sorted(changes.items()) if change]
     tx.insert("counters", ("domain_id", "name", "value"), rows, on_conflict=_ADDED)
 
 
 def add_row(tx: Tx, domain_id: int, name: str, row_id: int, change: int) -> None:
-    """Count a row in a list whose parts are counted. change: 1 for an added row, -1 for a deleted row."""
+    """Add a row to the totals of a list and of the list's part, or subtract it. change: 1 for an added row, -1 for a
+    deleted row. name: the name of the list's total."""
     add_rows(tx, domain_id, name, [row_id], change)
 
 
 def add_rows(tx: Tx, domain_id: int, name: str, row_ids: Sequence[int], change: int) -> None:
-    """Count several rows (see `add_row`)."""
+    """Add several rows to the totals of a list and of the list's parts, or subtract them (see `add_row`)."""
     add(tx, domain_id, name, change * len(row_ids))
     for part, rows in Counter(row_id >> PART_BITS for row_id in row_ids).items():
         add(tx, domain_id, f"{name}#{part:013x}", change * rows)
 
 
 def total(tx: Tx, domain_id: int, name: str) -> int:
-    """Return a domain's total."""
+    """Return the stored total of a domain's list. name: the name of the total."""
     sql = f"select sum(value) from counters where domain_id = :d and {SHARES}"  # noqa: S608
     return tx.value(int, sql, d=domain_id, name=name) or 0
 
 
 def totals(tx: Tx, name: str) -> dict[int, int]:
-    """Return the totals of all domains, by domain id. The total of an emptied list is 0."""
+    """Return the stored total of the same list in each domain, by domain id. A domain whose list became empty has the
+    total 0."""
     sql = f"select domain_id, sum(value) from counters where {SHARES} group by domain_id"  # noqa: S608
     return {int(str(domain_id)): int(str(value)) for domain_id, value in tx.rows(sql, name=name)}
 

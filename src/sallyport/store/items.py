@@ -11,8 +11,8 @@ from sallyport.store.model import Done, Tx
 class Item:
     """An item of the writer's queue: the work of one caller.
 
-    work: runs in a transaction. alone: runs outside of a transaction; given instead of `work`. own: whether the service
-    itself is the caller, and not a token or an agent.
+    work: a function that runs in a transaction. alone: a function that runs outside of a transaction. An item has only
+    one of these two functions. own: whether the caller is the service itself, and not a token or an agent.
     """
 
     done: Done[object]

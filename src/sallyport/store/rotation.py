@@ -140,7 +140,7 @@ class Rotation:
                 "and rotate again"
             )
         if versions[-1] == LAST:
-            raise Conflict(f"the master key cannot be rotated: its version {LAST} is the highest possible one")
+            raise Conflict(f"the master key cannot be rotated: its version {LAST} is the highest possible version")
         version, key = versions[-1] + 1, Secret(secrets.token_bytes(KEY_OCTETS))
         await trio.to_thread.run_sync(write_keys, self._vault.file, {**self._vault.keys, version: key})
         self._vault.add(version, key)
@@ -187,7 +187,8 @@ class Rotation:
 
 
 def _rows(column: Sealed, after: tuple[Value, ...] | None, tx: Tx) -> list[tuple[Value, ...]]:
-    """Return up to BATCH rows of a column: the key columns and the sealed value. after: the last key before."""
+    """Return up to BATCH rows of a column, sorted by key: the key columns and the sealed value. after: the key of the
+    last row of the previous call; None for the first call."""
     names = ", ".join(column.key)
     further, given = "", dict[str, Value]()
     if after is not None:

@@ -49,7 +49,7 @@ async def in_batches(store: Store, entries: Iterable[T], work: Callable[[Tx, Ite
 async def in_slices(
     store: Store, find: Callable[[Tx], FoundT], slices: Sequence[Slice[FoundT]], end: Callable[[Tx, FoundT], T]
 ) -> T:
-    """Delete objects and the rows that depend on them, in several short transactions.
+    """Delete objects, and the rows that depend on these objects, in several short transactions.
 
     Return the result of `end`. Raises StoreError. If the deletion is interrupted, call the function again to complete
     it.

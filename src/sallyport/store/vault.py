@@ -61,8 +61,8 @@ class Vault:
         return dict(self._keys)
 
     def derived(self, purpose: str) -> bytes:
-        """Return 32 octets that are derived from the newest key, the same on all nodes. purpose: the use of the octets;
-        each purpose gives other octets."""
+        """Return 32 octets that are derived from the newest key. All nodes get the same octets. purpose: the use of the
+        octets; each purpose gives other octets."""
         key = self._keys[max(self._keys)].reveal()
         return hmac.digest(key, f"sallyport {purpose}".encode(), "sha256")
 
@@ -104,7 +104,7 @@ class Vault:
         from cryptography.exceptions import InvalidTag
 
         if not sealed or sealed[0] not in self._keys.keys() | self._retired.keys():
-            raise SecretError(f"{identity} is sealed under a version of the master key that is missing")
+            raise SecretError(f"{identity} cannot be decrypted: it needs a version of the master key that is missing")
         try:
             return self._cipher(sealed[0]).decrypt(sealed[1:13], sealed[13:], identity.encode())
         except (InvalidTag, ValueError):

@@ -34,7 +34,7 @@ FORWARDERS: Final = (
         "PacketFence",
         Rank.VENDOR_ATTRIBUTE,
         when(_is_of_freeradius_3, vendor(29464, 32, 33)),
-        "P: KeyBalanced and Radius-Ip. S: it removes its other attributes; it has the Proxy-State of FreeRADIUS",
+        "P: KeyBalanced and Radius-Ip. S: PacketFence removes its other attributes, and sends FreeRADIUS's Proxy-State",
     ),
     Fingerprint(
         "Microsoft NPS",

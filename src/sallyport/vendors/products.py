@@ -142,7 +142,10 @@ NAS: Final = (
         "D, S: Fortinet-Vdom-Name; FortiProxy sends the same",
     ),
     Fingerprint(
-        "Fortinet FortiGate", Rank.CONNECT_INFO, _FORTINET_LOGIN, "D: kinds of login; M: vpn-l2tp and vpn-pptp"
+        "Fortinet FortiGate",
+        Rank.CONNECT_INFO,
+        _FORTINET_LOGIN,
+        "D: Connect-Info is the kind of login; M: vpn-l2tp and vpn-pptp",
     ),
     _own_vendor(
         "Palo Alto PAN-OS", 25461, 7, 8, 9, 10, source="D: address, system, host name, version; off by default"
@@ -152,15 +155,15 @@ NAS: Final = (
         "Cisco Meraki",
         Rank.NAS_IDENTIFIER,
         text(NAS_IDENTIFIER, "NAS-Identifier", b"Cisco Meraki cloud RADIUS client"),
-        "P: the cloud, for splash pages",
+        "P: requests of Meraki's cloud for splash pages",
     ),
     Fingerprint(
         "Cisco Meraki",
         Rank.FORMAT,
         pattern(NAS_IDENTIFIER, rb"(?:[0-9A-F]{2}-){5}[0-9A-F]{2}:vap\d{1,2}", evidence="NAS-Identifier MAC:vap"),
-        "P: MAC of the access point and number of the virtual one",
+        "P: the MAC address of the access point, and the number of the virtual access point",
     ),
-    _own_vendor("Ruckus", 25053, 3, 134, 135, source="P: SSID and two more"),
+    _own_vendor("Ruckus", 25053, 3, 134, 135, source="P: SSID and two other attributes"),
     _own_vendor("Aruba Wireless", 14823, 5, 6, 10, source="P: SSID, location, group of access points"),
     _own_vendor("HP ProCurve", 11, 255, source="P: HP-Capability-Advert"),
     Fingerprint(

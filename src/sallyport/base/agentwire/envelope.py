@@ -84,8 +84,8 @@ def believe(signed: Signed, verify: Callable[[bytes, bytes], bool]) -> State:
 def follow(position: Position, state: State, *, instance: int) -> Position:
     """Check that an agent may accept a state, and return the agent's new position. instance: the agent's own instance.
 
-    Raises WireError if the state is for another instance, is older than the agent's state, or has the same version as
-    the agent's state but another content.
+    Raises WireError if the state is for another instance, or is older than the agent's state. Raises WireError if the
+    two states have the same version, but different contents.
     """
     if state.instance != instance:
         raise WireError("instance: the state is for another instance")

@@ -43,7 +43,7 @@ class DriftKind(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Poll:
-    """Body of STATE."""
+    """Body of a request to the path STATE: the agent asks for a newer state."""
 
     version: Number = 0
     """Version of the state that the agent has; 0 for none."""
@@ -100,7 +100,7 @@ class Managed:
     uid: AnyId
     """User id of the account."""
     made: bool
-    """Whether the agent created the account; false: the agent took over an existing account."""
+    """True if the agent created the account; false if the agent took over an existing account."""
     locked: bool = False
     """Whether the account is locked or expired."""
 
@@ -112,7 +112,7 @@ class FoundKey:
     type: Annotated[str, Text(64)]
     """Type of the key, such as ssh-ed25519."""
     fingerprint: Annotated[str, Text(64)]
-    """`SHA256:` and base64, as ssh-keygen shows it."""
+    """Fingerprint of the key: `SHA256:` and base64, as in the output of ssh-keygen."""
     comment: Line = ""
     """Comment of the key."""
     managed: bool = False
@@ -176,12 +176,12 @@ class Discovery:
     groups: Annotated[tuple[FoundGroup, ...], Many(MAX_FOUND)] = ()
     """Local groups."""
     complete: bool = True
-    """Whether the lists are complete; false: a list was cut at its maximum length."""
+    """True if the lists are complete; false if a list was cut at its maximum length."""
 
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """Body of REPORT: the actions and findings of an agent."""
+    """Body of a request to the path REPORT: the actions and findings of an agent."""
 
     id: Annotated[str, Text(64, "[A-Za-z0-9_-]{8,}", "a random name")]
     """Random id of the report; a repeated report has the same id."""
@@ -196,7 +196,7 @@ class Report:
     host: Annotated[str, Text(253)] = ""
     """Host name."""
     clock_us: Annotated[int, Whole(-LATEST, LATEST)] = 0
-    """Microseconds that the host's clock is ahead of the service's."""
+    """Time by which the host's clock is ahead of the service's clock, in microseconds."""
     managed: Annotated[tuple[Managed, ...], Many(MAX_FOUND)] = ()
     """Accounts that the agent manages."""
     actions: Annotated[tuple[Action, ...], Many(MAX_FOUND)] = ()
@@ -225,7 +225,7 @@ class Privilege:
 
 @dataclass(frozen=True, slots=True)
 class PrivilegeStatus:
-    """Body of PRIVILEGES: the accounts with root's rights."""
+    """Body of a request to the path PRIVILEGES: the accounts with root's rights."""
 
     at: Moment
     """Time of the status, microseconds UTC."""
@@ -239,7 +239,7 @@ class PrivilegeStatus:
 
 @dataclass(frozen=True, slots=True)
 class Rotation:
-    """Body of ROTATION: a step of a password's rotation."""
+    """Body of a request to the path ROTATION: a step in the rotation of a password."""
 
     id: Annotated[str, Text(64, "[A-Za-z0-9_-]{8,}", "a random name")]
     """Random id of the rotation."""
@@ -252,7 +252,7 @@ class Rotation:
     password: Annotated[str, Text(1024)] = field(default="", repr=False)
     """New password; only with escrow."""
     password_hash: Annotated[str, Text(512, rf"(?:{HASH})?", "a hash of crypt(5)")] = field(default="", repr=False)
-    """Hash of the new password, as shadow(5) has it; only with escrow."""
+    """Hash of the new password in the form of shadow(5); only with escrow."""
     reason: Line = ""
     """Reason of an abandon."""
 

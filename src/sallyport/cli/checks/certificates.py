@@ -39,7 +39,7 @@ def check_certificates(examination: Examination) -> Iterator[Finding]:
     own = {"certificate": settings.eap_certificate, "key": settings.eap_key, "ca": settings.eap_ca}
     used = Certificates(settings.data_dir, **own).server()
     if used is None:
-        missing = "no certificate for EAP and RadSec: sallyport cert init"
+        missing = "no certificate for EAP and RadSec: run sallyport cert init"
         yield problem(missing) if settings.radsec_bind or settings.eap_certificate else ok(missing)
         return
     chain, authorities = read_certificates(used.certificate_file), _authorities(used)
@@ -53,7 +53,7 @@ def check_certificates(examination: Examination) -> Iterator[Finding]:
     issued = _newest_of_clients(Directory(settings.data_dir))
     flaws += _of_clients(issued, now)
     if used.ca_file is None:
-        missing = "no authority for the certificates of clients: set eap_ca, or sallyport cert init"
+        missing = "no authority for the certificates of clients: set eap_ca, or run sallyport cert init"
         flaws.append(problem(f"RadSec does not start: {missing}") if settings.radsec_bind else ok(missing))
     names = ", ".join(host_names(chain[0]))
     yield ok(f"{used.certificate_file}: {names}, until {chain[0].not_valid_after_utc:%Y-%m-%d}")
@@ -72,7 +72,7 @@ def _of_server(
     yield from of_time(str(path), own.not_valid_before_utc, own, now)
     if own.not_valid_after_utc - own.not_valid_before_utc > LONGEST:
         yield warning(
-            f"{path} is valid for more than {LONGEST.days} days: Apple's systems reject it; sallyport cert renew"
+            f"{path} is valid for more than {LONGEST.days} days: Apple's systems reject it; run sallyport cert renew"
         )
     if not host_names(own):
         yield problem(
@@ -88,12 +88,12 @@ def _of_server(
     for lower, upper in pairwise(chain):
         if not _signed(lower, upper):
             yield problem(
-                f"{path}: {common_name(upper)} stands behind {common_name(lower)} and has not signed it;"
-                " set the order: own certificate, then its signer"
+                f"{path}: {common_name(upper)} follows {common_name(lower)}, but has not signed it;"
+                " put the server's certificate first, and each signer after the certificate that it has signed"
             )
     if len(chain) == 1 and not _signed(own, own) and not any(_signed(own, each) for each in authorities):
         yield warning(
-            f"{path} contains no chain: supplicants cannot find its authority; append the authority's "
+            f"{path} contains no chain: supplicants cannot find the certificate's authority; append the authority's "
             "certificates to it"
         )
 
@@ -130,9 +130,11 @@ def _of_list(path: Path, now: datetime, own: x509.Certificate) -> Iterator[Findi
         yield problem("the server's certificate was revoked: sallyport cert renew creates a new one with a new key")
     ends = found.next_update_utc
     if ends is not None and ends <= now:
-        yield problem(f"{path} expired at {ends:%Y-%m-%d}: all client certificates are rejected; sallyport cert renew")
+        yield problem(
+            f"{path} expired at {ends:%Y-%m-%d}: all client certificates are rejected; run sallyport cert renew"
+        )
     elif ends is not None and ends - now < SOON:
-        yield warning(f"{path} expires at {ends:%Y-%m-%d}: sallyport cert renew")
+        yield warning(f"{path} expires at {ends:%Y-%m-%d}: run sallyport cert renew")
 
 
 def _of_their_lists(path: Path, authorities: Sequence[x509.Certificate], now: datetime) -> Iterator[Finding]:
@@ -142,14 +144,14 @@ def _of_their_lists(path: Path, authorities: Sequence[x509.Certificate], now: da
         if ends is not None and ends <= now:
             name = issuer.rfc4514_string()
             yield problem(
-                f"{path}: the revocation list of {name} expired at {ends:%Y-%m-%d}: its clients are rejected; "
-                "fetch the new list"
+                f"{path}: the revocation list of {name} expired at {ends:%Y-%m-%d}: clients of this authority are "
+                "rejected; fetch the new list"
             )
     for each in authorities if lists else ():
         if each.subject not in lists:
             yield warning(
-                f"{path} has no revocation list of {common_name(each)}, but of others: its clients are rejected; "
-                "append the list"
+                f"{path} has revocation lists, but none of {common_name(each)}: clients of this authority are "
+                "rejected; append the list"
             )
 
 
@@ -169,8 +171,8 @@ def _of_realms(issued: Mapping[str, Issued], examination: Examination, now: date
         is_users = "@" not in name and name.lower() not in peers and not host_names(each.certificate)
         if is_users and each.state(now) == "valid":
             yield warning(
-                f"the certificate of {name} names no domain, and there are several: its EAP-TLS logins are "
-                f"rejected; sallyport cert issue {shlex.quote(f'{name}@REALM')}"
+                f"the certificate of {name} has no realm, but there are several domains: EAP-TLS logins with it are "
+                f"rejected; run sallyport cert issue {shlex.quote(f'{name}@REALM')}"
             )
 
 
@@ -180,7 +182,7 @@ def _of_clients(issued: Mapping[str, Issued], now: datetime) -> Iterator[Finding
         ends = each.certificate.not_valid_after_utc
         if ends - now < SOON:
             word = "expired" if ends <= now else "expires"
-            yield warning(f"the certificate of {name} {word} at {ends:%Y-%m-%d}: sallyport cert renew '{name}'")
+            yield warning(f"the certificate of {name} {word} at {ends:%Y-%m-%d}: run sallyport cert renew '{name}'")
 
 
 def of_time(name: str, begins: datetime, certificate: x509.Certificate, now: datetime) -> Iterator[Finding]:

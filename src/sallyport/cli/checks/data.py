@@ -63,7 +63,7 @@ def check_records(examination: Examination) -> Iterator[Finding]:
             "clock (chrony)"
         )
     else:
-        yield ok("no event yet" if newest is None else f"the newest event is of {iso(newest)}")
+        yield ok("no event yet" if newest is None else f"the newest event has the time {iso(newest)}")
 
 
 def check_limits(examination: Examination) -> Iterator[Finding]:

@@ -173,7 +173,7 @@ def check_ports(examination: Examination) -> Iterator[Finding]:
 def _port(examination: Examination, setting: str, address: Address, kind: socket.SocketKind) -> Finding:
     name = f"{LISTENERS[setting]} on {address}"
     if not has_family(address):
-        return warning(f"{name}: this machine has no IPv6; set another {setting}, or enable it")
+        return warning(f"{name}: this machine has no IPv6; set another {setting}, or enable IPv6")
     if address.port == 0:
         return ok(f"{name}: the system chooses a port at each start")
     error: OSError | None = None

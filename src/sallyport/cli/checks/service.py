@@ -29,7 +29,7 @@ def check_clients(examination: Examination) -> Iterator[Finding]:
     explicit settings for signatures."""
     clients, domains = examination.clients, examination.domains
     if not clients:
-        yield warning("no RADIUS client: no request gets an answer; sallyport client add")
+        yield warning("no RADIUS client: no request gets an answer; run sallyport client add")
         return
     weak = examination.rows("client.weaknesses")
     yield ok(f"{counted(len(clients), 'RADIUS client')}, {len({each['client'] for each in weak})} with a weakness")
@@ -39,7 +39,7 @@ def check_clients(examination: Examination) -> Iterator[Finding]:
         if not any(_serves(client, domain) for domain in domains):
             yield warning(
                 f"{client['name']} ({client['address']}): its tenant has no domain, so its logins are rejected; "
-                "sallyport domain add"
+                "run sallyport domain add"
             )
 
 
@@ -54,8 +54,8 @@ def check_proxy_state(examination: Examination) -> Iterator[Finding]:
     heard = [each for each in single[:LOOKED_AT] if _has_registered_devices(examination, each)]
     for each in heard:
         yield warning(
-            f"{each['name']} ({each['address']}) has sent no request that is signed or without Proxy-State since it "
-            "was added or unlatched (CVE-2024-3596): switch the signature on there"
+            f"{each['name']} ({each['address']}) has so far sent only requests with Proxy-State and without "
+            "Message-Authenticator (CVE-2024-3596): enable Message-Authenticator on the client"
         )
     if not heard:
         yield ok("no client is known to send Proxy-State without a signature")
@@ -89,7 +89,7 @@ def check_domains(examination: Examination) -> Iterator[Finding]:
             yield warning(f"{domain['domainName']}: {text}")
         serving = [client for client in clients if _serves(client, domain)]
         if not serving:
-            yield warning(f"{domain['domainName']}: no RADIUS client belongs to it; sallyport client add --domain")
+            yield warning(f"{domain['domainName']}: no RADIUS client belongs to it; run sallyport client add --domain")
         yield from _exempting_all(examination, domain)
         if domain["firstFactor"] == "none":
             yield _trusted_clients(domain, serving)
@@ -116,7 +116,7 @@ def _unconfigured(examination: Examination, domain: Row) -> Iterator[Finding]:
         what = "is not configured" if found is None else "has a configuration that cannot be read"
         yield warning(
             f"{domain['domainName']}: its first factor {factor} {what}: no login works;"
-            f" sallyport domain first-factor {domain['domainName']}"
+            f" run sallyport domain first-factor {domain['domainName']}"
         )
 
 
@@ -176,8 +176,8 @@ def check_silent(examination: Examination) -> Iterator[Finding]:
     if silent:
         more = "" if len(silent) <= LISTED else f" and {len(silent) - LISTED} more"
         yield warning(
-            f"never seen, or none of their logins was authentic: {', '.join(silent[:LISTED])}{more};"
-            " sallyport client unknown, or remove them: sallyport client remove"
+            f"no authentic login has come from these clients: {', '.join(silent[:LISTED])}{more};"
+            " run sallyport client unknown, or remove them: sallyport client remove"
         )
     else:
         yield ok(f"all {len(clients)} clients have sent requests")
@@ -215,7 +215,7 @@ def check_agents(examination: Examination) -> Iterator[Finding]:
             )
         if len(agents) > LISTED:
             yield warning(
-                f"{domain['domainName']}: and {int(str(silent['totalCount'])) - LISTED} more; sallyport agent list"
+                f"{domain['domainName']}: and {int(str(silent['totalCount'])) - LISTED} more; run sallyport agent list"
             )
         if not agents:
             yield ok(f"{domain['domainName']}: every agent sends messages")
@@ -253,7 +253,7 @@ def _of_readings(name: str, directory: Row, jobs: list[Row]) -> Finding:
         how = (
             "its agent has sent nothing yet; restart it, or look at its log"
             if directory["kind"] == "agent"
-            else "sallyport directory sync"
+            else "run sallyport directory sync"
         )
         return warning(f"{name}: never read: {how}")
     last = over[0]
@@ -264,7 +264,7 @@ def _of_readings(name: str, directory: Row, jobs: list[Row]) -> Finding:
     )
     return problem(
         f"{name}: import {last['jobId']} failed at {last['endedAt']}: {last['message']}; last read {read};"
-        " sallyport directory check, then sync"
+        " run sallyport directory check, then sync"
     )
 
 
@@ -282,7 +282,7 @@ def _of_authorities(name: str, directory: Row) -> Iterator[Finding]:
         authorities = x509.load_pem_x509_certificates(str(pem).encode()) if pem else []
     except ValueError:
         yield problem(
-            f"{name}: caCertificate contains no certificate in PEM; sallyport directory set --ca-certificate FILE"
+            f"{name}: caCertificate contains no certificate in PEM; run sallyport directory set --ca-certificate FILE"
         )
         return
     for each in authorities:

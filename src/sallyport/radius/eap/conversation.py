@@ -101,7 +101,7 @@ class Conversation:
             return Waiting() if isinstance(self._outcome, Check) else self._outcome
         packet = decode(octets)
         if packet.code != RESPONSE:
-            raise PacketError("an EAP packet that is no response")
+            raise PacketError("an EAP packet that is not a response")
         return self._respond(packet, octets)
 
     def answer(self, verdict: Verdict) -> Outcome:
@@ -206,11 +206,11 @@ _Talk = TypeVar("_Talk")
 
 
 class Conversations(Generic[_Talk]):
-    """The pending conversations by State. The stored objects may be any objects that represent conversations.
+    """The table of pending conversations, by State. An object of the caller represents each conversation.
 
-    If the table is full, a new conversation replaces an old one. It is the oldest of the tenant with the most
-    conversations, and there of the RADIUS client with the most. So a client that starts thousands of conversations
-    replaces only its own.
+    If the table is full, a new conversation replaces an old one. The table selects the tenant with the most
+    conversations, and within the tenant the RADIUS client with the most conversations. The oldest conversation of this
+    client is replaced. So a client that starts thousands of conversations replaces only its own.
 
     most: the maximum number of pending conversations. age_s: the time in seconds that a conversation waits for the EAP
     client. left: called with each conversation that has expired. node: returns the number of this node; 0 if there is

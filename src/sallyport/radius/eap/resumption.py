@@ -64,7 +64,8 @@ class Resumptions:
             self._holders.put(each, holder, owner)
 
     def find(self, session: bytes, *, now: float) -> Holder | None:
-        """Return the user of a session. Return None if the session is unknown or has expired. session: its digest."""
+        """Return the user of a session. Return None if the session is unknown or has expired. session: the digest of
+        the session."""
         holder = self._holders.get(session)
         return holder if holder is not None and holder.until > now else None
 

@@ -5,7 +5,7 @@ dialer       reconnecting after a connection was lost, not all nodes at once
 transaction  the `Tx` of this engine: named parameters, and inserts of many rows by arrays
 engine       the store: a pool of readers, and the lanes of writes
 lane         one connection that writes, with a thread of its own: group commit
-link         the connection of a lane, and how to find out the result of a commit without an answer
+link         the connection of a lane; finds out the result of a commit if the answer is lost
 server       what the server must offer, and what may be lost when a standby takes over
 migration    the history of the schema, and how two versions run at the same time
 dump         backups by pg_dump

@@ -73,7 +73,9 @@ def _copy(connection: Connection, output: IO[bytes], table: Table, listed: str) 
     """Copy the rows of a table from the output of pg_restore, which is in PostgreSQL's text format."""
     columns = [each.strip().strip('"') for each in listed.split(",")]
     if not set(columns) <= set(table.columns):
-        raise StoreError(f"the backup does not fit: its table {table.name} has other columns")
+        raise StoreError(
+            f"the backup has another schema: its table {table.name} has columns that this version does not know"
+        )
     into = f"copy {table.name} ({', '.join(columns)}) from stdin"
     with connection.cursor() as cursor, cursor.copy(into.encode()) as copy:
         waiting = bytearray()
@@ -90,8 +92,8 @@ def _copy(connection: Connection, output: IO[bytes], table: Table, listed: str) 
 
 
 def _entries(path: Path) -> tuple[dict[str, str], dict[str, str]]:
-    """Return lines of the file's table of contents: the lines about rows by table, and the lines about numbers by
-    sequence. Raises StoreError."""
+    """Read the file's table of contents. Return the lines about the rows of tables, by table, and the lines about the
+    last numbers of sequences, by sequence. Raises StoreError."""
     done = subprocess.run([_program("pg_restore"), "--list", str(path)], capture_output=True, check=False)  # noqa: S603
     if done.returncode != 0:
         raise _failure("pg_restore", done.stderr)

@@ -40,11 +40,11 @@ CONNECTIONS: Final = READERS + SEARCHERS + len(LANES) + 1
 READ_S: Final = 30.0
 SEARCH_S: Final = 10.0
 WRITE_S: Final = 1.0
-"""Time limit in seconds of a write with an access token. It is short, because other writes wait for it."""
+"""Time limit in seconds of a write for a request with an access token. It is short, because other writes wait."""
 SETTLE_S: Final = 0.01
 """Pause in seconds between two checks for transactions that write to a table."""
 LATE_S: Final = 0.6
-"""Time in seconds after which a transaction of the journal counts as failed if it has not ended."""
+"""Time in seconds after which a running transaction of the journal's lane counts as failed."""
 HUNG_S: Final = 5.0
 """Time in seconds after which the connections are closed if the server does not answer. The server itself ends work
 that
@@ -210,7 +210,8 @@ class PostgresStore:
         await self._others.exclusive(self._replacement(fill))
 
     def _replacement(self, fill: Callable[[Connection], object]) -> Callable[[Connection], None]:
-        """Return work that replaces all rows in the current transaction of a connection. fill: reads the new rows."""
+        """Return a function that replaces all rows in the current transaction of a connection. fill: writes the new
+        rows."""
 
         def replace(connection: Connection) -> None:
             check_current(connection, self._steps)

@@ -44,7 +44,7 @@ REPLACEMENT: Final = CONFIGURATION + 2
 ALONE_IDLE_S: Final = 60
 """Time for which a restore may send no statement, because it reads the backup. See IDLE_S for other transactions."""
 SHARES: Final = 16
-"""Number of rows into which a total of the journal is split (see `store.counters`)."""
+"""Number of rows into which a total is split if each login changes it (see `store.counters`)."""
 _AGAIN: Final = {"40P01", "40001"}
 """The error codes of a deadlock with another node, and of a transaction that could not be serialized."""
 _PAUSES_S: Final = (0.01, 0.03, 0.1, 0.3, 0.0)
@@ -55,8 +55,8 @@ log = structlog.get_logger()
 
 @dataclass(slots=True)
 class Restores:
-    """Counters of restores, each of which replaces all rows. seen: the number of restores that the lane knows.
-    accepted: the number of restores after which the caches were reloaded."""
+    """Counters of restores. seen: the number of restores that the lane knows. accepted: the value of `seen` when the
+    caches were last reloaded."""
 
     seen: int = 0
     accepted: int = 0

@@ -21,7 +21,7 @@ from sallyport.store.postgres.connection import Connection, Cursor
 from sallyport.store.postgres.dialer import Dialer, cut
 
 SETTLE_S: Final = 3.0
-"""Time in seconds to find out the result of a commit whose answer was lost. After it, the callers get an error."""
+"""Time in seconds to find out the result of a commit whose answer was lost. Then the callers get an error."""
 END_MS: Final = 2000
 """Time in milliseconds for which a new connection waits for the end of the lost connection's server process."""
 IDLE_S: Final = 3

@@ -165,8 +165,8 @@ def _check_server(connection: Connection) -> None:
 
 
 def _make_way(connection: Connection, pending: Steps, steps: Steps) -> None:
-    """Raise SchemaError if a running node does not work with the pending steps. A node that sends no heartbeats now
-    stops by itself at its next heartbeat."""
+    """Raise SchemaError if a running node does not work with the pending steps. Also remove the sessions of older nodes
+    without recent heartbeats. If such a node still runs, it stops at its next heartbeat."""
     order = {step.name: number for number, step in enumerate(steps)}
     least = max(order.get(step.beside, order[step.name]) for step in pending)
     nodes = connection.execute(

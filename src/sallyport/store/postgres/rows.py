@@ -57,8 +57,8 @@ class PostgresRows:
                 copy.write_row(row)
 
     def set_last_number(self, table: Table, number: int) -> None:
-        """Raise the last number of a table's key. The number is never lowered, because a rollback would not undo
-        this."""
+        """Set the sequence of a table's key, so that the next key is higher than `number`. The sequence is never set to
+        a lower number, because a rollback would not undo this."""
         number = max(number, self.last_number(table))
         sequence = self._sequence(table)
         self._connection.execute(

@@ -104,6 +104,6 @@ def doubts(server: Server, connections: int) -> Iterator[str]:
         yield "synchronous_commit is local: a failover may lose answers that were sent; set it to on"
     elif server.replicas and not server.standbys:
         yield (
-            "its standbys replicate asynchronously (synchronous_standby_names is empty): a failover may lose the last "
-            "device registrations, events and used codes; name a synchronous standby"
+            "the standbys of the server replicate asynchronously (synchronous_standby_names is empty): a failover "
+            "may lose the last device registrations, events and used codes; name a synchronous standby"
         )

@@ -5,7 +5,7 @@ engine for the placeholders.
 
 tables    `FILES`, one for each area; a later step has a file of its own
 limits    triggers that count the rows of tenants; those of PostgreSQL are in `store.postgres.limits`
-TRIGGERS  the others
+TRIGGERS  all other triggers
 SEARCHED  the tables with a search index
 """
 

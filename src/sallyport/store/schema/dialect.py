@@ -25,7 +25,7 @@ class Dialect(Protocol):
 
 
 class SqliteDialect:
-    """The parts of the SQL for SQLite."""
+    """The SQL for SQLite where the two engines differ."""
 
     id = "integer primary key autoincrement"
     rowid = "integer primary key"

@@ -22,8 +22,8 @@ _OPEN = "{row}.state in ('QUEUED', 'RUNNING')"
 
 
 def _through(table: str, column: str) -> str:
-    """Return SQL for a row's tenant, if the row refers to a domain through another table. column: the column with the
-    id of a row of `table`."""
+    """Return SQL for the tenant of a row that refers to a row of `table`. The row of `table` has the domain_id. column:
+    the column with the id of the row of `table`."""
     owner = f"select domain_id from {table} where id = {{row}}.{column}"
     return f"(select tenant_id from domains where id = ({owner}))"
 
@@ -103,7 +103,7 @@ def triggers() -> Iterator[str]:
 
 
 def exceeds(limit: str, domain: str, rows: str = "1") -> str:
-    """Return an SQL condition: whether a number of additional rows would exceed a limit of a domain's tenant.
+    """Return an SQL condition that is true if additional rows would exceed a limit of a domain's tenant.
 
     domain: SQL for the domain's id. rows: SQL for the number of additional rows.
     """
@@ -131,7 +131,7 @@ def _triggers(counted: Counted, *, is_history: bool) -> Iterator[str]:
 
 
 def _enforced(counted: Counted, *, is_history: bool) -> str:
-    """Return the statements of a trigger that enforce the limit after a new row."""
+    """Return the statements with which a trigger enforces the limit when a row was added."""
     tenant = counted.tenant.format(row="new")
     excess = (
         "tenant_rows r join limits l on l.name = r.name "
