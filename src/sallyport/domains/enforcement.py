@@ -196,7 +196,8 @@ class Reverts:
             await self._revert(due)
 
     async def revert_due(self) -> int:
-        """Revert the unconfirmed changes whose time has come, and return their number. Raises StoreError."""
+        """Revert each unconfirmed change whose time limit has passed, and return the number of reverted changes. Raises
+        StoreError."""
         return await self._revert(self._overdue())
 
     async def _revert(self, due: Sequence[tuple[int, int]]) -> int:

@@ -139,7 +139,7 @@ class Parser:
     def _file(self, path: Path, floor: Section, asked: str) -> None:
         """Read a file, and add its content to the section `floor`.
 
-        asked: `file:line` of the include, for error messages.
+        asked: the position of the include as `file:line`, for error messages.
         """
         identity, text = self._load(path, asked)
         self._including.append(identity)

@@ -154,8 +154,7 @@ def _text(value: bytes | None) -> str | None:
 
 
 def _octets(count: int, rounds: int) -> int:
-    """Return a counter of octets. rounds: the number of overflows of the 32-bit counter (RFC 2869 sections 5.1 and
-    5.2)."""
+    """Return a counter of octets. rounds: how often the 32-bit counter has overflowed (RFC 2869 sections 5.1, 5.2)."""
     octets = rounds << 32 | count
     return octets if octets < MOST else MOST
 
