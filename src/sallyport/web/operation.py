@@ -44,8 +44,8 @@ KEYED_LIMIT = 16 << 10
 LARGE = 64 << 10
 """Size in octets from which a body is large. Large bodies are parsed in a thread, so that they do not delay logins."""
 MOST_CONTAINERS = 50_000
-"""Maximum objects and arrays in a large body. The parser holds the interpreter lock: 340,000 empty arrays took 125 ms.
-"""
+"""Maximum number of objects and arrays in a large body. The parser holds the interpreter lock: 340,000 empty arrays
+took 125 ms."""
 MOST_ENTRIES = 1000
 """Maximum number of entries of an array body. Without this limit, the errors of 21,000 empty objects blocked the event
 loop for 1 s."""
@@ -68,7 +68,7 @@ class Success(Model):
     fields."""
 
     code: int = Field(default=200, description="HTTP status of the answer.")
-    status: str = Field(default="Success", description="Success; an error has Failure.")
+    status: str = Field(default="Success", description="Always Success. An error has Failure.")
 
 
 class Done(Success):

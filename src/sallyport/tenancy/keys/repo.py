@@ -138,7 +138,8 @@ def delete(tx: Tx, domain_id: int, key_ids: Sequence[int]) -> None:
 
 
 def sweep(tx: Tx, domain_id: int, before: int) -> None:
-    """Delete keys that expired or were revoked before a time, or machines that enrolled with these keys.
+    """Delete keys that expired or were revoked before a time. The machines that enrolled with these keys are deleted
+    first.
 
     before: the time in microseconds. A call deletes only a limited number of rows.
     """
@@ -151,7 +152,8 @@ def sweep(tx: Tx, domain_id: int, before: int) -> None:
 
 
 def _remove(tx: Tx, domain_id: int, key_ids: Sequence[int]) -> int:
-    """Delete up to SLICE machines that enrolled with these keys. Then delete the keys that have no machines left.
+    """Delete up to SLICE machines that enrolled with these keys. Then delete those of the keys that have no machines
+    left.
 
     Return the number of deleted rows.
     """
