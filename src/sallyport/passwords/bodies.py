@@ -177,7 +177,7 @@ class AssignPolicy(ScopedIfGiven):
     policyId: PolicyId
     instanceId: Id = Field(description="Id of the instance.")
     action: Annotated[Literal["add", "remove"], BeforeValidator(_lower)] = Field(
-        default="add", description="add: assign the policy to the instance; remove: remove the assignment."
+        default="add", description="`add` assigns the policy to the instance. `remove` removes the assignment."
     )
 
     @property

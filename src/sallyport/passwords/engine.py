@@ -71,8 +71,9 @@ class Failure:
 def strictest(many: Sequence[Rules]) -> list[Rules]:
     """Merge many rules into few. A password that meets all returned rules meets all given rules.
 
-    The result has one entry for each different `first`, or one entry if no rule sets `first`. The returned rules may be
-    stricter than all given rules together. For example, each credit of libpwquality is the lowest of the given credits.
+    The result has one entry for each different value of the field `first`, or one entry if no rule sets the field. The
+    returned rules may be stricter than all given rules together. For example, each credit of libpwquality is the lowest
+    of the given credits.
     """
     longest = [rules.max_length for rules in many if rules.max_length is not None]
     qualities = [rules.quality for rules in many if rules.quality is not None]

@@ -22,8 +22,10 @@ def token() -> None:
     type=click.Choice(["admin", "operator", "auditor"]),
     default="admin",
     show_default=True,
-    help="auditor: read only; operator: change everything except tokens, modes, and settings that decide which logins "
-    "are trusted.",
+    help=(
+        "An auditor may only read. An operator may change everything except tokens, modes, and settings that decide "
+        "which logins are trusted."
+    ),
 )
 @click.option("--name", help="Name of the token in lists and in the audit trail. The default is the role.")
 @click.option(

@@ -81,8 +81,8 @@ class Done(Success):
 class Plain(Generic[AnswerT]):
     """An answer that consists of plain dicts, lists, texts and numbers. It is serialised without a model.
 
-    AnswerT is the type of the answer in the API description. Use this class for lists: to build models costs ten times
-    as much as to serialise them.
+    AnswerT is the type of the answer in the API description. Use this class for lists, because building models takes
+    ten times as long as serialising them.
     """
 
     __slots__ = ("content",)
@@ -283,7 +283,6 @@ class _Checked(Generic[BodyT, AnswerT]):
             return problem.response(error, request.scope["path"])
 
     async def run(self, octets: bytes, caller: Caller) -> bytes:
-        """See `Run`."""
         body, claims = await self._judge(octets, caller)
         self._gate.admit(caller, claims, self._roles)
         with acting_as(caller.actor):

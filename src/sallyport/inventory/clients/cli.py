@@ -80,15 +80,17 @@ client.add_command(set_)
     type=SIGNATURES,
     default="auto",
     show_default=True,
-    help="yes: drop unsigned requests; auto: drop them once a client with one address has sent a signed request.",
+    help="`yes` drops unsigned requests. `auto` drops them once a client with one address has sent a signed request.",
 )
 @click.option(
     "--limit-proxy-state",
     type=SIGNATURES,
     default="auto",
     show_default=True,
-    help="yes: drop unsigned requests with Proxy-State; auto: drop them once a client with one address has sent a "
-    "request that was signed or without Proxy-State.",
+    help=(
+        "`yes` drops unsigned requests with Proxy-State. `auto` drops them once a client with one address has sent a "
+        "request that was signed or without Proxy-State."
+    ),
 )
 @click.option(
     "--password-verified",
@@ -100,7 +102,7 @@ client.add_command(set_)
     type=click.IntRange(0, 65535),
     default=3799,
     show_default=True,
-    help="UDP port for Disconnect and CoA requests. 0: the client accepts none, like Microsoft NPS.",
+    help="UDP port for Disconnect and CoA requests. 0 if the client accepts none, like Microsoft NPS.",
 )
 @click.option("--tls-name", default="", help="RadSec: name in the client's certificate, which identifies the client.")
 @click.option("--tls-fingerprint", default="", help="RadSec: SHA-256 of the client's certificate.")
