@@ -53,7 +53,8 @@ class RecordCache(Generic[RecordT]):
         self._generation = 0
 
     async def find(self, hashed: str, source: str) -> RecordT | None:
-        """Return the record with a hash, even if the record is expired or revoked, or None. Raises StoreError.
+        """Return the record with a hash, or None if there is none. Expired and revoked records are returned too. Raises
+        StoreError.
 
         source: the address of the client.
         """

@@ -54,7 +54,7 @@ def by_hash(tx: Tx, hashed: str) -> KeyRecord | None:
 
 
 def by_id(tx: Tx, key_id: int) -> KeyRecord | None:
-    """Return the key with an id, even if it is expired or revoked, or None."""
+    """Return the key with an id, or None if there is none. Expired and revoked keys are returned too."""
     return tx.one(KeyRecord, f"{_SELECT} where k.id = :id", id=key_id)
 
 

@@ -34,7 +34,7 @@ LONGEST_AGENT: Final = 200
 MOST_SESSIONS: Final = 50
 """Maximum number of sessions of one token or administrator. The next sign-in ends the oldest of them."""
 SEEN_US: Final = 60 * SECOND
-"""Resolution of the time of the last request, so that not every request writes to the store."""
+"""Resolution of the time of the last request. With a finer resolution, every request would write to the store."""
 
 MatchingStep = Callable[[str, str, int], int | None]
 """A function that returns the time step of a one-time code, or None: (seed, code, time in microseconds)."""
