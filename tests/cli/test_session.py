@@ -79,7 +79,7 @@ def test_a_session_is_disconnected_or_changed(service: Service, domain: str) -> 
         refused = service.cli("session", "disconnect", session)
     assert refused.returncode == 1
     assert "nak" in refused.stdout
-    assert "1 of 1 session not done" in refused.stderr
+    assert "the request failed for 1 of 1 session" in refused.stderr
 
 
 @pytest.mark.parametrize(

@@ -240,7 +240,7 @@ async def test_wrong_certificates_are_refused(tmp_path: Path) -> None:
         pytest.param({}, False, "it signed itself: CN=localhost; trust it by the system", id="itself"),
         pytest.param({"since": timedelta(days=-9)}, True, "it expired on .*renew it", id="expired"),
         pytest.param({"since": timedelta(days=9)}, True, "it is not valid before .*clocks", id="not yet"),
-        pytest.param({"host": "a.example"}, True, "it is for a.example, and not for localhost", id="name"),
+        pytest.param({"host": "a.example"}, True, "the certificate is for a.example, and not for localhost", id="name"),
     ],
 )
 async def test_the_message_for_a_refused_certificate(

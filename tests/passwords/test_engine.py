@@ -97,7 +97,7 @@ def test_every_failed_rule_is_listed_in_order() -> None:
         Failure("palindrome", "the password is a palindrome: it is the same when it is read backwards"),
         Failure("maxrepeat", "the password has more than 2 equal characters in a row"),
         Failure("maxsequence", "the password has a sequence, such as abcd or 4321, of more than 2 characters"),
-        Failure("usercheck", "the password contains the user name, or is too similar to it"),
+        Failure("usercheck", "the password contains the user name, or is too similar to the user name"),
     ]
 
 

@@ -142,7 +142,7 @@ async def test_an_untrusted_certificate(corp: Corp, scheme: str, start_tls: bool
             {"caCertificate": Authority("another CA").pem},
             "its issuer is unknown: CN=corp; trust it by caCertificate",
         ),
-        (DC_ADDRESS, {}, f"it is for {DC_NAME}, and not for {DC_ADDRESS}; configure"),
+        (DC_ADDRESS, {}, f"the certificate is for {DC_NAME}, and not for {DC_ADDRESS}; configure"),
     ):
         async with bound(corp, f"{scheme}://{url}", startTls=start_tls, **changed) as asked:
             assert await asked.bind("ann", PASSWORD) is R.FIRST_FACTOR_UNREACHABLE

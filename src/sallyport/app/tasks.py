@@ -1,10 +1,11 @@
 """The periodic tasks of the service. Some tasks run on each node. Other tasks run on one node for all nodes.
 
-A task of the second kind runs on the node with the lease. A node that was paused may believe that it still has the
-lease. If two nodes at once could do harm, the transactions of the task check the lease. These tasks are retention by
-size, positions of outlets, revocations, imports handed over by another node, silent agents and scheduled rotations.
+A task that runs on one node for all nodes runs on the node with the lease. A node that was paused may believe that it
+still has the lease. If a task on two nodes at once could do harm, its transactions check the lease. These tasks are
+retention by size, positions of outlets, revocations, imports handed over by another node, silent agents and scheduled
+rotations.
 
-The other tasks of the second kind may run twice at the same time. Each changes a row only if no other node has
+The other tasks of the node with the lease may run twice at the same time. Each changes a row only if no other node has
 changed it (directory schedules, mode reverts, sessions of restarted devices), or changes only rows that are overdue.
 """
 

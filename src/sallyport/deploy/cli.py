@@ -40,7 +40,10 @@ def install(*, start: bool) -> None:
     installation = Installation(program, click.echo, _note)
     left_out = {name for name in os.environ if name.startswith(PREFIX)} - {MASTER_KEY, *unknown_environment(os.environ)}
     for name in sorted(left_out):
-        _note(f"{name} is not passed on to the service: set {name.removeprefix(PREFIX).lower()} in {CONFIG_FILE}")
+        _note(
+            f"the variable {name} is not passed on to the service: set {name.removeprefix(PREFIX).lower()} in "
+            f"{CONFIG_FILE}"
+        )
     changed = installation.make(os.environ)
     if start:
         systemd.systemctl("enable", UNIT, BACKUP_TIMER)

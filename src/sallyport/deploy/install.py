@@ -111,8 +111,10 @@ class Installation:
 
     def _give_database_files(self, settings: Settings, user: Account) -> None:
         """Make the service's user the owner of the password file and of the key that the URL of the database names. An
-        admin cannot do this earlier, because the user does not exist before the first installation. ConfigError: a file
-        is missing, or the user cannot read it."""
+        admin cannot do this earlier, because the user does not exist before the first installation.
+
+        Raises ConfigError if a file is missing, or if the service's user cannot read it.
+        """
         for name, path in units.database_files(settings):
             if not path.is_file():
                 raise ConfigError(f"setting database: {name} {path} does not exist")

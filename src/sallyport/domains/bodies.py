@@ -29,7 +29,7 @@ def _lower(value: object) -> object:
 AnyMode = Annotated[
     Mode,
     BeforeValidator(_mode),
-    Field(description="monitor: only record what enforce would do; enforce: require the second factor."),
+    Field(description="monitor only records what enforce would do. enforce requires the second factor."),
 ]
 AnyFallback = Annotated[
     Fallback,
@@ -39,7 +39,7 @@ AnyFallback = Annotated[
 AnyFirstFactor = Annotated[
     FirstFactor,
     BeforeValidator(_lower),
-    Field(description="System that checks passwords; none: the RADIUS client has checked them."),
+    Field(description="System that checks passwords. none means that the RADIUS client has checked them."),
 ]
 
 
@@ -51,7 +51,7 @@ def _realm(value: str) -> str:
 
 def _issuer(value: str) -> str:
     if ":" in value or value != value.strip() or len(value.encode()) > LONGEST_ISSUER:
-        raise unfit(f"text of at most {LONGEST_ISSUER} octets without a colon; empty: the name of the domain")
+        raise unfit(f"text of at most {LONGEST_ISSUER} octets without a colon, or empty for the name of the domain")
     return value
 
 
@@ -67,9 +67,11 @@ IssuerName = Annotated[
 ]
 """The issuer that authenticator apps show. A colon is not allowed, because a colon ends the issuer in the otpauth
 URI."""
-Issuer = Annotated[str, Field(description="Issuer that authenticator apps show; empty: the name of the domain.")]
+Issuer = Annotated[
+    str, Field(description="Issuer that authenticator apps show. If it is empty, they show the name of the domain.")
+]
 RevertAfter = Annotated[Whole, Between(1, MAX_REVERT_MINUTES)]
-RevertsAt = Annotated[str, Field(description="Time when the mode is reverted, ISO 8601 UTC; empty if the mode stays.")]
+RevertsAt = Annotated[str, Field(description="Time when the mode is reverted, ISO 8601 UTC. Empty if the mode stays.")]
 Warnings = Annotated[list[str], Field(description="Hints on the domain's mode, such as a missing MFA provider.")]
 
 
@@ -104,7 +106,7 @@ class DomainList(Model):
 class AddDomain(Scoped):
     """Request body of AddDomain."""
 
-    domainName: Name = Field(description="Name of the domain; it is also a realm. Unique in the tenant.")
+    domainName: Name = Field(description="Name of the domain, which is also a realm. It is unique in the tenant.")
     directoryName: Text = Field(default="", description="Display name of the domain's directory.")
     enforcementMode: AnyMode = Mode.MONITOR
     fallbackAction: AnyFallback = Fallback.DENY
@@ -119,7 +121,7 @@ class AddDomain(Scoped):
         description="End live sessions of users that are deleted or lose a group that a login rule names.",
     )
     issuerName: IssuerName = Field(
-        default="", description="Issuer that authenticator apps show. Empty: the name of the domain."
+        default="", description="Issuer that authenticator apps show. If it is empty, they show the name of the domain."
     )
 
 
@@ -134,7 +136,8 @@ class UpdateDomain(InDomain):
     """Request body of UpdateDomain. An absent field keeps its value. An empty text clears the field."""
 
     domainName: Name | None = Field(
-        default=None, description="New name of the domain; the former one stays as a realm. Unique in the tenant."
+        default=None,
+        description="New name of the domain. The former name stays as a realm. The name is unique in the tenant.",
     )
     directoryName: Text | None = Field(default=None, description="Display name of the domain's directory.")
     addRealms: list[Realm] = Field(
@@ -146,7 +149,8 @@ class UpdateDomain(InDomain):
         description="End live sessions of users that are deleted or lose a group that a login rule names.",
     )
     issuerName: IssuerName | None = Field(
-        default=None, description="Issuer that authenticator apps show. Empty: the name of the domain."
+        default=None,
+        description="Issuer that authenticator apps show. If it is empty, they show the name of the domain.",
     )
 
 
@@ -171,7 +175,7 @@ class Deletion(Model):
     """The rows of one kind that are deleted with a domain."""
 
     kind: str = Field(description="Kind of the rows, such as network devices.")
-    count: int = Field(description="Number of rows; 100,000 means 100,000 or more.")
+    count: int = Field(description="Number of rows. 100,000 means at least 100,000 rows.")
 
 
 class DomainRemoved(Done):
@@ -189,7 +193,7 @@ class UpdateDomainEnforcement(Scoped):
 
     domainId: DomainId = Field(validation_alias=AliasChoices("domainId", "adId"))
     enforcementMode: AnyMode | None = Field(
-        default=None, description="New mode: monitor or enforce; required unless confirm is set."
+        default=None, description="New mode: monitor or enforce. It is required unless confirm is set."
     )
     fallbackAction: AnyFallback | None = Field(
         default=None, description="New outcome of a login if no second factor is available: deny or allow."
@@ -203,7 +207,7 @@ class UpdateDomainEnforcement(Scoped):
     )
     revertAfterMinutes: RevertAfter | None = Field(
         default=None,
-        description="Minutes until the change is reverted, unless it is confirmed; absent: the change stays.",
+        description="Minutes until the change is reverted, unless it is confirmed. Without it, the change stays.",
     )
     confirm: Flag = Field(default=False, description="Keep a change that waits for its confirmation.")
 
@@ -228,7 +232,7 @@ class UpdateDomainEnforcement(Scoped):
 
 
 Outcome = Annotated[
-    Effect, Field(description="Worst outcome of these logins; unknown: the outcome depends on an unknown enrolment.")
+    Effect, Field(description="Worst outcome of these logins. It is unknown if it depends on an unknown enrolment.")
 ]
 Reason = Annotated[str, Field(description="Reason of the outcome.")]
 
@@ -260,7 +264,9 @@ class Tally(Model):
     accept: int = Field(default=0, description="Accepted.")
     challenge: int = Field(default=0, description="Challenged.")
     reject: int = Field(default=0, description="Rejected.")
-    unknown: int = Field(default=0, description="Unknown, because an enrolment is unknown.")
+    unknown: int = Field(
+        default=0, description="Outcome unknown, because the service does not know whether the user is enrolled."
+    )
 
 
 class Counts(Model):
@@ -269,7 +275,10 @@ class Counts(Model):
     users: Tally = Field(description="Users by outcome.")
     devices: Tally = Field(description="Devices by outcome.")
     denied: int = Field(
-        description="Users and devices whose logins only enforce mode rejects, except users removed from the directory."
+        description=(
+            "Number of users and devices that enforce mode would reject and monitor mode does not. Users that were "
+            "removed from the directory do not count."
+        )
     )
 
 
@@ -313,5 +322,5 @@ class EnforcementUpdated(Done):
     warnings: Warnings
     revertsAt: RevertsAt
     preview: Summary | None = Field(
-        description="Effect of enforcing on recent logins, after a switch to enforce; null if unknown."
+        description="Effect of enforcing on recent logins, after a switch to enforce. Null if it is unknown."
     )

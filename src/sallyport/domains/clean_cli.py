@@ -49,7 +49,8 @@ def survey(line: CommandLine, domain: str) -> None:
 
 
 def tell_refusal(line: CommandLine, domain: str) -> None:
-    """Print the users and devices that enforcement would deny, and what the admin can do, on standard error."""
+    """Print the users and devices that enforcing would deny. Also print what the admin can do. The texts go to standard
+    error."""
     impact = line.run("/ad/PreviewEnforcement", domain=domain)
     users = [each for each in entries(impact["users"]) if each["outcome"] in ("reject", "unknown")]
     devices = [each for each in entries(impact["devices"]) if each["outcome"] == "reject"]

@@ -53,7 +53,7 @@ domain.add_command(first_factor)
     type=click.Choice(MODES),
     default="monitor",
     show_default=True,
-    help="monitor: record the decision that enforcing would make; enforce: apply it.",
+    help="monitor records the decision that enforcing would make; enforce applies it.",
 )
 @click.option(
     "--fallback",
@@ -74,7 +74,7 @@ domain.add_command(first_factor)
     "--issuer-name",
     default="",
     metavar="TEXT",
-    help="Issuer that authenticator apps show. Without it: the name of the domain.",
+    help="Issuer that authenticator apps show. Without this option, they show the name of the domain.",
 )
 @click.pass_obj
 def add(
@@ -154,7 +154,9 @@ def mode(
     domains whose mode was changed after it."""
     name, wanted = _which(words, everything)
     if everything and (require_clean or revert_after is not None or (fallback is not None and wanted == RESTORE)):
-        raise click.UsageError("--require-clean and --revert-after exclude --all; `--all restore` takes no options")
+        raise click.UsageError(
+            "--require-clean and --revert-after cannot be used with --all; `--all restore` accepts no options"
+        )
     if accept_unknown and not require_clean:
         raise click.UsageError("--accept-unknown needs --require-clean")
     if name is None:
@@ -199,7 +201,8 @@ def confirm(line: CommandLine, *, name: str) -> None:
 def preview(line: CommandLine, *, name: str, days: int, form: Form | None) -> None:
     """Show the impact of enforcing a domain: users and devices with their outcome and reason.
 
-    The impact is computed from recent logins. At most 1,000 users and devices are listed; the counts cover all.
+    The impact is computed from recent logins. At most 1,000 users and devices are listed. The counts include all users
+    and devices.
     """
     impact = line.run("/ad/PreviewEnforcement", {"days": days}, domain=name)
     if form == "json":

@@ -44,7 +44,7 @@ class ImpactPreview(Protocol):
         """
 
     async def survey(self, domain_id: int, *, days: int = DEFAULT_DAYS, again: bool = False) -> Survey:
-        """Ask the provider, for some seconds, whether users with recent logins are enrolled.
+        """Ask the provider, for several seconds, whether users with recent logins are enrolled.
 
         again: whether to ask about all users, or only about users with an unknown enrolment. Raises StoreError if the
         search for the users takes too long.
@@ -130,8 +130,8 @@ class Enforcement:
     async def switch(self, domain_id: int, switch: Switch) -> Switched:
         """Switch a domain from the next request on.
 
-        Raises ProviderFails or NotClean if `require_clean` is set and enforcing would deny logins. Then nothing is
-        switched. Without `require_clean`, the domain is switched first, and then the impact is computed.
+        Raises ProviderFails or NotClean if `require_clean` is set and enforcing would deny logins. In this case,
+        nothing is switched. Without `require_clean`, the domain is switched first, and then the impact is computed.
         """
         enforces = switch.mode is Mode.ENFORCE
         impact = None
@@ -196,7 +196,8 @@ class Reverts:
             await self._revert(due)
 
     async def revert_due(self) -> int:
-        """Revert the unconfirmed changes whose time has come, and return their number. Raises StoreError."""
+        """Revert each unconfirmed change whose time limit has passed, and return the number of reverted changes. Raises
+        StoreError."""
         return await self._revert(self._overdue())
 
     async def _revert(self, due: Sequence[tuple[int, int]]) -> int:

@@ -30,7 +30,7 @@ KINDS = ("local", "ldap", "radius", "none")
 @click.option(
     "--bind-dn",
     metavar="DN",
-    help="DN of the account that searches for users. Without it: search without an account (anonymous).",
+    help="DN of the account that searches for users. Without this option, the search is anonymous.",
 )
 @click.option(
     "--bind-password",
@@ -44,7 +44,7 @@ KINDS = ("local", "ldap", "radius", "none")
 )
 @click.option("--cache-seconds", type=int, metavar="N", help="Time for which a correct password is cached, in seconds.")
 @click.option(
-    "--timeout-seconds", type=int, metavar="N", help="Time limit of a login, in seconds, over all LDAP servers."
+    "--timeout-seconds", type=int, metavar="N", help="Time limit of a login in seconds, for all LDAP servers together."
 )
 @click.option(
     "--code-digits",
@@ -55,7 +55,10 @@ KINDS = ("local", "ldap", "radius", "none")
 @click.option(
     "--winbind-domain",
     metavar="NAME",
-    help="Name of the Active Directory domain for winbind. Without it: the domain that the host has joined.",
+    help=(
+        "Name of the Active Directory domain for winbind. Without this option, it is the domain that the host has "
+        "joined."
+    ),
 )
 @click.option(
     "--radius-server",
@@ -112,7 +115,8 @@ def first_factor(
 ) -> None:
     """Set the first factor of a domain. Without a kind, show the first factor without its secrets.
 
-    The options of a kind replace the former configuration of the kind. Without options, the former configuration stays.
+    If options of a kind are given, they replace the former configuration of this kind. Without options, the former
+    configuration stays.
     """
     ldap: Row = {
         "servers": list(servers) or None,
@@ -159,7 +163,7 @@ def first_factor(
 @click.option(
     "--password",
     type=click.Choice(["-"]),
-    help="Password of the user: - reads it from standard input. Without it: a prompt asks.",
+    help="Password of the user: - reads it from standard input. Without this option, the command asks for it.",
 )
 @click.option(
     "--mschap", is_flag=True, help="Check the password by MS-CHAPv2, as Wi-Fi and VPN clients do, instead of PAP."

@@ -71,8 +71,8 @@ def operations(service: Domains, enforcement: Enforcement, removal: Removal, gat
     async def update_domain(body: UpdateDomain, caller: Caller) -> DomainUpdated:
         """Rename a domain, or change its realms and settings, from the next request on.
 
-        A renamed domain keeps its former name as a realm, so that user@former still works. To add a realm again, or to
-        remove a missing realm, is no error.
+        A renamed domain keeps its former name as a realm, so that user@former still works. It is not an error to add an
+        existing realm or to remove a missing realm.
 
         409: another domain of the tenant has the name or a realm.
         """
@@ -99,12 +99,12 @@ def operations(service: Domains, enforcement: Enforcement, removal: Removal, gat
 
     @domains.post("/ad/RemoveDomain", roles=ADMINS)
     async def remove_domain(body: RemoveDomain, caller: Caller) -> DomainRemoved:
-        """Remove a domain with everything in it. The answer lists the removed data as `deleted`. `dryRun` only lists
-        the data.
+        """Remove a domain with everything in it. The answer lists the removed data as `deleted`. With `dryRun`, the
+        data is only listed and not removed.
 
-        There is no undo. Logins, agents, wallets and DIDs of the domain stop working before the answer is sent, and the
-        name and realms can be used again. Live sessions stay until the network devices end them. A background task then
-        deletes the rows. The audit trail stays.
+        A removal cannot be undone. Logins, agents, wallets and DIDs of the domain stop working before the answer is
+        sent, and the name and realms can be used again. Live sessions stay until the network devices end them. A
+        background task then deletes the rows. The audit trail stays.
 
         409: the domain is the default of a RADIUS client, or an import is waiting or running.
         """
@@ -112,7 +112,7 @@ def operations(service: Domains, enforcement: Enforcement, removal: Removal, gat
         if not body.dryRun:
             await removal.remove(domain.id)
         return DomainRemoved(
-            message="nothing was removed: dryRun" if body.dryRun else "domain removed",
+            message="nothing was removed, because dryRun is set" if body.dryRun else "domain removed",
             domainId=domain.id,
             domainName=domain.name,
             deleted=[Deletion(kind=kind, count=count) for kind, count in deleted],

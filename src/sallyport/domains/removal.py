@@ -117,9 +117,9 @@ class Removal:
 
     async def erase(self, *, grace_s: float = GRACE_S) -> None:
         """Delete the rows that belong to removed domains. Also delete the row of each domain that was removed at least
-        `grace_s` ago.
+        `grace_s` seconds ago.
 
-        Raises StoreError if the store fails. Rows that were already deleted are not restored.
+        Raises StoreError if the store fails. Rows that were deleted before the failure stay deleted.
         """
         for domain_id, removed_at in await self._store.read(repo.removed):
             is_last = self._clock() - removed_at >= grace_s * SECOND
@@ -157,5 +157,7 @@ def _removable(tx: Tx, domain_id: int) -> Domain:
             f"{', '.join(clients[:NAMED])}{more}; first give each client another default domain, or remove the client"
         )
     if repo.has_open_imports(tx, domain_id):
-        raise Conflict("an import of the domain is waiting or running: wait until the import ends, or cancel it")
+        raise Conflict(
+            "an import of the domain is waiting or running: wait until the import ends, or cancel the import"
+        )
     return domain

@@ -184,8 +184,8 @@ def set_mode(tx: Tx, domain_ids: Sequence[int], change: Change, at: int) -> None
 
     The modes that were stored before break-glass are deleted for these domains.
 
-    If an unconfirmed change is followed by another one, the revert restores the state before the first change.
-    Otherwise a repeated request would confirm the first change.
+    If an unconfirmed change is followed by another unconfirmed change, the revert restores the state before the first
+    change. Otherwise a repeated request would confirm the first change.
     """
     waiting = "reverts_at = null, revert_set_at = null, revert_mode = null, revert_fallback = null"
     if change.reverts_at is not None:
@@ -264,8 +264,8 @@ def revert(tx: Tx, domain_id: int, reverts_at: int) -> bool:
 
 
 def break_glass(tx: Tx, fallback: Fallback | None) -> int:
-    """Switch every domain to monitor, and return the number of domains. The former mode is stored, unless one is stored
-    already."""
+    """Switch every domain to monitor, and return the number of domains. The former mode of a domain is stored, unless a
+    former mode is stored already."""
     tx.execute(
         "update domains set glass_mode = enforcement_mode, glass_fallback = fallback_action "
         "where glass_mode is null and removed_at is null"

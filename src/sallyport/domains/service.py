@@ -217,7 +217,10 @@ class Domains:
         return restored
 
     async def _switch(self, action: str, work: Work[T]) -> T:
-        """Run `work`, which changes the modes of domains. Write an entry to the audit trail for each changed domain."""
+        """Run `work`, which changes the modes of domains. Write an entry to the audit trail for each changed domain.
+
+        action: the name of the change in the audit trail.
+        """
         at = self._clock()
 
         def recorded(tx: Tx) -> T:

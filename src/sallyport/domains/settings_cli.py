@@ -10,7 +10,9 @@ from sallyport.base.wire import JSON, Row
 @click.argument("name", metavar="NAME|ID")
 @click.option("--realm", "realms", multiple=True, metavar="REALM", help="Realm to add, as in user@REALM; repeatable.")
 @click.option("--remove-realm", "gone", multiple=True, metavar="REALM", help="Realm to remove; repeatable.")
-@click.option("--issuer-name", metavar="TEXT", help='Issuer that authenticator apps show; "": the name of the domain.')
+@click.option(
+    "--issuer-name", metavar="TEXT", help="Issuer that authenticator apps show. Give '' to show the name of the domain."
+)
 @click.option("--directory-name", metavar="TEXT", help="Display name of the domain's directory.")
 @click.option(
     "--disconnect-on-revoke",

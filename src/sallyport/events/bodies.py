@@ -16,12 +16,17 @@ class GetAuthLog(InDomain, Paged):
 
     search: AddressOrText = Field(
         default="",
-        description="Part of a user name, device name, station or address, in upper or lower case. Empty: all.",
+        description=(
+            "Part of a user name, device name, station or address, in upper or lower case. Leave it empty to list all "
+            "logins."
+        ),
     )
-    deviceId: Id = Field(default=0, description="Id of a device, as ListDevices gives it; 0: all devices.")
-    since: Text = Field(default="", validation_alias="from", description="Start time, ISO 8601. Empty: no limit.")
+    deviceId: Id = Field(default=0, description="Id of a device, as ListDevices gives it. 0 stands for all devices.")
+    since: Text = Field(
+        default="", validation_alias="from", description="Start time, ISO 8601. Leave it empty for no limit."
+    )
     until: Text = Field(
-        default="", validation_alias="to", description="End time (exclusive), ISO 8601. Empty: no limit."
+        default="", validation_alias="to", description="End time (exclusive), ISO 8601. Leave it empty for no limit."
     )
     cursor: Text = Field(
         default="", description="Cursor of the previous answer, to get the next page. It replaces pageId."
@@ -38,12 +43,18 @@ class EventEntry(Model):
     ip_address: str = Field(
         description="Source address of the packet: the NAS, or a RADIUS server that forwarded the request."
     )
-    client_ip: str = Field(description="Address of the NAS in the request. Without it: the source address.")
-    device_name: str = Field(description="Name of the network device: its NAS-Identifier. Without it: the product.")
+    client_ip: str = Field(
+        description="Address of the NAS in the request, or the source address if the request contains none."
+    )
+    device_name: str = Field(
+        description="Name of the network device: its NAS-Identifier, or its product if it sends no NAS-Identifier."
+    )
     station: str = Field(description="Calling-Station-Id; empty if the request has none.")
     method: str = Field(description="Authentication method, such as pap, chap, mschapv2, eap-tls or mab.")
     factor: str = Field(description="System that checked the password: local, ldap, radius or none.")
-    decision: Verdict = Field(description="Decision by first factor, rules and second factor.")
+    decision: Verdict = Field(
+        description="Decision that the first factor, the rules and the second factor have led to."
+    )
     appliedDecision: Verdict = Field(
         description="Decision that was sent. In monitor mode it may differ from `decision`."
     )
@@ -52,7 +63,7 @@ class EventEntry(Model):
     )
     reason: str = Field(description="Reason of the decision, in words; empty for a plain accept.")
     latencyMs: float = Field(description="Time from receipt of the request to the decision, in milliseconds.")
-    node: str = Field(description="Name of the node that made the decision; empty if the node was removed.")
+    node: str = Field(description="Name of the node that made the decision. Empty if the node was removed.")
 
 
 class EventList(Model):

@@ -89,7 +89,7 @@ def list_(
     type=click.Choice(["csv", "jsonl"]),
     default="csv",
     show_default=True,
-    help="CSV, or JSON lines.",
+    help="Format of the export: CSV or JSON lines.",
 )
 @click.option(
     "--output", type=click.Path(dir_okay=False, path_type=Path, allow_dash=True), default="-", help="File to write."

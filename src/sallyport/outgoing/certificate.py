@@ -86,7 +86,7 @@ def _described(code: int, leaf: bytes, host: str, trusted: str) -> str | None:
             return f"it is not valid before {since} UTC; check the clocks of both machines (issuer: {issuer})"
         if code in _OTHER_NAME:
             names = ", ".join(_names(certificate)) or "no name"
-            return f"Hostname mismatch: it is for {names}, and not for {host}; configure one of its names"
+            return f"Hostname mismatch: the certificate is for {names}, and not for {host}; configure one of its names"
         if code in ISSUER_UNKNOWN:
             own = "it signed itself" if certificate.issuer == certificate.subject else "its issuer is unknown"
             return f"{own}: {issuer}; trust it by {trusted}"

@@ -99,14 +99,14 @@ def certificates(text: str) -> list[x509.Certificate]:
 
 
 def certificates_pem(text: str) -> str:
-    """Return the certificates of a PEM text, encoded again in PEM. Raises PemError, see `certificates`."""
+    """Return the certificates of a PEM text, encoded again in PEM. Raises PemError as `certificates` does."""
     from cryptography.hazmat.primitives.serialization import Encoding
 
     return "".join(each.public_bytes(Encoding.PEM).decode() for each in certificates(text))
 
 
 def key_pem(text: str) -> str:
-    """Return the private key of a PEM text, encoded again as PKCS#8. Raises PemError, see `private_key`."""
+    """Return the private key of a PEM text, encoded again as PKCS#8. Raises PemError as `private_key` does."""
     from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
 
     key = private_key(text)

@@ -35,7 +35,8 @@ def client_context(authorities: str | None = None) -> ssl.SSLContext:
 
 
 def unverified_context() -> ssl.SSLContext:
-    """Return a context that accepts every server certificate, to read the certificate. Send no request through it."""
+    """Return a context that accepts every server certificate. Use the context only to read the certificate, and send no
+    request through it."""
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
     context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
     context.set_ciphers(_CIPHERS)

@@ -79,8 +79,8 @@ _CREDIT = f"-{MAX_PASSWORD} to {MAX_PASSWORD}, or empty"
 
 def _credit(kind: str) -> str:
     return (
-        f"libpwquality: a value n above 0 makes up to n {kind} count twice towards minlen; a value -n "
-        f"requires n of them; {_CREDIT}."
+        f"libpwquality: a value n above 0 makes up to n {kind} count twice towards minlen. A value -n requires n of "
+        f"them. The field accepts {_CREDIT}."
     )
 
 
@@ -177,7 +177,7 @@ class AssignPolicy(ScopedIfGiven):
     policyId: PolicyId
     instanceId: Id = Field(description="Id of the instance.")
     action: Annotated[Literal["add", "remove"], BeforeValidator(_lower)] = Field(
-        default="add", description="add: assign the policy to the instance; remove: remove the assignment."
+        default="add", description="`add` assigns the policy to the instance. `remove` removes the assignment."
     )
 
     @property

@@ -42,10 +42,10 @@ _HELP = {
     "allow-special": "Whether special characters are allowed: yes or no.",
     "allow-numeric": "Whether digits are allowed: yes or no.",
     "pwq-minlen": "Minimum length, which credits reduce; at least 6.",
-    "pwq-dcredit": "Digits. -N requires N digits. N reduces pwq-minlen by one for each digit, at most by N.",
-    "pwq-ucredit": "Same as pwq-dcredit, for uppercase letters.",
-    "pwq-lcredit": "Same as pwq-dcredit, for lowercase letters.",
-    "pwq-ocredit": "Same as pwq-dcredit, for other characters.",
+    "pwq-dcredit": "Credit for digits. -N requires N digits. N reduces pwq-minlen by one for each digit, at most by N.",
+    "pwq-ucredit": "Credit for uppercase letters, in the form of pwq-dcredit.",
+    "pwq-lcredit": "Credit for lowercase letters, in the form of pwq-dcredit.",
+    "pwq-ocredit": "Credit for other characters, in the form of pwq-dcredit.",
     "pwq-minclass": "Minimum number of character classes in a password: 0 to 4.",
     "pwq-maxrepeat": "Maximum number of equal characters in a row; 0 for no limit.",
     "pwq-maxclassrepeat": "Maximum number of characters of one class in a row; 0 for no limit.",
@@ -157,7 +157,8 @@ def unassign(line: CommandLine, *, policy_id: int, instance_ids: tuple[int, ...]
     "--password",
     metavar="-",
     help=(
-        "Give - to read the password from the first line of standard input. Without it, a prompt asks for the password."
+        "Give - to read the password from the first line of standard input. Without this option, the command asks for "
+        "it."
     ),
 )
 @click.option("--json", "form", flag_value="json", help="Print JSON.")

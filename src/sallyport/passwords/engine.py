@@ -71,8 +71,9 @@ class Failure:
 def strictest(many: Sequence[Rules]) -> list[Rules]:
     """Merge many rules into few. A password that meets all returned rules meets all given rules.
 
-    The result has one entry for each different `first`, or one entry if no rule sets `first`. The returned rules may be
-    stricter than all given rules together. For example, each credit of libpwquality is the lowest of the given credits.
+    The result has one entry for each different value of the field `first`, or one entry if no rule sets the field. The
+    returned rules may be stricter than all given rules together. For example, each credit of libpwquality is the lowest
+    of the given credits.
     """
     longest = [rules.max_length for rules in many if rules.max_length is not None]
     qualities = [rules.quality for rules in many if rules.quality is not None]
@@ -202,11 +203,14 @@ def _of_characters(rules: Rules, features: _Features) -> Iterator[Failure]:
         if not begins(password[0]):
             yield Failure("firstChar", f"the password does not begin with {wanted}")
     if not rules.both_cases and features.has_both_cases:
-        yield Failure("allowUpperLower", "the password has uppercase and lowercase letters")
+        yield Failure(
+            "allowUpperLower",
+            "the password has uppercase and lowercase letters, and the policy allows only one of the two",
+        )
     if not rules.special and features.has_special:
-        yield Failure("allowSpecial", "the password has special characters")
+        yield Failure("allowSpecial", "the password has special characters, and the policy does not allow them")
     if not rules.digits and features.has_digits:
-        yield Failure("allowNumeric", "the password has digits")
+        yield Failure("allowNumeric", "the password has digits, and the policy does not allow them")
 
 
 def _is_special(character: str) -> bool:
@@ -238,7 +242,7 @@ def _of_octets(quality: Quality, features: _Features) -> Iterator[Failure]:
             f"{counted(quality.maxsequence, 'character')}",
         )
     if quality.usercheck and features.has_user_name:
-        yield Failure("usercheck", "the password contains the user name, or is too similar to it")
+        yield Failure("usercheck", "the password contains the user name, or is too similar to the user name")
 
 
 def _of_credits(quality: Quality, counts: Sequence[int]) -> Iterator[Failure]:

@@ -53,7 +53,8 @@ class RecordCache(Generic[RecordT]):
         self._generation = 0
 
     async def find(self, hashed: str, source: str) -> RecordT | None:
-        """Return the record with a hash, even if the record is expired or revoked, or None. Raises StoreError.
+        """Return the record with a hash, or None if there is none. Expired and revoked records are returned too. Raises
+        StoreError.
 
         source: the address of the client.
         """
@@ -89,7 +90,8 @@ class Guesses:
     address, or the /64 prefix of an IPv6 address, because a /64 usually belongs to one subscriber. If the table is
     full, the source with the oldest failure is evicted.
 
-    tell: a function that sends the source of a wrong key to the other nodes. They pass the source to `count`.
+    tell: a function that sends the source of a wrong key to the other nodes. The other nodes pass the source to
+    `count`.
     """
 
     def __init__(
@@ -116,7 +118,8 @@ class Guesses:
         self._tell(network)
 
     def count(self, network: str, now: int) -> None:
-        """Count a wrong key from a network, which this node or another node received. now: the time in microseconds."""
+        """Count a wrong key from a network. This node or another node has received the key. now: the time in
+        microseconds."""
         self._spent.put(network, (self._counted(network, now) + 1, now))
 
     def _counted(self, network: str, now: int) -> float:
@@ -137,7 +140,7 @@ def _network(source: str) -> str:
 
 
 class Authentication:
-    """The authentication of access tokens and API keys. Their prefix tells a token from a key.
+    """The authentication of access tokens and API keys. A token and a key differ in their prefix.
 
     The class implements web.scope.Authenticator.
     """

@@ -22,12 +22,16 @@ def token() -> None:
     type=click.Choice(["admin", "operator", "auditor"]),
     default="admin",
     show_default=True,
-    help="auditor: read only; operator: change everything except tokens, modes, and settings that decide which logins "
-    "are trusted.",
+    help=(
+        "An auditor may only read. An operator may change everything except tokens, modes, and settings that decide "
+        "which logins are trusted."
+    ),
 )
-@click.option("--name", help="Name of the token in lists and in the audit trail; default: the role.")
+@click.option("--name", help="Name of the token in lists and in the audit trail. The default is the role.")
 @click.option(
-    "--expires", type=FUTURE, help="Expiry: a span such as 90d or 12h, or a time such as 2027-11-23; default: never."
+    "--expires",
+    type=FUTURE,
+    help="Expiry: a span such as 90d or 12h, or a time such as 2027-11-23. By default, the token does not expire.",
 )
 @click.pass_obj
 def create(line: CommandLine, *, org: int, tenant: int, role: str, name: str | None, expires: str | None) -> None:

@@ -119,7 +119,7 @@ def any_token(tx: Tx) -> bool:
 
 
 def token_by_hash(tx: Tx, hashed: str) -> TokenRecord | None:
-    """Return the token with a hash, even if the token is expired or revoked, or None.
+    """Return the token with a hash, or None if there is none. Expired and revoked tokens are returned too.
 
     A wallet's token is not returned if the wallet's domain was removed.
     """

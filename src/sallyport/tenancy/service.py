@@ -147,8 +147,8 @@ class Tenancy:
         """Create organization 1, tenant 1 and an admin token if no token exists. Return whether the token was created.
 
         hand_over: a function that shows the token to the admin. It is called in the store's thread, before the token is
-        stored. If the service crashes in between, the admin has an invalid token. In the opposite order, a valid token
-        could be lost.
+        stored. If the service crashes before the token is stored, the admin has an invalid token. If the token were
+        stored first, a crash could lose a valid token.
         """
         at = self._clock()
         token = new_token()

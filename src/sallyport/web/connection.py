@@ -164,11 +164,9 @@ class Connection:
         self._scope.cancel()
 
     def park(self, parks: bool) -> None:
-        """See `peer.Peer`."""
         self._acceptor.park(self, parks)
 
     def authenticate(self) -> None:
-        """See `peer.Peer`."""
         if not self.known:
             self.known = True
             if self.phase is Phase.BODY:
@@ -256,7 +254,6 @@ class Connection:
     # --- methods that an exchange uses ------------------------------------------------------------------------
 
     async def fill(self, parser: Parser) -> bool:
-        """See `asgi.Wire`."""
         began = trio.current_time()
         with trio.move_on_after(self._left_s):
             octets = bytes(await self._stream.receive_some(RECEIVE))
@@ -268,7 +265,6 @@ class Connection:
         return False
 
     async def write(self, octets: bytes, *, last: bool) -> None:
-        """See `asgi.Wire`."""
         try:
             sent = self._send_now(octets) if last else 0
             if sent < len(octets):
@@ -302,7 +298,6 @@ class Connection:
         self._note()
 
     def body_received(self) -> None:
-        """See `asgi.Wire`."""
         self._enter(Phase.WORKING, math.inf)
 
     async def _close(self) -> None:

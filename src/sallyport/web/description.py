@@ -26,8 +26,8 @@ from sallyport.web.upload import FILE, KIND
 Json: TypeAlias = dict[str, object]
 
 TOKEN: Final = "x-example-token"  # noqa: S105
-"""Extension field of an operation in the document. It names the token with which the example is sent. The field is
-absent if this is an admin's token."""
+"""Extension field of an operation in the document. It names the token with which the example is sent. If the example is
+sent with an admin's token, the field is absent."""
 _DESCRIPTION: Final = (
     "Network device inventory and login policy. Enter an access token with *Authorize*; *Try it out* sends requests "
     "with it. In the examples, replace a text in angle brackets: `<apiKey of createKey>` stands for the field `apiKey` "

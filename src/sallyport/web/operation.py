@@ -44,8 +44,8 @@ KEYED_LIMIT = 16 << 10
 LARGE = 64 << 10
 """Size in octets from which a body is large. Large bodies are parsed in a thread, so that they do not delay logins."""
 MOST_CONTAINERS = 50_000
-"""Maximum objects and arrays in a large body. The parser holds the interpreter lock: 340,000 empty arrays took 125 ms.
-"""
+"""Maximum number of objects and arrays in a large body. The parser holds the interpreter lock: 340,000 empty arrays
+took 125 ms."""
 MOST_ENTRIES = 1000
 """Maximum number of entries of an array body. Without this limit, the errors of 21,000 empty objects blocked the event
 loop for 1 s."""
@@ -68,7 +68,7 @@ class Success(Model):
     fields."""
 
     code: int = Field(default=200, description="HTTP status of the answer.")
-    status: str = Field(default="Success", description="Success; an error has Failure.")
+    status: str = Field(default="Success", description="Always Success. An error has Failure.")
 
 
 class Done(Success):
@@ -81,8 +81,8 @@ class Done(Success):
 class Plain(Generic[AnswerT]):
     """An answer that consists of plain dicts, lists, texts and numbers. It is serialised without a model.
 
-    AnswerT is the type of the answer in the API description. Use this class for lists: to build models costs ten times
-    as much as to serialise them.
+    AnswerT is the type of the answer in the API description. Use this class for lists, because building models takes
+    ten times as long as serialising them.
     """
 
     __slots__ = ("content",)
@@ -283,7 +283,6 @@ class _Checked(Generic[BodyT, AnswerT]):
             return problem.response(error, request.scope["path"])
 
     async def run(self, octets: bytes, caller: Caller) -> bytes:
-        """See `Run`."""
         body, claims = await self._judge(octets, caller)
         self._gate.admit(caller, claims, self._roles)
         with acting_as(caller.actor):

@@ -105,7 +105,7 @@ def _fields(octets: bytes) -> dict[str, str]:
 
 
 def _refused(error: Exception, template: str) -> Page:
-    """Return an error as a page. `problem` determines the status, the text and the log entry."""
+    """Return an error as a page. The module `problem` determines the status, the text and the log entry."""
     answer = problem.response(error, template)
     message = json.loads(bytes(answer.body))["message"]
     return Page("This did not work", f"<p>{escape(message)}</p>", answer.status_code)

@@ -31,7 +31,9 @@ IsMinimum = Annotated[
 ]
 """A field in the answer of a search. If the total is exact, the answer omits the field."""
 TotalCount = Annotated[int, Field(description="Number of entries in the whole list, on all pages.")]
-Search = Annotated[Text, Field(description="Text that an entry contains, in upper or lower case. Empty: all entries.")]
+Search = Annotated[
+    Text, Field(description="Text that an entry contains, in upper or lower case. Leave it empty to list all entries.")
+]
 """Search term of a list. A body can replace the description, to name the fields that are searched."""
 
 

@@ -30,7 +30,7 @@ log = structlog.get_logger()
 class FieldProblem(Model):
     """A wrong field of a body."""
 
-    field: str = Field(description="Path of the field, with dots; body: the whole body.")
+    field: str = Field(description="Path of the field, with dots between its parts. `body` stands for the whole body.")
     message: str = Field(description="Values that are accepted, or a sentence about the error.")
 
 

@@ -64,7 +64,7 @@ ENROLMENTS = frozenset({Role.ENROLMENT})
 WALLETS = frozenset({Role.WALLET})
 """The role of a wallet's holder."""
 INSTALLATIONS = frozenset({Role.INSTALLATION})
-"""The role of pages about what belongs to no tenant."""
+"""The role for pages of the console whose data belong to no tenant."""
 MOST_RUNNING = 128
 """Maximum number of concurrent requests of one tenant's admins, operators and auditors. A listener has 512
 connections."""

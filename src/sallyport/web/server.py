@@ -202,7 +202,6 @@ class _Acceptor:
                 self._overdrawn += 1
 
     def forwarded(self, connection: Connection, head: Head) -> str | None:
-        """See `connection.Acceptor`."""
         given = b",".join(value for name, value in head.headers if name == b"x-forwarded-for").decode("latin-1")
         hops = [hop.strip() for hop in given.split(",")]
         address = _parsed(next((hop for hop in reversed(hops) if not self._is_proxy(hop)), ""))
@@ -234,7 +233,6 @@ class _Acceptor:
         return TlsStream(stream, self._tls)
 
     def left(self, connection: Connection) -> None:
-        """See `connection.Acceptor`."""
         self.table.leave(connection)
         self.park(connection, parks=False)
         self._leave()

@@ -76,23 +76,29 @@ NetworkText = Annotated[
     Field(description="IP address, or network such as 192.0.2.0/24. If networks overlap, the longest prefix wins."),
 ]
 Product = Annotated[
-    Text, AfterValidator(_product), Field(description="Product for the inventory; empty: detected from packets.")
+    Text,
+    AfterValidator(_product),
+    Field(description="Product for the inventory. Empty if the product is detected from packets."),
 ]
 """A product name. A known product is stored in the spelling of `sallyport.vendors`, whatever case the caller uses."""
 TlsName = Annotated[
     Text,
     _or_empty(_tls_name),
-    Field(description="Host name, IP address or common name in the client's certificate for RadSec; empty: none."),
+    Field(
+        description="Host name, IP address or common name in the client's RadSec certificate. Empty if there is none."
+    ),
 ]
 """A name in a client's certificate, in canonical form; empty if the client has none."""
 Fingerprint = Annotated[
     Text,
     _or_empty(_fingerprint),
-    Field(description="SHA-256 of the client's certificate for RadSec, 64 hex digits; empty: none."),
+    Field(description="SHA-256 of the client's certificate for RadSec, 64 hex digits. Empty if there is none."),
 ]
 """The SHA-256 of a client's certificate, in lower case and without colons; empty if the client has none."""
 CoaPort = Annotated[
-    Whole, Between(0, 65535), Field(description="UDP port for Disconnect and CoA requests (RFC 5176); 0: none.")
+    Whole,
+    Between(0, 65535),
+    Field(description="UDP port for Disconnect and CoA requests (RFC 5176). 0 if the client accepts no such requests."),
 ]
 AnySignatures = Annotated[Signatures, BeforeValidator(_lower)]
 ClientSecret = Annotated[
@@ -105,7 +111,9 @@ class _ClientFields(Scoped):
     domainIds: Many[Whole] | None = Field(
         default=None,
         validation_alias=AliasChoices("domainIds", "domainId"),
-        description="Ids of the client's domains, the default first; an empty array: all domains of the tenant.",
+        description=(
+            "Ids of the client's domains, the default first. An empty array gives the client all domains of the tenant."
+        ),
     )
 
     def claimed_domains(self) -> Sequence[int]:
@@ -117,7 +125,9 @@ class AddClient(_ClientFields):
 
     name: Name = Field(description="Name of the client; unique in the tenant.")
     address: NetworkText
-    secret: ClientSecret | None = Field(default=None, description="Shared secret; empty or absent: one is generated.")
+    secret: ClientSecret | None = Field(
+        default=None, description="Shared secret. If it is empty or absent, Sallyport generates a secret."
+    )
     product: Product = ""
     requireMessageAuthenticator: AnySignatures = Field(
         default=Signatures.AUTO,
@@ -163,8 +173,12 @@ class UpdateClient(_ClientFields):
     clientId: ClientId
     name: Name | None = Field(default=None, description="New name.")
     address: NetworkText | None = Field(default=None, description="New IP address or network.")
-    secret: ClientSecret | None = Field(default=None, description="New shared secret; empty: unchanged.")
-    product: Product | None = Field(default=None, description="New product; empty: detected from packets.")
+    secret: ClientSecret | None = Field(
+        default=None, description="New shared secret. An empty text keeps the present secret."
+    )
+    product: Product | None = Field(
+        default=None, description="New product. An empty text means that the product is detected from packets."
+    )
     requireMessageAuthenticator: AnySignatures | None = Field(
         default=None, description="Drop requests without Message-Authenticator: yes, no or auto, as AddClient has it."
     )
@@ -175,12 +189,15 @@ class UpdateClient(_ClientFields):
         default=None,
         description="Whether the client checks passwords itself, as a domain with the first factor `none` requires.",
     )
-    tlsName: TlsName | None = Field(default=None, description="New name in the certificate for RadSec; empty: none.")
+    tlsName: TlsName | None = Field(
+        default=None, description="New name in the certificate for RadSec. An empty text removes the name."
+    )
     tlsFingerprint: Fingerprint | None = Field(
-        default=None, description="New SHA-256 of the certificate for RadSec, 64 hex digits; empty: none."
+        default=None, description="New SHA-256 of the certificate for RadSec, 64 hex digits. An empty text removes it."
     )
     coaPort: CoaPort | None = Field(
-        default=None, description="New UDP port for Disconnect and CoA requests, up to 65535; 0: none."
+        default=None,
+        description="New UDP port for Disconnect and CoA requests, up to 65535. 0 if the client accepts none.",
     )
 
 
@@ -193,7 +210,9 @@ class DeleteClient(Scoped):
 class ListClients(Scoped, Paged):
     """Request body of ListClients."""
 
-    search: AddressOrText = Field(default="", description="Part of a name, an address or a product; empty: all.")
+    search: AddressOrText = Field(
+        default="", description="Part of a name, an address or a product. Leave it empty to list all clients."
+    )
 
 
 class ClientEntry(Model):
@@ -202,14 +221,22 @@ class ClientEntry(Model):
     clientId: int = Field(description="Id of the client.")
     name: str = Field(description="Name of the client.")
     address: str = Field(description="IP address or network from which the client sends requests.")
-    domainIds: list[int] = Field(description="Ids of the client's domains, the default first; empty: all domains.")
-    product: str = Field(description="Product for the inventory; empty: detected from packets.")
+    domainIds: list[int] = Field(
+        description="Ids of the client's domains, the default first. Empty if the client has all domains of the tenant."
+    )
+    product: str = Field(description="Product for the inventory. Empty if the product is detected from packets.")
     requireMessageAuthenticator: Signatures = Field(description="Drop requests without Message-Authenticator.")
     limitProxyState: Signatures = Field(description="Drop unsigned requests with Proxy-State.")
     passwordVerified: bool = Field(description="Whether the client checks passwords itself.")
-    coaPort: int = Field(description="UDP port for Disconnect and CoA requests; 0: none.")
-    tlsName: str = Field(description="Name in the client's certificate for RadSec, in canonical form; empty: none.")
-    tlsFingerprint: str = Field(description="SHA-256 of the client's certificate for RadSec, in hex; empty: none.")
+    coaPort: int = Field(
+        description="UDP port for Disconnect and CoA requests. 0 if the client accepts no such requests."
+    )
+    tlsName: str = Field(
+        description="Name in the client's certificate for RadSec, in canonical form. Empty if there is none."
+    )
+    tlsFingerprint: str = Field(
+        description="SHA-256 of the client's certificate for RadSec, in hex. Empty if there is none."
+    )
     signatureRequired: bool = Field(description=SIGNED)
     proxyStateLimited: bool = Field(description=LIMITED)
 

@@ -39,7 +39,10 @@ domains = click.option(
     "--domain",
     "domains",
     multiple=True,
-    help="Name or domainId of a domain; repeatable, the first is the default. Without it: all domains of the tenant.",
+    help=(
+        "Name or domainId of a domain; repeatable. The first is the default. Without this option, the client has all "
+        "domains of the tenant."
+    ),
 )
 
 
@@ -60,25 +63,34 @@ client.add_command(set_)
     help="Take the address and the product of a sender that `client unknown` lists: the sender with --address, or the "
     "only sender.",
 )
-@click.option("--secret", help="The shared secret; - reads it from standard input. Without it: generated and printed.")
+@click.option(
+    "--secret",
+    help="The shared secret; - reads it from standard input. Without this option, a secret is generated and printed.",
+)
 @org
 @tenant
 @domains
-@click.option("--product", default="", help="Product, such as `Cisco ISE`. Without it: detected from packets.")
+@click.option(
+    "--product",
+    default="",
+    help="Product, such as `Cisco ISE`. Without this option, the product is detected from packets.",
+)
 @click.option(
     "--require-message-authenticator",
     type=SIGNATURES,
     default="auto",
     show_default=True,
-    help="yes: drop unsigned requests; auto: drop them once a client with one address has sent a signed request.",
+    help="`yes` drops unsigned requests. `auto` drops them once a client with one address has sent a signed request.",
 )
 @click.option(
     "--limit-proxy-state",
     type=SIGNATURES,
     default="auto",
     show_default=True,
-    help="yes: drop unsigned requests with Proxy-State; auto: drop them once a client with one address has sent a "
-    "request that was signed or without Proxy-State.",
+    help=(
+        "`yes` drops unsigned requests with Proxy-State. `auto` drops them once a client with one address has sent a "
+        "request that was signed or without Proxy-State."
+    ),
 )
 @click.option(
     "--password-verified",
@@ -90,7 +102,7 @@ client.add_command(set_)
     type=click.IntRange(0, 65535),
     default=3799,
     show_default=True,
-    help="UDP port for Disconnect and CoA requests. 0: the client accepts none, like Microsoft NPS.",
+    help="UDP port for Disconnect and CoA requests. 0 if the client accepts none, like Microsoft NPS.",
 )
 @click.option("--tls-name", default="", help="RadSec: name in the client's certificate, which identifies the client.")
 @click.option("--tls-fingerprint", default="", help="RadSec: SHA-256 of the client's certificate.")
@@ -189,7 +201,8 @@ def remove(line: CommandLine, *, name: str, org: int | None, tenant: int | None)
 @any_tenant
 @click.pass_obj
 def unlatch(line: CommandLine, *, name: str, org: int | None, tenant: int | None) -> None:
-    """Accept unsigned packets of a RADIUS client again, until the client sends a signed packet (settings `auto`)."""
+    """Accept unsigned packets of a RADIUS client again, until the client sends a signed packet. This resets the learned
+    settings whose value is `auto`."""
     line.call("client.unlatch", client=find(line, name, org, tenant)["clientId"])
     line.note(f"RADIUS client {name} is unlatched")
 

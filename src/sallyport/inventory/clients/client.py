@@ -95,8 +95,10 @@ class Client:
         self.learns_limit = limit is Signatures.AUTO and not limited and single
 
     def latch(self, what: str) -> None:
-        """Apply a setting that the service has learned. SIGNED: require signatures. LIMITED: drop unsigned requests
-        with Proxy-State."""
+        """Apply a setting that the service has learned.
+
+        what: SIGNED to require signatures, or LIMITED to drop unsigned requests with Proxy-State.
+        """
         if what == SIGNED:
             self.learns_signature, self.signature_required = False, True
         else:

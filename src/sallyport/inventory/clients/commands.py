@@ -15,7 +15,7 @@ from sallyport.web.scope import Octets
 
 FindDomain = Callable[[int, str], int]
 """A function that returns the id of a domain. Its arguments are the tenant's id, and the name or the id of the domain.
-It raises NotFound if the domain does not exist."""
+The function raises NotFound if the domain does not exist."""
 
 
 class UnlatchClient(Arguments):

@@ -73,7 +73,8 @@ class Entry:
     """A client to import.
 
     addresses: the client's network; a single address has the prefix length 32 or 128. product: None if nas_type names
-    no known product. where: `file:line` of the section. notes: warnings, and notes about ignored items.
+    no known product. where: the position of the section, as `file:line`. notes: warnings, and notes about ignored
+    items.
     """
 
     name: str

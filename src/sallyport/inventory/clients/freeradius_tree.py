@@ -39,10 +39,10 @@ class _UnknownError(Exception):
 
 @dataclass(slots=True, eq=False)
 class Item:
-    """An item `name = value` without its name.
+    """The value of an item `name = value`.
 
-    value: the text of the value; empty if the item has none. where: `file:line` of the item. late: whether the value
-    refers to an item further down in the file. problem: the reason why the value cannot be resolved, or an empty
+    value: the text; empty if the item has none. where: the position of the item, as `file:line`. late: whether the
+    value refers to an item further down in the file. problem: the reason why the value cannot be resolved, or an empty
     string.
     """
 
@@ -139,7 +139,7 @@ class Parser:
     def _file(self, path: Path, floor: Section, asked: str) -> None:
         """Read a file, and add its content to the section `floor`.
 
-        asked: `file:line` of the include, for error messages.
+        asked: the position of the include as `file:line`, for error messages.
         """
         identity, text = self._load(path, asked)
         self._including.append(identity)

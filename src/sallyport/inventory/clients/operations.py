@@ -69,8 +69,8 @@ def operations(service: Clients, gate: Gate) -> Operations:
     async def update_client(body: UpdateClient, caller: Caller) -> ClientUpdated:
         """Change a RADIUS client. The change applies to the next request.
 
-        A change of the address keeps the settings that the service has learned (`auto`). A new value of such a setting
-        resets what was learned.
+        A change of the address keeps the settings that the service has learned (`auto`). If one of these settings gets
+        a new value, the learned value is reset.
 
         A change of secret, domainIds, tlsName, tlsFingerprint, passwordVerified, requireMessageAuthenticator or
         limitProxyState requires the role admin. The rules of AddClient for addresses and certificates apply.

@@ -182,8 +182,10 @@ def add_all(tx: Tx, vault: Vault, tenant_id: int, clients: Sequence[NewRow], at:
 
 
 def _ids(tx: Tx, tenant_id: int, clients: Sequence[NewRow], last: int) -> list[int]:
-    """Return the ids of the inserted clients: all ids higher than `last`. Raises Conflict if a client was not
-    inserted."""
+    """Return the ids of the inserted clients. Raises Conflict if a client was not inserted.
+
+    last: the highest id before the insert.
+    """
     added = tx.all(_Added, "select id, name, network from radius_clients where id > :last", last=last)
     known, ids = {(each.name, each.network): each.id for each in added}, list[int]()
     for each in clients:

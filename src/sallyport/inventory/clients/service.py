@@ -230,10 +230,10 @@ class Clients:
         await self._configuration.change(work)
 
     def latch(self, client: Client, what: str) -> None:
-        """Apply a setting that an authentic request of the client has shown. what: SIGNED or LIMITED; see
-        `Client.latch`.
+        """Apply a setting that an authentic request of the client has shown. The setting applies at once, and stays in
+        force after a reload. `run` stores the setting.
 
-        The setting applies at once, and stays in force after a reload. `run` stores the setting.
+        what: SIGNED or LIMITED; see `Client.latch`.
         """
         client.latch(what)
         self._learned.append((client, what))

@@ -31,16 +31,19 @@ any_tenant = click.option("--tenant", type=NUMBER, help="tenantId of the client.
 @any_tenant
 @click.option("--name", "new_name", metavar="NAME", help="New name.")
 @click.option("--address", help="New IP address, or network such as 192.0.2.0/24.")
-@click.option("--secret", metavar="-", help="-: read a new shared secret from standard input.")
+@click.option("--secret", metavar="-", help="Give - to read a new shared secret from standard input.")
 @click.option("--new-secret", is_flag=True, help="Generate a new shared secret and print it.")
 @click.option(
     "--domain",
     "domains",
     multiple=True,
-    help="Name or domainId of a domain; repeatable. The given domains replace all domains; the first is the default.",
+    help=(
+        "Name or domainId of a domain; repeatable. The given domains replace all domains of the client. The first is "
+        "the default."
+    ),
 )
-@click.option("--all-domains", is_flag=True, help="All domains of the tenant.")
-@click.option("--product", help="Product, such as `Cisco ISE`; empty: detected from packets.")
+@click.option("--all-domains", is_flag=True, help="Give the client all domains of the tenant.")
+@click.option("--product", help="Product, such as `Cisco ISE`. Give '' to detect the product from packets.")
 @click.option(
     "--require-message-authenticator",
     type=SIGNATURES,
@@ -54,9 +57,13 @@ any_tenant = click.option("--tenant", type=NUMBER, help="tenantId of the client.
 @click.option(
     "--password-verified", type=_YES_NO, help="Whether the client checks passwords itself (first factor `none`)."
 )
-@click.option("--coa-port", type=click.IntRange(0, 65535), help="UDP port for Disconnect and CoA requests; 0: none.")
-@click.option("--tls-name", help="RadSec: name in the client's certificate; empty: none.")
-@click.option("--tls-fingerprint", help="RadSec: SHA-256 of the client's certificate; empty: none.")
+@click.option(
+    "--coa-port",
+    type=click.IntRange(0, 65535),
+    help="UDP port for Disconnect and CoA requests. 0 if the client accepts no such requests.",
+)
+@click.option("--tls-name", help="RadSec: name in the client's certificate. Give '' to remove it.")
+@click.option("--tls-fingerprint", help="RadSec: SHA-256 of the client's certificate. Give '' to remove it.")
 @click.pass_obj
 def set_(
     line: CommandLine,
@@ -75,9 +82,9 @@ def set_(
     """Change a RADIUS client. The change applies to the client's next packet. Settings without an option keep their
     values."""
     if secret is not None and new_secret:
-        raise click.UsageError("--secret and --new-secret exclude each other")
+        raise click.UsageError("--secret and --new-secret cannot be used together")
     if domains and all_domains:
-        raise click.UsageError("--domain and --all-domains exclude each other")
+        raise click.UsageError("--domain and --all-domains cannot be used together")
     if secret not in (None, "-"):
         raise click.UsageError("--secret accepts only -, because all users of a machine can see its command lines")
     made = new_shared_secret() if new_secret else None

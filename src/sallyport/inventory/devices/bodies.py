@@ -26,20 +26,28 @@ NasIdentifier = Annotated[str, Field(description="NAS-Identifier; empty if absen
 FirstSeen = Annotated[str, Field(description="First request, ISO 8601 UTC.")]
 LastSeen = Annotated[str, Field(description="Last request, ISO 8601 UTC.")]
 DeviceId = Annotated[int, Field(description="Id of the device.")]
-OfDevice = Annotated[Id, Field(description="Id of a device, as ListDevices gives it; 0: all devices of the domain.")]
+OfDevice = Annotated[
+    Id, Field(description="Id of a device, as ListDevices gives it. 0 stands for all devices of the domain.")
+]
 
 
 class DeviceFilter(Body):
     """Body field `filter` of ListDevices."""
 
-    filterBy: Text = Field(default="", description=f"Field to compare: {', '.join(FILTERS)}; empty: no filter.")
-    value: Text = Field(default="", description="Value of the field, in upper or lower case; empty: no filter.")
+    filterBy: Text = Field(
+        default="", description=f"Field to compare: {', '.join(FILTERS)}. Leave it empty to use no filter."
+    )
+    value: Text = Field(
+        default="", description="Value of the field, in upper or lower case. Leave it empty to use no filter."
+    )
 
 
 class ListDevices(InDomain, ShortPaged):
     """Request body of ListDevices."""
 
-    search: AddressOrText = Field(default="", description="Part of a name, a product or an address; empty: all.")
+    search: AddressOrText = Field(
+        default="", description="Part of a name, a product or an address. Leave it empty to list all devices."
+    )
     filter: DeviceFilter | None = Field(default=None, description="Filter by the value of one field.")
     MachineType: Text = Field(default="", description="radius or empty. The inventory has no machines of another type.")
 
@@ -54,7 +62,7 @@ class DeviceEntry(Model):
         description="Medium of the device's logins (NAS-Port-Type), such as Ethernet or Virtual."
     )
     device_id: DeviceId
-    device_name: str = Field(description="NAS-Identifier; if absent, the product.")
+    device_name: str = Field(description="NAS-Identifier of the device, or its product if it sends no NAS-Identifier.")
     nas_identifier: NasIdentifier
     device_type_certainty: str = Field(description="Confidence in device_type: certain, probable, or empty if unknown.")
     nas_device_type: str = Field(
@@ -65,18 +73,18 @@ class DeviceEntry(Model):
     request_count: int = Field(description="Requests since the device was first seen.")
     registrations: int = Field(description="Number of registrations; the device registers again after each deletion.")
     signed_share: float | None = Field(
-        description="Share of logins with Message-Authenticator, 0 to 1; null if there was no login."
+        description="Share of logins with Message-Authenticator, from 0 to 1. Null if there was no login."
     )
-    unsigned_proxy_state: int = Field(description="Unsigned logins with Proxy-State.")
+    unsigned_proxy_state: int = Field(description="Number of unsigned logins with Proxy-State.")
     last_unsigned: str = Field(description="Time of the last unsigned login, ISO 8601 UTC; empty if there was none.")
     safe_to_require: bool = Field(
         description="Whether Message-Authenticator can be required without dropping logins of the device."
     )
     retransmit_seconds: float | None = Field(
-        description="Measured interval of retransmissions in seconds; null: not measured."
+        description="Measured interval of retransmissions in seconds. Null if it was not measured."
     )
     give_up_seconds: float | None = Field(
-        description="Measured time that the device waits for an answer, in seconds; null: not measured."
+        description="Measured time that the device waits for an answer, in seconds. Null if it was not measured."
     )
     challenge_support: str = Field(description="Whether the device shows challenges to users: yes, no or unknown.")
 
@@ -127,7 +135,7 @@ class ListStations(InDomain, Paged):
     """Request body of ListStations."""
 
     deviceId: OfDevice = 0
-    search: Search = Field(default="", description="Part of a station or a user; empty: all stations.")
+    search: Search = Field(default="", description="Part of a station or a user. Leave it empty to list all stations.")
 
 
 class DeviceStation(Model):

@@ -54,8 +54,8 @@ class Posture:
     def measure(self, known: Entry, now: float) -> None:
         """Update the measurements with a login that has waited. now: seconds of the monotonic clock.
 
-        The device has given up if its last retransmission was clearly longer ago than its retransmission interval. Only
-        the longest time until a device gave up is kept, because a user may also cancel earlier.
+        The device has given up if the time since its last retransmission is clearly longer than its retransmission
+        interval. Only the longest time until a device gave up is kept, because a user may also cancel earlier.
         """
         if known.gap <= 0:
             return
@@ -83,8 +83,8 @@ class Device:
     """A device in memory. Times are in microseconds.
 
     id: None until the device has a row. requests: the number of requests that are not in the store yet. client: the
-    device's RADIUS client. tenant_id: the tenant of this client. registered: whether an admin configured the product,
-    for the RADIUS client. gone: whether the device was deleted.
+    device's RADIUS client. tenant_id: the tenant of this client. registered: whether the product comes from the
+    configuration of the RADIUS client. gone: whether the device was deleted.
     """
 
     domain_id: int
@@ -159,7 +159,7 @@ class DeviceRow:
     give_up_ms: int | None
 
     def add(self, device: Device) -> None:
-        """Add the counts and the product of the device in memory, which are not in the store yet."""
+        """Add the counts and the product of the device in memory, because they are not in the store yet."""
         self.device_name, self.device_type = device.device_name, device.device_type
         self.device_type_certainty, self.nas_device_type = device.certainty, device.nas_device_type
         self.evidence, self.nas_port_type = device.evidence, device.nas_port_type

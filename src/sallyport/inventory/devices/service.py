@@ -79,8 +79,8 @@ class Devices:
         return domain_id
 
     def _is_writing(self, rows: Sequence[DeviceRow]) -> bool:
-        """Return whether a flush is writing some of these rows at the moment. Their counts may or may not be included
-        already."""
+        """Return whether a flush is writing some of these rows at the moment. It is then unknown whether a row that was
+        read contains the counts of this flush."""
         ids = {device.id for device, _, _ in self._writing.devices}
         return bool(ids) and any(row.id in ids for row in rows)
 
@@ -119,8 +119,8 @@ class Devices:
     ) -> int:
         """Remove devices, and return their number. The next request of a removed device registers it again.
 
-        Raises NotFound if one of the devices does not exist. Then no device is removed. Raises Conflict if too many
-        devices have the addresses.
+        Raises NotFound if one of the devices does not exist; no device is removed in this case. Raises Conflict if too
+        many devices have the addresses.
 
         If the call is interrupted, all devices remain, but some may have lost their stations; see `in_slices`.
         """
@@ -182,7 +182,7 @@ class Devices:
                     self._written.set()
 
     def count_written(self, sightings: list[Registered | Refused]) -> None:
-        """Count and log the devices that were registered, and the devices and stations that got no row."""
+        """Count and log the devices that were registered. Do the same for the devices and stations that got no row."""
         for each in sightings:
             if isinstance(each, Refused):
                 self._refuse(each)

@@ -171,7 +171,7 @@ class Sightings:
             station.requests += requests
 
     def set_aside(self, device: Device, station: Station | None) -> None:
-        """Drop the counts of a device that got no row, and of the station behind it."""
+        """Drop the counts of a device that got no row in the store, and of the station behind it."""
         self._drop(device)
         device.requests = 0
         if station is not None:

@@ -12,16 +12,26 @@ class ListSessions(InDomain, Paged):
     """Request body of ListSessions."""
 
     search: AddressOrText = Field(
-        default="", description="Part of a user, a station, an address or an Acct-Session-Id; empty: all."
+        default="",
+        description="Part of a user, a station, an address or an Acct-Session-Id. Leave it empty to list all sessions.",
     )
-    live: Flag | None = Field(default=None, description="true: live sessions only; false: past ones only.")
-    deviceId: Id = Field(default=0, description="Id of a device, as ListDevices gives it; 0: all devices.")
-    userName: Text = Field(default="", description="User-Name, in upper or lower case; empty: all users.")
+    live: Flag | None = Field(
+        default=None,
+        description="True lists only live sessions, false only past sessions. Without it, both are listed.",
+    )
+    deviceId: Id = Field(default=0, description="Id of a device, as ListDevices gives it. 0 stands for all devices.")
+    userName: Text = Field(
+        default="", description="User-Name, in upper or lower case. Leave it empty to list the sessions of all users."
+    )
     since: Text = Field(
-        default="", validation_alias="from", description="Earliest begin of a session (inclusive), ISO 8601; or empty."
+        default="",
+        validation_alias="from",
+        description="Earliest begin of a session (inclusive), ISO 8601. Leave it empty for no limit.",
     )
     until: Text = Field(
-        default="", validation_alias="to", description="Latest begin of a session (exclusive), ISO 8601; or empty."
+        default="",
+        validation_alias="to",
+        description="Latest begin of a session (exclusive), ISO 8601. Leave it empty for no limit.",
     )
 
 
@@ -45,7 +55,9 @@ class SessionEntry(Model):
     nasPortId: str = Field(description="NAS-Port-Id; empty if no record has it.")
     nasPortType: str = Field(description="Name or number of NAS-Port-Type; empty if no record has it.")
     state: SessionState = Field(
-        description="live; stopped: the device reported the end; lost: the device restarted or sent no more records."
+        description=(
+            "live, stopped if the device has reported the end, or lost if the device restarted or sent no more records."
+        )
     )
     startedAt: str = Field(description="Begin, ISO 8601 UTC.")
     updatedAt: str = Field(description="Time of the last record, ISO 8601 UTC.")

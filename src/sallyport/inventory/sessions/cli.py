@@ -76,7 +76,7 @@ def list_(line: CommandLine, *, domain: str | None, live: bool, user: str, form:
 
 @session.command()
 @click.argument("session_id", type=NUMBER, required=False)
-@click.option("--user", help="The live sessions of this user.")
+@click.option("--user", help="User whose live sessions are ended.")
 @click.option("--domain", help="Domain of the user's devices (name or domainId).")
 @click.option("--json", "form", flag_value="json", help="Print JSON.")
 @click.pass_obj
@@ -116,7 +116,7 @@ def _print_results(line: CommandLine, asked: Row, form: Form | None) -> None:
         line.note("the user has more live sessions: run the command again")
     failed = sum(each["outcome"] != "ack" for each in results)
     if failed:
-        raise StartError(f"{failed} of {counted(len(results), 'session')} not done")
+        raise StartError(f"the request failed for {failed} of {counted(len(results), 'session')}")
 
 
 def _domain_of(line: CommandLine, session_id: int | None) -> str:

@@ -154,7 +154,7 @@ def supersede(tx: Tx, session: Session) -> None:
 class Restart:
     """A restart or shutdown of a device. It ends all sessions of the device that have no later record.
 
-    at: the time in microseconds. after: the id of the last session that was examined.
+    at: the time of the restart in microseconds. after: the id of the last session that was examined.
     """
 
     device_id: int
@@ -185,8 +185,8 @@ def restarts(tx: Tx) -> list[Restart]:
 
 
 def end_more(tx: Tx, begun: Restart, limit: int) -> None:
-    """End the next sessions of a stored restart, and store the progress. If a later restart has replaced this one,
-    store nothing."""
+    """End the next sessions of a stored restart, and store the progress. If another restart of the device has replaced
+    this restart, store nothing."""
     after = end_some(tx, begun, limit)
     same = {"device": begun.device_id, "at": begun.at, "before": begun.after}
     where = "where device_id = :device and at = :at and after = :before"

@@ -123,8 +123,8 @@ class Report:
 def _happened(delay_s: int, stamp_s: int | None, received: int) -> int:
     """Return the time of a record's event in microseconds.
 
-    A plausible Event-Timestamp (RFC 2869 section 5.3) is the time. Without it, the time is the time of receipt minus
-    Acct-Delay-Time (RFC 2866 section 5.2).
+    If the record has a plausible Event-Timestamp (RFC 2869 section 5.3), return this time. Otherwise return the time of
+    receipt minus Acct-Delay-Time (RFC 2866 section 5.2).
     """
     sent = received - (delay_s * SECOND if delay_s <= LONGEST_DELAY_S else 0)
     if stamp_s is not None and sent - EARLIEST_US <= stamp_s * SECOND <= sent + LATEST_US:
@@ -154,8 +154,7 @@ def _text(value: bytes | None) -> str | None:
 
 
 def _octets(count: int, rounds: int) -> int:
-    """Return a counter of octets. rounds: the number of overflows of the 32-bit counter (RFC 2869 sections 5.1 and
-    5.2)."""
+    """Return a counter of octets. rounds: how often the 32-bit counter has overflowed (RFC 2869 sections 5.1, 5.2)."""
     octets = rounds << 32 | count
     return octets if octets < MOST else MOST
 

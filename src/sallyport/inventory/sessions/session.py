@@ -46,7 +46,7 @@ class Session:
     facts: the descriptive values, in the order of report.FACTS. counts: the counters, in the order of report.COUNTS.
     started: the earliest begin that a record shows. first_seen: the time of the first event. updated: the time of the
     last event. records: the number of different records. recent: the digests of the last records. follows: whether an
-    earlier session had the same Acct-Session-Id. stored: the stored values of the indexed columns; None if there is no
+    earlier session had the same Acct-Session-Id. stored: the indexed columns as the store has them; None if there is no
     row yet.
     """
 

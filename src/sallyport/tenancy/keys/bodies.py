@@ -28,7 +28,9 @@ KeyHash = Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]
 """The SHA-256 of a key in hexadecimal."""
 KeyId = Annotated[int, Field(description="Id of the key.")]
 KeyDomain = Annotated[int, Field(description="Id of the key's domain.")]
-KeyInstance = Annotated[int | None, Field(description="Id of the key's instance; null for the whole domain.")]
+KeyInstance = Annotated[
+    int | None, Field(description="Id of the key's instance. Null if the key is for the whole domain.")
+]
 ExpiresAt = Annotated[str, Field(description="Time when the key expires, ISO 8601 UTC.")]
 
 
@@ -44,29 +46,38 @@ class CreateKey(OfDomain):
 
     instanceId: Id | None = Field(
         default=None,
-        description="Id of the only instance that may enrol with the key; absent: any instance of the domain.",
+        description=(
+            "Id of the only instance that may enrol with the key. If it is absent, any instance of the domain may "
+            "enrol."
+        ),
     )
     name: KeyName | None = Field(default=None, description="Name of the key.")
-    expiresAt: Moment | None = Field(default=None, description="Time when the key expires, ISO 8601; absent: 30 days.")
+    expiresAt: Moment | None = Field(
+        default=None, description="Time when the key expires, ISO 8601. The default is 30 days from now."
+    )
     uses: Uses | None = Field(
-        default=None, description="Maximum number of machines that may enrol with the key; absent: no limit."
+        default=None,
+        description="Maximum number of machines that may enrol with the key. If it is absent, there is no limit.",
     )
     agent: Agent = Field(default=Agent.ENDPOINT, description="Kind of agent that uses the key.")
     service: BaseUrl | None = Field(
-        default=None, description="URL at which the agent reaches the service; absent: the setting public_url."
+        default=None, description="URL at which the agent reaches the service. The default is the setting public_url."
     )
-    directoryName: Text | None = Field(default=None, description="Name of the directory; absent: name of the domain.")
+    directoryName: Text | None = Field(
+        default=None, description="Name of the directory. The default is the name of the domain."
+    )
     servers: Annotated[Many[LongText], Field(max_length=8)] = Field(
-        default_factory=list, description="URLs of the directory's servers; absent: the servers of the first factor."
+        default_factory=list,
+        description="URLs of the directory's servers. The default is the servers of the domain's first factor.",
     )
     baseDN: LongText | None = Field(
-        default=None, description="Base DN of the directory; absent: the base DN of the domain's first factor."
+        default=None, description="Base DN of the directory. The default is the base DN of the domain's first factor."
     )
     bindDN: LongText | None = Field(
-        default=None, description="DN of the agent's account; absent: the account of the domain's first factor."
+        default=None, description="DN of the agent's account. The default is the account of the domain's first factor."
     )
     startTls: Flag | None = Field(
-        default=None, description="Whether to use StartTLS; absent: as for the domain's first factor."
+        default=None, description="Whether to use StartTLS. The default is the value of the domain's first factor."
     )
 
 
@@ -88,17 +99,21 @@ class KeyEntry(Model):
 
     keyId: KeyId
     name: str = Field(description="Name of the key.")
-    kind: KeyKind = Field(description="enrolment: registers an agent's own key; own: authenticates an agent.")
+    kind: KeyKind = Field(
+        description="An `enrolment` key registers an agent's own key. An `own` key authenticates an agent."
+    )
     agent: Agent = Field(description="Kind of agent that uses the key.")
     domainId: KeyDomain
     instanceId: KeyInstance
     status: str = Field(description="active, expired, revoked or used up.")
-    uses: int | None = Field(description="Maximum number of machines that may enrol with the key; null: no limit.")
+    uses: int | None = Field(
+        description="Maximum number of machines that may enrol with the key. Null if there is no limit."
+    )
     used: int = Field(description="Number of machines that have enrolled with the key.")
     createdAt: str = Field(description="Time of creation, ISO 8601 UTC.")
     expiresAt: ExpiresAt
     lastSeen: str | None = Field(
-        description="Time of the last use, exact to an hour, ISO 8601 UTC; null if never used."
+        description="Time of the last use, exact to an hour, ISO 8601 UTC. Null if the key was never used."
     )
 
 
@@ -124,7 +139,7 @@ class ExchangeKey(ScopedIfGiven):
     keyHash: KeyHash = Field(description="SHA-256 (hexadecimal) of the key that the agent has generated for itself.")
     instanceId: Id | None = Field(
         default=None,
-        description="Id of the endpoint agent's instance; required if the enrolment key is for a whole domain.",
+        description="Id of the endpoint agent's instance. It is required if the enrolment key is for a whole domain.",
     )
 
 

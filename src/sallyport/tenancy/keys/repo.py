@@ -54,7 +54,7 @@ def by_hash(tx: Tx, hashed: str) -> KeyRecord | None:
 
 
 def by_id(tx: Tx, key_id: int) -> KeyRecord | None:
-    """Return the key with an id, even if it is expired or revoked, or None."""
+    """Return the key with an id, or None if there is none. Expired and revoked keys are returned too."""
     return tx.one(KeyRecord, f"{_SELECT} where k.id = :id", id=key_id)
 
 
@@ -138,7 +138,8 @@ def delete(tx: Tx, domain_id: int, key_ids: Sequence[int]) -> None:
 
 
 def sweep(tx: Tx, domain_id: int, before: int) -> None:
-    """Delete keys that expired or were revoked before a time, or machines that enrolled with these keys.
+    """Delete keys that expired or were revoked before a time. The machines that enrolled with these keys are deleted
+    first.
 
     before: the time in microseconds. A call deletes only a limited number of rows.
     """
@@ -151,7 +152,8 @@ def sweep(tx: Tx, domain_id: int, before: int) -> None:
 
 
 def _remove(tx: Tx, domain_id: int, key_ids: Sequence[int]) -> int:
-    """Delete up to SLICE machines that enrolled with these keys. Then delete the keys that have no machines left.
+    """Delete up to SLICE machines that enrolled with these keys. Then delete those of the keys that have no machines
+    left.
 
     Return the number of deleted rows.
     """

@@ -29,7 +29,7 @@ from sallyport.web.scope import Caller, Role
 MAX_KEYS = 50_000
 """Maximum number of keys of a domain."""
 SEEN_US = 3600 * SECOND
-"""Resolution of the time of a key's last use. Without it, every request would write to the store."""
+"""Resolution of the time of a key's last use. With a finer resolution, every request would write to the store."""
 _LAST_TIME = 253_402_300_799 * SECOND  # the end of the year 9999
 _NO_INSTANCE = "instance not found"
 _OWN_ROLES = {Agent.ENDPOINT: Role.AGENT, Agent.DIRECTORY: Role.DIRECTORY}

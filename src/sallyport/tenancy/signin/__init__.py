@@ -1,9 +1,10 @@
 """Sign-in of people to the console: local administrators, sessions, and their entries in the audit trail.
 
 A person signs in with an access token, or as a local administrator with a password and a one-time code. The result is a
-session. The browser has its key in a cookie, and the store has only the hash of the key. Each request reads its session
-together with the token or the administrator, without a cache. So a session ends on all nodes at the moment when it is
-revoked, or when its token or its administrator ends, and a change of a role applies to the next request.
+session. The browser keeps the key of the session in a cookie, and the store has only the hash of this key. Each request
+reads the session, and the token or administrator of the session, from the store, without a cache. So a session ends on
+all nodes at the moment when the session or its token is revoked, when its token expires, or when its administrator is
+removed. A change of a role applies to the next request.
 
 A local administrator belongs to a tenant, or to no tenant (`Role.INSTALLATION`). Administrators are made only on the
 command line, so they work when every other system is down. The password is hashed, and the hash is sealed under the
@@ -18,5 +19,5 @@ the machine itself do not count against the name, so that an attacker cannot kee
     sessions        Sessions: sign in, look up, list, end
     commands        commands of the control socket, for `sallyport admin`
 
-A sign-in by an identity provider becomes a further method of `Sessions`, with a table of the bound accounts.
+Sign-in by an identity provider would be another method of `Sessions`, with a table of the bound accounts.
 """

@@ -40,10 +40,11 @@ class Administrators:
         self._clock = clock
 
     async def add(self, name: str, password: str, role: Role, tenant_id: int | None) -> tuple[Administrator, str]:
-        """Add an administrator, and return it with the seed of its one-time codes in base32. The seed cannot be read
-        again.
+        """Add an administrator. Return the administrator, and the seed of the one-time codes in base32. The seed cannot
+        be read again.
 
-        role: INSTALLATION without a tenant, or a role of the tenant. Conflict: the name is in use. Raises Invalid.
+        role: INSTALLATION without a tenant, or a role within the tenant. Raises Conflict if the name is in use. Raises
+        Invalid.
         """
         if (role is Role.INSTALLATION) != (tenant_id is None):
             raise ValueError("the role installation has no tenant, and every other role has one")

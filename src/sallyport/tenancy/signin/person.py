@@ -7,8 +7,10 @@ from sallyport.web.scope import Caller, Role
 
 @dataclass(frozen=True, slots=True)
 class Administrator:
-    """A local administrator without secrets. organization, tenant_number: those of the tenant; 0 for an installation
-    administrator."""
+    """A local administrator without secrets.
+
+    organization, tenant_number: the orgId and the tenantId of the tenant; 0 for an installation administrator.
+    """
 
     id: int
     name: str
@@ -26,10 +28,13 @@ class Administrator:
 
 @dataclass(frozen=True, slots=True)
 class Session:
-    """A session with its token or administrator. name, role: those of the token or administrator. tenant_id: the tenant
-    in which the session acts; None if an installation administrator has not chosen one. source: the address from which
-    the person has signed in. agent: the browser, as its request describes it. ends_at: the end, whether the session is
-    used or not. Times are in microseconds."""
+    """A session with its token or administrator. Times are in microseconds.
+
+    name, role: the name and the role of the token or administrator. tenant_id: the tenant in which the session acts;
+    None if an installation administrator has not chosen a tenant. source: the address from which the person has signed
+    in. agent: the browser, as its request describes it. ends_at: the time at which the session ends even if it is in
+    use.
+    """
 
     id: int
     token_id: int | None
@@ -89,8 +94,8 @@ class Person:
 
     @property
     def caller(self) -> Caller:
-        """Return the caller of operations, in the tenant that the session acts in. Without a tenant, its tenant_id is
-        0, to which nothing belongs."""
+        """Return the person as a caller of operations, in the tenant of the session. If the session has no tenant, the
+        caller's tenant_id is 0, and no data belongs to tenant 0."""
         each = self.session
         return Caller(
             token_id=each.token_id or 0,

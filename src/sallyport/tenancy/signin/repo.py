@@ -85,7 +85,7 @@ def void_codes(tx: Tx, step: int) -> None:
 
 
 def administrator(tx: Tx, name_key: str) -> Administrator | None:
-    """Return an administrator by the name in the form for comparison, or None."""
+    """Return an administrator, or None. name_key: the name in the form for comparisons."""
     return tx.one(Administrator, f"{_ADMINISTRATOR} where name_key = :key", key=name_key)
 
 
@@ -123,7 +123,7 @@ def add_session(
     at: int,
     ends_at: int,
 ) -> None:
-    """Insert a session, and delete those whose end has passed."""
+    """Insert a session, and delete the sessions whose end has passed."""
     tx.execute("delete from console_sessions where ends_at <= :at", at=at)
     tx.execute(
         "insert into console_sessions (hash, token_id, administrator_id, tenant_id, source, agent, created_at, seen_at,"
@@ -164,7 +164,7 @@ def sessions_of(tx: Tx, token_id: int | None, administrator_id: int | None) -> l
 
 
 def seen(tx: Tx, session_id: int, at: int) -> None:
-    """Store the time of a request."""
+    """Store the time of a session's latest request."""
     tx.execute("update console_sessions set seen_at = :at where id = :id", at=at, id=session_id)
 
 

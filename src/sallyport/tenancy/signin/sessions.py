@@ -34,7 +34,7 @@ LONGEST_AGENT: Final = 200
 MOST_SESSIONS: Final = 50
 """Maximum number of sessions of one token or administrator. The next sign-in ends the oldest of them."""
 SEEN_US: Final = 60 * SECOND
-"""Resolution of the time of the last request, so that not every request writes to the store."""
+"""Resolution of the time of the last request. With a finer resolution, every request would write to the store."""
 
 MatchingStep = Callable[[str, str, int], int | None]
 """A function that returns the time step of a one-time code, or None: (seed, code, time in microseconds)."""
@@ -88,7 +88,8 @@ class Sessions:
     async def by_token(self, token: str, browser: Browser) -> str:
         """Sign in with an access token, and return the key of the new session.
 
-        Unauthenticated: the token is not valid, or not one of a person. TooMany: the address has failed too often.
+        Raises Unauthenticated if the token is not valid, or does not belong to a person. Raises TooMany if there were
+        too many failed attempts from the address.
         """
         self._check_rate(browser, "")
         try:
@@ -112,8 +113,8 @@ class Sessions:
         """Sign in as a local administrator, and return the key of the new session. The caller must check that the
         connection is encrypted or local.
 
-        Unauthenticated: the name, the password or the code is not right. The error is the same for all three. TooMany: the
-        address, or the name from other addresses, has failed too often.
+        Raises Unauthenticated if the name, the password or the code is wrong. The error is the same in all three cases.
+        Raises TooMany if there were too many failed attempts from the address, or with the name from other addresses.
         """
         name_key = fold_name(name)
         self._check_rate(browser, name_key)
@@ -139,8 +140,8 @@ class Sessions:
         return key
 
     async def _checked(self, held: repo.Secrets | None, password: str, code: str) -> int | None:
-        """Return the time step of the code if the password and the code are right. Without an administrator, it takes
-        the same time."""
+        """Return the time step of the code if the password and the code are right. If the administrator does not exist,
+        the check takes the same time."""
         octets = password[: LONGEST_PASSWORD + 1].encode(errors="replace").replace(b"\0", b"?")
         try:
             hashed, seed = ("", "") if held is None else (held.open_password(self._vault), held.open_seed(self._vault))
@@ -190,8 +191,8 @@ class Sessions:
             raise TooMany("too many failed sign-ins: try again in a minute")
 
     async def _fail(self, browser: Browser, name_key: str, target: str, tenant_id: int) -> None:
-        """Count a failed sign-in, and write it to the audit trail. The entry has no name that was typed and does not
-        exist, because people type passwords into the wrong field."""
+        """Count a failed sign-in, and write it to the audit trail. If no administrator has the typed name, the entry
+        does not contain the name, because people may type a password into this field."""
         at = self._clock()
         self._guesses.fail(browser.source, at)
         if name_key:
@@ -202,10 +203,11 @@ class Sessions:
     # --- while signed in --------------------------------------------------------------------------------------
 
     async def person(self, key: str, source: str, *, touch: bool = True) -> Person | None:
-        """Return the person of a session's key; None if there is no such session, or if it has ended.
+        """Return the person whose session has a key. Return None if there is no such session, or if the session has
+        ended.
 
-        source: the address of the client. touch: whether the request counts as use of the session. It does not if a
-        script has sent it without the person.
+        source: the address of the client. touch: whether the request counts as use of the session. A request that a
+        script sends without the person does not count.
         """
         if len(key) > LONGEST_AGENT:
             return None
@@ -244,8 +246,9 @@ class Sessions:
         return self._live(await self._store.read(lambda tx: repo.sessions(tx, None)))
 
     async def visible_to(self, person: Person) -> list[Session]:
-        """Return the live sessions that a person may see and end, newest first. An installation administrator has all,
-        an admin those of the tenant, and everyone else those of the own token or administrator."""
+        """Return the live sessions that a person may see and end, newest first. An installation administrator may see
+        all sessions. An admin may see the sessions of the tenant. Any other person may see the sessions of the own
+        token or administrator."""
         if person.is_installation:
             return await self.everything()
         own = person.session
@@ -256,8 +259,10 @@ class Sessions:
         return [each for each in found if (each.token_id, each.administrator_id) == mine]
 
     async def end(self, session_id: int, by: Person | None = None) -> Session:
-        """End a session. by: the person who ends it; None for the command line. Raises NotFound if there is no such
-        session, or if the person may not see it."""
+        """End a session. Raises NotFound if the session does not exist, or if the person may not see it.
+
+        by: the person who ends the session, or None for the command line.
+        """
         if by is not None and session_id not in {each.id for each in await self.visible_to(by)}:
             raise NotFound(NOT_FOUND)
         at = self._clock()
