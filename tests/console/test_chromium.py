@@ -1,7 +1,10 @@
 """The console in real Chromium: the two ways to sign in, the script, and what the browser refuses."""
 
+import time
 from collections.abc import Iterator
 from datetime import UTC, datetime
+from pathlib import Path
+from threading import Thread
 
 import httpx
 import pytest
@@ -94,7 +97,53 @@ def opens_on_a_phone(page: Page, base: str, token: str, paths: list[str]) -> lis
 
 def test_the_pages_fit_on_a_phone(chromium: Chromium, service: RunningService) -> None:
     """At a width of 360 px, no page scrolls sideways, and the menu opens."""
-    assert chromium.run(opens_on_a_phone, base_of(service), service.token, ["/", "/account"]) == []
+    assert chromium.run(opens_on_a_phone, base_of(service), service.token, ["/", "/account", "/logins"]) == []
+
+
+EVIL = "<img src=x onerror=alert(1)>"
+
+
+def watches(page: Page, base: str, token: str, listens: Path) -> tuple[float, int, str]:
+    """Open the live log, and wait for the row of a login that arrives meanwhile. Return the time at which it was shown,
+    the number of images on the pages, and the text of the login's page.
+
+    listens: a file that is made when the page listens.
+    """
+    sign_in(page, base, token, "/logins?search=img")
+    page.get_by_text("live", exact=True).wait_for()
+    listens.touch()
+    row = page.locator("tbody tr").first
+    row.wait_for()
+    shown, images = time.time(), page.locator("tbody img").count()
+    row.get_by_role("link").click()
+    page.get_by_role("heading", name="Steps").wait_for()
+    return shown, images + page.locator("main img").count(), page.locator("main").inner_text()
+
+
+@pytest.mark.serial
+def test_a_login_appears_in_the_open_page(chromium: Chromium, service: RunningService, tmp_path: Path) -> None:
+    """A login appears in the open live log within a second. Its user name is text, although it is HTML, and its page
+    has the reason. A login that does not match the filter does not appear.
+    """
+    service.add_client("nas", "127.0.0.1", "secret")
+    listens, sent = tmp_path / "listens", list[float]()
+
+    def log_in() -> None:
+        while not listens.exists():
+            time.sleep(0.01)
+        with service.radius("secret") as client:
+            client.login("somebody else", "wrong")
+            sent.append(time.time())
+            client.login(EVIL, "wrong")
+
+    thread = Thread(target=log_in)
+    thread.start()
+    shown, images, text = chromium.run(watches, base_of(service), service.token, listens)
+    thread.join()
+    assert images == 0
+    assert EVIL in text
+    assert "unknown user" in text
+    assert shown - sent[0] < 1.0
 
 
 def frames(page: Page, base: str, token: str, other: str) -> int:
