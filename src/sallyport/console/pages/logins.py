@@ -34,7 +34,7 @@ COLUMNS: Final = (
     Column("appliedDecision", "Answer", "outcome"),
     Column("reason", "Reason"),
     Column("device_name", "Device"),
-    Column("client_ip", "Device address", "code"),
+    Column("client_ip", "Device address", "code", is_chosen=False),
     Column("station", "Station", "code"),
     Column("domain", "Domain"),
     Column("method", "Method", is_chosen=False),
