@@ -103,7 +103,7 @@ async def test_each_open_page_gets_each_new_login_once(
 async def test_the_stream_of_an_ended_session_ends(
     streams: Streams, nursery: trio.Nursery, autojump_clock: trio.abc.Clock
 ) -> None:
-    """The page is told that the stream has ended, and the browser does not connect again."""
+    """The page gets a last message, after which the browser does not connect again."""
     page = await OpenPage().open(nursery, streams, ended)
     assert (await page.rest())[-1].startswith(b"event: end\n")
 

@@ -129,7 +129,7 @@ async def test_an_auditor_reads_the_log(site: Site) -> None:
 
 
 async def test_the_home_page_names_what_needs_attention(site: Site, admin: Visitor) -> None:
-    """A tenant without clients and without a provider is told both, and the refused logins follow."""
+    """The page of a tenant without clients and without a provider names both, and has the refused logins."""
     await add(site, "ann", reason=Reason.WRONG_PASSWORD)
     text = text_of(await admin.get("/"))
     assert "No RADIUS client is registered" in text

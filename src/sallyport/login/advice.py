@@ -22,8 +22,8 @@ class Step(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Advice:
-    """A reason in words. step: the step at which the login ended. meaning: what has happened. remedy: what an admin can
-    do; empty if there is nothing to do."""
+    """A reason in words. step: the step at which the login ended. meaning: a sentence about the cause. remedy: a
+    sentence about the next step of an admin; empty if there is none."""
 
     step: Step
     meaning: str

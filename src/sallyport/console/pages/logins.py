@@ -212,11 +212,12 @@ def steps(row: Row, domain: Domain) -> list[Shown]:
     advice = ADVICE.get(_reason(row))
     order = list(Step)
     end = len(order) if advice is None else order.index(advice.step)
+    first, _, second = str(row["factor"]).partition("+")
     texts = {
         Step.DOMAIN: f"the login belongs to the domain {row['domain']}",
-        Step.FIRST: f"checked by {row['factor']}" if row["factor"] else "no first factor was asked",
+        Step.FIRST: f"checked by {first}" if first else "no first factor was asked",
         Step.RULE: "no rule blocks the login",
-        Step.SECOND: "passed, or not required",
+        Step.SECOND: f"checked by {second}" if second else "not required",
     }
     device, method = row["device_name"] or "a device without a name", row["method"] or "no method"
     sent = f"{device} ({row['client_ip']}) sent it with {method}"
