@@ -39,26 +39,31 @@ def sign_in(page: Page, base: str, token: str, path: str = "/") -> None:
     page.wait_for_url(f"{base}{path}")
 
 
-def uses_the_console(page: Page, base: str, token: str) -> tuple[str, str, str]:
-    """Sign in, use the keyboard and the menu, and sign out. Return the shown time of the sign-in, the value of its
-    element, and the last title."""
+def uses_the_console(page: Page, base: str, token: str) -> tuple[str, str, str, str]:
+    """Sign in, use the menu and the keyboard, and sign out. Return the shown time of the sign-in, the value of its
+    element, the field that the key / has moved to, and the last title."""
     sign_in(page, base, token, "/account")
     began = page.locator("td[data-title='Signed in'] time").first
     shown, value = began.inner_text(), began.get_attribute("datetime") or ""
     page.get_by_role("link", name="Home").click()
     page.wait_for_url(f"{base}/")
+    page.keyboard.press("/")
+    page.keyboard.type("a/b")
+    searched = page.locator("input[type=search]").input_value()
     page.get_by_role("button", name="Sign out").click()
     page.wait_for_url(f"{base}/sign-in")
     page.goto(f"{base}/account")
-    return shown, value, page.title()
+    return shown, value, searched, page.title()
 
 
 def test_a_person_signs_in_with_a_token(chromium: Chromium, service: RunningService) -> None:
-    """The pages work under their policy without an error, times have the viewer's zone, and the sign-out ends the
-    session."""
-    shown, value, title = chromium.run(uses_the_console, base_of(service), service.token)
+    """The pages work under their policy without an error, times have the viewer's zone, the key / moves to the
+    search field, and the sign-out ends the session.
+    """
+    shown, value, searched, title = chromium.run(uses_the_console, base_of(service), service.token)
     there = datetime.fromisoformat(value).astimezone(UTC)
     assert there.strftime("%Y-%m-%d %H:%M:%S") == shown  # the zone of the test machine is UTC
+    assert searched == "a/b"
     assert title.startswith("Sign in")
 
 

@@ -23,7 +23,9 @@ class GetAuthLog(InDomain, Paged):
     user: Text = Field(default="", description="Whole user name, in upper or lower case. Empty: all users.")
     station: Text = Field(default="", description="Whole Calling-Station-Id, in upper or lower case. Empty: all.")
     device: Text = Field(default="", description="Whole name of a device, in upper or lower case. Empty: all.")
-    appliedDecision: Verdict | Literal[""] = Field(default="", description="Decision that was sent. Empty: all.")
+    appliedDecision: Literal["accept", "reject", "challenge", ""] = Field(
+        default="", description="Decision that was sent. Empty: all."
+    )
     reason: Text = Field(default="", description="Reason of the decision, as an event has it. Empty: all.")
     since: Text = Field(default="", validation_alias="from", description="Start time, ISO 8601. Empty: no limit.")
     until: Text = Field(default="", validation_alias="to", description="End time (exclusive), ISO 8601. Empty: none.")
