@@ -96,19 +96,33 @@ async def test_a_login_shows_its_steps_and_what_to_do(site: Site, admin: Visitor
     assert f"/logins/{earlier}?" in page.text
 
 
+async def test_a_login_is_tested_as_it_would_be_decided_now(site: Site, admin: Visitor) -> None:
+    """The page names the factors and the mode for the user and the client of the login, and what is missing."""
+    await site.areas.client("192.0.2.1/32")
+    await site.areas.add_user(site.areas.domain, "ann", b"hello")
+    number = await add(site, "ann", reason=Reason.WRONG_PASSWORD)
+    page = await admin.get(f"/logins/{number}/now?domain={site.areas.domain}")
+    assert page.status_code == 200, text_of(page)
+    text = text_of(page)
+    assert "ann would get accept now: no provider" in text
+    assert "corp, monitor" in text
+    assert "none: mfa_required" in text
+
+
 async def test_a_login_of_another_tenant_does_not_exist(site: Site, admin: Visitor) -> None:
     """Neither its own domain nor one of the tenant opens it, and the list does not have it."""
     foreign = await site.areas.domains.add(await site.areas.tenancy.ensure_tenant(2, 2), "theirs")
     number = await add(site, "eve", domain=foreign)
-    for query in ("", f"?domain={foreign}", f"?domain={site.areas.domain}"):
+    for query in ("", "/now", f"?domain={foreign}", f"/now?domain={foreign}", f"?domain={site.areas.domain}"):
         assert (await admin.get(f"/logins/{number}{query}")).status_code == 404
     assert "eve" not in (await admin.get("/logins")).text
     assert (await admin.get(f"/logins?domain={foreign}")).status_code == 404
 
 
-@pytest.mark.parametrize("path", ["/", "/logins", "/logins/{number}", "/logins?format=csv"])
+@pytest.mark.parametrize("path", ["/", "/logins", "/logins/{number}", "/logins/{number}/now", "/logins?format=csv"])
 async def test_a_name_from_a_packet_is_text(site: Site, admin: Visitor, path: str) -> None:
     """A user name with HTML in it does not become an element."""
+    await site.areas.client("192.0.2.1/32")
     number = await add(site, EVIL, reason=Reason.UNKNOWN_USER, station=EVIL)
     page = await admin.get(path.replace("{number}", str(number)))
     assert page.status_code == 200

@@ -95,13 +95,8 @@ async def live(visit: Visit) -> Response:
 @pages.show("/logins/{event}", "Login", roles=READERS, template="login.html")
 async def login(visit: Visit) -> Context:
     """Show one login: its steps, the reason in words, and the logins beside it."""
-    domain, number = visit.domain(), visit.at["event"]
-    if not (number.isdecimal() and number.isascii() and 0 < int(number) < 2**63):
-        raise NotFound("login not found")
-    found = await newest(visit, domain, eventId=int(number))
-    if not found:
-        raise NotFound("login not found")
-    row = found[0]
+    domain = visit.domain()
+    row = await _login(visit, domain)
     reason = _reason(row)
     beside = [
         (title, address("/logins", [(name, str(row[key])), ("domain", str(domain.id))]), list(same))
@@ -123,6 +118,29 @@ async def login(visit: Visit) -> Context:
 def _ids(visit: Visit, person: Person) -> set[int]:
     """Return the ids of the domains that a person may see now."""
     return {domain.id for domain in visit.services.domains.of_tenant(person.caller.tenant_id)}
+
+
+@pages.show("/logins/{event}/now", "The same login now", roles=READERS, template="login_now.html")
+async def now(visit: Visit) -> Context:
+    """Show what would decide the same login now, with the right password: rules, factors, mode. It may ask the
+    directory and the provider, so it is a page of its own."""
+    domain = visit.domain()
+    row = await _login(visit, domain)
+    asked: Row = {"user": row["user"], "client": row["ip_address"], "station": row["station"]}
+    if row["client_ip"] != row["ip_address"]:
+        asked["nas"] = row["client_ip"]
+    tested = await visit.call("/ad/TestLoginRules", asked, domain=domain.id)
+    return {"login": row, "domain": domain, "tested": tested, "advice": ADVICE.get(_reason(tested))}
+
+
+async def _login(visit: Visit, domain: Domain) -> Row:
+    """Return the login that the path names. Raises NotFound."""
+    number = visit.at["event"]
+    is_number = number.isdecimal() and number.isascii() and 0 < int(number) < 2**63
+    found = await newest(visit, domain, eventId=int(number)) if is_number else []
+    if not found:
+        raise NotFound("login not found")
+    return found[0]
 
 
 # --- the list -----------------------------------------------------------------------------------------------------
