@@ -11,6 +11,7 @@ import pytest
 from playwright.sync_api import Page
 from pyotp import TOTP, parse_uri
 
+from sallyport.radius.packet import ACCESS_ACCEPT
 from tests.console.chromium import Chromium
 from tests.console.visitor import PASSWORD
 from tests.peers.programs import needs
@@ -29,6 +30,12 @@ def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningService
 def base_of(service: RunningService) -> str:
     """Return the address of the console."""
     return f"http://127.0.0.1:{service.ports.http}"
+
+
+def add_administrator(service: RunningService, name: str) -> str:
+    """Add an installation administrator with PASSWORD, and return the present code."""
+    made = service.ok("admin", "add", name, "--password", "-", input=f"{PASSWORD}\n")
+    return TOTP(parse_uri(made.splitlines()[-1]).secret).now()  # type: ignore[union-attr]
 
 
 def sign_in(page: Page, base: str, token: str, path: str = "/") -> None:
@@ -67,10 +74,10 @@ def test_a_person_signs_in_with_a_token(chromium: Chromium, service: RunningServ
     assert title.startswith("Sign in")
 
 
-def signs_in_as_administrator(page: Page, base: str, code: str) -> str:
+def signs_in_as_administrator(page: Page, base: str, name: str, code: str) -> str:
     """Sign in with a name, a password and a code. Return the text at the top of the page."""
     page.goto(base)
-    page.get_by_label("Name").fill("root")
+    page.get_by_label("Name").fill(name)
     page.get_by_label("Password").fill(PASSWORD)
     page.get_by_label("Code of the authenticator app").fill(code)
     page.get_by_label("Code of the authenticator app").press("Enter")
@@ -80,9 +87,32 @@ def signs_in_as_administrator(page: Page, base: str, code: str) -> str:
 
 def test_an_administrator_signs_in_with_a_code(chromium: Chromium, service: RunningService) -> None:
     """`sallyport admin add` prints the URI of a seed, and a code of that seed opens the console."""
-    made = service.ok("admin", "add", "root", "--password", "-", input=f"{PASSWORD}\n")
-    code = TOTP(parse_uri(made.splitlines()[-1]).secret).now()  # type: ignore[union-attr]
-    assert "root installation" in chromium.run(signs_in_as_administrator, base_of(service), code)
+    code = add_administrator(service, "root")
+    assert "root installation" in chromium.run(signs_in_as_administrator, base_of(service), "root", code)
+
+
+def registers(page: Page, base: str, name: str, code: str, address: str) -> str:
+    """Find an unknown address from the home page, register it, and return the secret that is shown."""
+    signs_in_as_administrator(page, base, name, code)
+    page.get_by_role("listitem").filter(has_text="unknown address").get_by_role("link").click()
+    page.get_by_role("link", name=address).click()
+    page.get_by_role("link", name="Register as a RADIUS client").click()
+    page.get_by_role("button", name="Register").click()
+    return page.locator("code.secret").inner_text()
+
+
+def test_an_unknown_sender_gets_an_answer(chromium: Chromium, service: RunningService) -> None:
+    """From the home page, an administrator registers a device that gets no answer. With the secret that the console
+    shows, its next login is accepted.
+    """
+    source = "127.0.0.88"
+    service.ok("user", "add", "carol", "--domain", "default", "--password", "-", input="hello, carol\n")
+    with service.radius("wrong", source=source) as client:
+        client.sock.send(client.packet("carol", "hello, carol", NAS_IDENTIFIER=b"switch-88"))
+    code = add_administrator(service, "ops")
+    secret = chromium.run(registers, base_of(service), "ops", code, source)
+    with service.radius(secret, source=source) as client:
+        assert client.login("carol", "hello, carol") == ACCESS_ACCEPT
 
 
 def opens_on_a_phone(page: Page, base: str, token: str, paths: list[str]) -> list[str]:
