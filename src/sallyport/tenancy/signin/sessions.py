@@ -21,7 +21,7 @@ from sallyport.store import audit
 from sallyport.store.audit import INSTALLATION
 from sallyport.store.model import Store, Tx
 from sallyport.store.vault import Vault
-from sallyport.tenancy.authentication import Guesses
+from sallyport.tenancy.authentication import LONGEST, Guesses
 from sallyport.tenancy.signin import repo
 from sallyport.tenancy.signin.administrators import LONGEST_PASSWORD
 from sallyport.tenancy.signin.person import Administrator, Person, Session
@@ -207,7 +207,7 @@ class Sessions:
         source: the address of the client. touch: whether the request counts as use of the session. It does not if a
         script has sent it without the person.
         """
-        if len(key) > LONGEST_AGENT:
+        if len(key) > LONGEST:
             return None
         now = self._clock()
         async with self._turns.slot(source):
