@@ -4,7 +4,7 @@ BIN := .venv/bin
 READY := .venv/.ready-$(shell $(PYTHON) -c 'import sys; print("%d.%d.%d" % sys.version_info[:3])' 2>/dev/null)
 
 # The folders of the tests that run on both engines.
-ON_BOTH := $(addprefix tests/,api audit did directory domains dynamic endpoints events inventory listen login mfa passwords \
+ON_BOTH := $(addprefix tests/,api audit console did directory domains dynamic endpoints events inventory listen login mfa passwords \
 	policy preview tenancy)
 
 # Compiled files are kept, whatever the environment says: the tests start hundreds of processes.

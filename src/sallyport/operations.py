@@ -85,5 +85,7 @@ def pages(app: App, gate: Gate, site: Site) -> list[BaseRoute]:
 def console(app: App, gate: Gate, declared: Sequence[Operations], commands: Commands, stopping: trio.Event) -> Site:
     """Return the console, which runs these operations and commands. stopping: is set when the service begins to
     stop."""
-    services = Services(declared, commands, gate, app.domains, app.tenancy, app.console_sessions, stopping)
+    services = Services(
+        declared, commands, gate, app.domains, app.tenancy, app.console_sessions, app.events, app.settings, stopping
+    )
     return Site(ALL, services, app.settings.public_url)

@@ -34,6 +34,7 @@ def test_the_fields_of_an_event(tenant: Tenant) -> None:
     assert isinstance(event.pop("eventId"), int)
     assert TIME.fullmatch(event.pop("time"))
     assert event.pop("node") == socket.gethostname()
+    assert event.pop("device_id") > 0
     latency = event.pop("latencyMs")
     assert isinstance(latency, float) and 0 <= latency < 5000
     assert event == {

@@ -71,7 +71,7 @@ def test_the_demo_runs_until_a_signal(stopped: RunningService, tmp_path: Path, s
             ):
                 time.sleep(0.05)
             text = output.read_text()
-            for path in ("/docs", "/openapi.json", "/metrics", "/healthz", "/readyz"):
+            for path in ("/sign-in", "/docs", "/openapi.json", "/metrics", "/healthz", "/readyz"):
                 assert f"http://127.0.0.1:{port_of(text)}{path}\n" in text
             token, folder = re.search(r"token +(\S+)", text), re.search(r"SALLYPORT_DATA_DIR=(\S+)", text)
             assert token is not None, text

@@ -1,13 +1,17 @@
 """The console in real Chromium: the two ways to sign in, the script, and what the browser refuses."""
 
+import time
 from collections.abc import Iterator
 from datetime import UTC, datetime
+from pathlib import Path
+from threading import Thread
 
 import httpx
 import pytest
 from playwright.sync_api import Page
 from pyotp import TOTP, parse_uri
 
+from sallyport.radius.packet import ACCESS_ACCEPT
 from tests.console.chromium import Chromium
 from tests.console.visitor import PASSWORD
 from tests.peers.programs import needs
@@ -28,6 +32,12 @@ def base_of(service: RunningService) -> str:
     return f"http://127.0.0.1:{service.ports.http}"
 
 
+def add_administrator(service: RunningService, name: str) -> str:
+    """Add an installation administrator with PASSWORD, and return the present code."""
+    made = service.ok("admin", "add", name, "--password", "-", input=f"{PASSWORD}\n")
+    return TOTP(parse_uri(made.splitlines()[-1]).secret).now()  # type: ignore[union-attr]
+
+
 def sign_in(page: Page, base: str, token: str, path: str = "/") -> None:
     """Sign in with a token, and open a page."""
     page.goto(f"{base}{path}")
@@ -36,33 +46,38 @@ def sign_in(page: Page, base: str, token: str, path: str = "/") -> None:
     page.wait_for_url(f"{base}{path}")
 
 
-def uses_the_console(page: Page, base: str, token: str) -> tuple[str, str, str]:
-    """Sign in, use the keyboard and the menu, and sign out. Return the shown time of the sign-in, the value of its
-    element, and the last title."""
+def uses_the_console(page: Page, base: str, token: str) -> tuple[str, str, str, str]:
+    """Sign in, use the menu and the keyboard, and sign out. Return the shown time of the sign-in, the value of its
+    element, the field that the key / has moved to, and the last title."""
     sign_in(page, base, token, "/account")
     began = page.locator("td[data-title='Signed in'] time").first
     shown, value = began.inner_text(), began.get_attribute("datetime") or ""
     page.get_by_role("link", name="Home").click()
     page.wait_for_url(f"{base}/")
+    page.keyboard.press("/")
+    page.keyboard.type("a/b")
+    searched = page.locator("input[type=search]").input_value()
     page.get_by_role("button", name="Sign out").click()
     page.wait_for_url(f"{base}/sign-in")
     page.goto(f"{base}/account")
-    return shown, value, page.title()
+    return shown, value, searched, page.title()
 
 
 def test_a_person_signs_in_with_a_token(chromium: Chromium, service: RunningService) -> None:
-    """The pages work under their policy without an error, times have the viewer's zone, and the sign-out ends the
-    session."""
-    shown, value, title = chromium.run(uses_the_console, base_of(service), service.token)
+    """The pages work under their policy without an error, times have the viewer's zone, the key / moves to the
+    search field, and the sign-out ends the session.
+    """
+    shown, value, searched, title = chromium.run(uses_the_console, base_of(service), service.token)
     there = datetime.fromisoformat(value).astimezone(UTC)
     assert there.strftime("%Y-%m-%d %H:%M:%S") == shown  # the zone of the test machine is UTC
+    assert searched == "a/b"
     assert title.startswith("Sign in")
 
 
-def signs_in_as_administrator(page: Page, base: str, code: str) -> str:
+def signs_in_as_administrator(page: Page, base: str, name: str, code: str) -> str:
     """Sign in with a name, a password and a code. Return the text at the top of the page."""
     page.goto(base)
-    page.get_by_label("Name").fill("root")
+    page.get_by_label("Name").fill(name)
     page.get_by_label("Password").fill(PASSWORD)
     page.get_by_label("Code of the authenticator app").fill(code)
     page.get_by_label("Code of the authenticator app").press("Enter")
@@ -72,9 +87,32 @@ def signs_in_as_administrator(page: Page, base: str, code: str) -> str:
 
 def test_an_administrator_signs_in_with_a_code(chromium: Chromium, service: RunningService) -> None:
     """`sallyport admin add` prints the URI of a seed, and a code of that seed opens the console."""
-    made = service.ok("admin", "add", "root", "--password", "-", input=f"{PASSWORD}\n")
-    code = TOTP(parse_uri(made.splitlines()[-1]).secret).now()  # type: ignore[union-attr]
-    assert "root installation" in chromium.run(signs_in_as_administrator, base_of(service), code)
+    code = add_administrator(service, "root")
+    assert "root installation" in chromium.run(signs_in_as_administrator, base_of(service), "root", code)
+
+
+def registers(page: Page, base: str, name: str, code: str, address: str) -> str:
+    """Find an unknown address from the home page, register it, and return the secret that is shown."""
+    signs_in_as_administrator(page, base, name, code)
+    page.get_by_role("listitem").filter(has_text="unknown address").get_by_role("link").click()
+    page.get_by_role("link", name=address).click()
+    page.get_by_role("link", name="Register as a RADIUS client").click()
+    page.get_by_role("button", name="Register").click()
+    return page.locator("code.secret").inner_text()
+
+
+def test_an_unknown_sender_gets_an_answer(chromium: Chromium, service: RunningService) -> None:
+    """From the home page, an administrator registers a device that gets no answer. With the secret that the console
+    shows, its next login is accepted.
+    """
+    source = "127.0.0.88"
+    service.ok("user", "add", "carol", "--domain", "default", "--password", "-", input="hello, carol\n")
+    with service.radius("wrong", source=source) as client:
+        client.sock.send(client.packet("carol", "hello, carol", NAS_IDENTIFIER=b"switch-88"))
+    code = add_administrator(service, "ops")
+    secret = chromium.run(registers, base_of(service), "ops", code, source)
+    with service.radius(secret, source=source) as client:
+        assert client.login("carol", "hello, carol") == ACCESS_ACCEPT
 
 
 def opens_on_a_phone(page: Page, base: str, token: str, paths: list[str]) -> list[str]:
@@ -94,24 +132,69 @@ def opens_on_a_phone(page: Page, base: str, token: str, paths: list[str]) -> lis
 
 def test_the_pages_fit_on_a_phone(chromium: Chromium, service: RunningService) -> None:
     """At a width of 360 px, no page scrolls sideways, and the menu opens."""
-    assert chromium.run(opens_on_a_phone, base_of(service), service.token, ["/", "/account"]) == []
+    assert chromium.run(opens_on_a_phone, base_of(service), service.token, ["/", "/account", "/logins"]) == []
 
 
-def frames(page: Page, base: str, token: str, other: str) -> int:
-    """Sign in, and open the console in a frame of another site. Return the length of the text that the frame shows."""
+EVIL = "<img src=x onerror=alert(1)>"
+
+
+def watches(page: Page, base: str, token: str, listens: Path) -> tuple[float, int, str]:
+    """Open the live log, and wait for the row of a login that arrives meanwhile. Return the time at which it was shown,
+    the number of images on the pages, and the text of the login's page.
+
+    listens: a file that is made when the page listens.
+    """
+    sign_in(page, base, token, "/logins?search=img")
+    page.get_by_text("live", exact=True).wait_for()
+    listens.touch()
+    row = page.locator("tbody tr").first
+    row.wait_for()
+    shown, images = time.time(), page.locator("tbody img").count()
+    row.get_by_role("link").click()
+    page.get_by_role("heading", name="Steps").wait_for()
+    return shown, images + page.locator("main img").count(), page.locator("main").inner_text()
+
+
+@pytest.mark.serial
+def test_a_login_appears_in_the_open_page(chromium: Chromium, service: RunningService, tmp_path: Path) -> None:
+    """A login appears in the open live log within a second. Its user name is text, although it is HTML, and its page
+    has the reason. A login that does not match the filter does not appear.
+    """
+    service.add_client("nas", "127.0.0.1", "secret")
+    listens, sent = tmp_path / "listens", list[float]()
+
+    def log_in() -> None:
+        while not listens.exists():
+            time.sleep(0.01)
+        with service.radius("secret") as client:
+            client.login("somebody else", "wrong")
+            sent.append(time.time())
+            client.login(EVIL, "wrong")
+
+    thread = Thread(target=log_in)
+    thread.start()
+    shown, images, text = chromium.run(watches, base_of(service), service.token, listens)
+    thread.join()
+    assert images == 0
+    assert EVIL in text
+    assert "unknown user" in text
+    assert shown - sent[0] < 1.0
+
+
+def frames(page: Page, base: str, token: str, other: str) -> bool:
+    """Sign in, and open the console in a frame of another site. Return whether the frame shows the console."""
     sign_in(page, base, token)
     page.goto(f"{other}/healthz")
     with page.expect_console_message(lambda message: "frame-ancestors" in message.text):
         page.set_content(f"<iframe src='{base}/'></iframe>")
-    frame = page.frames[-1]
-    return 0 if frame.url.startswith("chrome-error") else len(frame.content())
+    return page.frame_locator("iframe").get_by_text("Needs attention").count() > 0
 
 
 def test_another_site_cannot_frame_the_console(chromium: Chromium, service: RunningService) -> None:
     """Chromium refuses the frame, and says that the policy of the console is the reason."""
     base = base_of(service)
-    length, logged = chromium.logged(frames, base, service.token, base.replace("127.0.0.1", "localhost"))
-    assert length == 0
+    shows, logged = chromium.logged(frames, base, service.token, base.replace("127.0.0.1", "localhost"))
+    assert not shows
     assert any("frame-ancestors" in each for each in logged)
 
 

@@ -23,6 +23,11 @@ CONNECT = sorted(page.stem for page in (ROOT / "docs" / "connect").glob("*.md") 
 WALKS = [
     Walk("README.md", serves=True, replace={".venv/bin/": ""}, skip=["make demo"]),
     Walk("docs/getting-started.md", serves=True, skip=["make demo"]),
+    Walk(
+        "docs/console/sign-in.md",
+        replace={"sallyport admin add root": "sallyport admin add root --password -"},
+        typed={"sallyport admin add": "a horse and 42 batteries"},
+    ),
     Walk("docs/guides/eap.md"),
     Walk("docs/guides/agents.md", skip=["sudo sallyport agent"]),
     Walk("docs/guides/mac-bypass.md"),

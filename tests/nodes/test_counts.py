@@ -9,6 +9,7 @@ from sallyport.base.errors import TooMany, Unauthenticated
 from sallyport.login.login import Reason
 from sallyport.policy.lockouts.failures import Kind
 from sallyport.store.model import Tx
+from sallyport.tenancy.signin.sessions import Browser
 from tests.areas import Areas
 from tests.login.conftest import Answers, FakeListener
 from tests.nodes.conftest import LOCKOUT as LIMIT
@@ -118,6 +119,24 @@ async def test_wrong_keys_count_over_all_nodes(nodes: tuple[FakeListener, FakeLi
         while True:
             try:
                 await two.areas.keys.authenticate("spk_wrong", "198.51.100.7")
+            except TooMany:
+                break
+            except Unauthenticated:
+                await trio.sleep(0.01)
+
+
+async def test_failed_sign_ins_count_over_all_nodes(nodes: tuple[FakeListener, FakeListener]) -> None:
+    """An address that guesses tokens of the console at one node has to wait at the other one."""
+    one, two = nodes
+    browser = Browser("198.51.100.8")
+    for number in range(10):
+        with pytest.raises(Unauthenticated):
+            await one.areas.console_sessions.by_token(f"sp_wrong{number}", browser)
+    await sent(one.areas, 10)
+    with trio.fail_after(10):
+        while True:
+            try:
+                await two.areas.console_sessions.by_token("sp_wrong", browser)
             except TooMany:
                 break
             except Unauthenticated:

@@ -41,8 +41,8 @@ def _fail(connection: Connection) -> None:
     connection.execute("select 1 / 0")
 
 
-NEXT: Steps = (*STEPS, Step("p0002_colours", _expand, beside=STEPS[-1].name))
-LATER: Steps = (*NEXT, Step("p0003_no_marks", _contract, beside="p0002_colours"))
+NEXT: Steps = (*STEPS, Step("p0003_colours", _expand, beside=STEPS[-1].name))
+LATER: Steps = (*NEXT, Step("p0004_no_marks", _contract, beside="p0003_colours"))
 
 
 @pytest.fixture
@@ -83,25 +83,25 @@ def migrated(url: str, steps: Steps) -> list[str]:
 async def test_the_release_before_works_beside_an_expanded_schema(url: str) -> None:
     """A node of the release before continues, starts again, and can be added; a node of the new one uses the column."""
     async with started(url, "old") as old:
-        assert migrated(url, NEXT) == ["p0002_colours"]
+        assert migrated(url, NEXT) == ["p0003_colours"]
         assert migrated(url, NEXT) == []
         await beat(old)
         async with started(url, "new", NEXT) as new, started(url, "second"):
             assert [each.name for each in await old.everyone()] == ["new", "old", "second"]
             assert await new._store.read(lambda tx: tx.value(int, "select count(*) from nodes where colour = 'green'"))
-    assert inspect(url).newer == ("p0002_colours",)
+    assert inspect(url).newer == ("p0003_colours",)
 
 
 async def test_a_contracting_step_waits_for_the_nodes_before(url: str) -> None:
     """It is refused while a node runs that uses what it removes. Afterwards, a program that uses it is refused."""
     migrated(url, NEXT)
     async with started(url, "old") as old, started(url, "new", NEXT):
-        with pytest.raises(SchemaError, match=r"do not work with the new schema \(p0003_no_marks\): old \(1\.0\)"):
+        with pytest.raises(SchemaError, match=r"do not work with the new schema \(p0004_no_marks\): old \(1\.0\)"):
             migrated(url, LATER)
         await beat(old)
         await old._leave()
-        assert migrated(url, LATER) == ["p0003_no_marks"]
-    with pytest.raises(SchemaError, match=r"written by a newer version \(it has p0003_no_marks\)"):
+        assert migrated(url, LATER) == ["p0004_no_marks"]
+    with pytest.raises(SchemaError, match=r"written by a newer version \(it has p0004_no_marks\)"):
         migrated(url, STEPS)
     assert migrated(url, NEXT) == []
 
@@ -114,7 +114,7 @@ async def test_two_releases_at_once_are_refused_beside_a_node(url: str) -> None:
         await beat(old)
         await old._leave()
     assert inspect(url).newer == ()
-    assert migrated(url, LATER) == ["p0002_colours", "p0003_no_marks"]
+    assert migrated(url, LATER) == ["p0003_colours", "p0004_no_marks"]
 
 
 async def test_a_silent_node_of_an_old_release_stops(url: str) -> None:
@@ -126,14 +126,24 @@ async def test_a_silent_node_of_an_old_release_stops(url: str) -> None:
             await beat(old)
 
 
+def test_a_database_of_the_baseline_gets_the_tables_of_the_console(tmp_path: Path) -> None:
+    """The step adds the tables, and nodes of the baseline may run beside it."""
+    url = database_in(tmp_path, is_empty=True)
+    assert migrated(url, STEPS[:1]) == [BASELINE]
+    assert migrated(url, STEPS) == ["p0002_signin"]
+    with connect(url) as connection:
+        assert connection.execute("select count(*) from console_sessions, administrators").fetchone() == (0,)
+    assert STEPS[1].beside == BASELINE
+
+
 async def test_a_failed_step_changes_nothing(url: str) -> None:
     """If a step fails, the database has the schema of before, and the error names the cause."""
-    broken = (*STEPS, Step("p0002_broken", _fail, beside=BASELINE))
+    broken = (*STEPS, Step("p0003_broken", _fail, beside=STEPS[-1].name))
     with pytest.raises(Exception, match="division by zero"):
         migrated(url, broken)
     with connect(url) as connection:
         assert connection.execute("select to_regclass('halves')").fetchone() == (None,)
-    assert migrated(url, NEXT) == ["p0002_colours"]
+    assert migrated(url, NEXT) == ["p0003_colours"]
 
 
 async def test_the_release_before_makes_no_backup_of_rows_that_it_does_not_know(url: str, tmp_path: Path) -> None:
@@ -157,7 +167,7 @@ def test_a_migration_waits_for_the_one_that_runs(url: str) -> None:
                 nursery.start_soon(trio.to_thread.run_sync, lambda: done.append(migrated(url, NEXT)))
 
     trio.run(both)
-    assert sorted(done) == [[], ["p0002_colours"]]
+    assert sorted(done) == [[], ["p0003_colours"]]
 
 
 @pytest.mark.peer
@@ -170,7 +180,7 @@ def test_a_rolling_upgrade(tmp_path: Path) -> None:
         old.add_user("ann", "hello")
         with old.radius("xyzzy5461") as client:
             assert client.login("ann", "hello") == ACCEPT
-            assert migrated(url, NEXT) == ["p0002_colours"]
+            assert migrated(url, NEXT) == ["p0003_colours"]
             assert client.login("ann", "hello") == ACCEPT
             trio.run(partial(_next_release, url, tmp_path))
             eventually(lambda: client.login("bob", "hello") == ACCEPT)
@@ -178,7 +188,7 @@ def test_a_rolling_upgrade(tmp_path: Path) -> None:
             migrated(url, LATER)
         assert old.stop() == 0
         cluster.nodes.clear()
-        assert migrated(url, LATER) == ["p0003_no_marks"]
+        assert migrated(url, LATER) == ["p0004_no_marks"]
 
 
 async def _next_release(url: str, directory: Path) -> None:

@@ -25,6 +25,9 @@ needs_npm = pytest.mark.skipif(
     reason="node, or the packages of tests/peers/npm, are not installed",
 )
 
+AXE = MODULES / "axe-core" / "axe.min.js"
+needs_axe = pytest.mark.skipif(not AXE.is_file(), reason="axe-core of tests/peers/npm is not installed")
+
 
 def ask(directory: Path, questions: Sequence[Mapping[str, object]]) -> list[object]:
     """Return the answer of verify.mjs to each question: True, or the reason of the refusal."""

@@ -281,6 +281,7 @@ class Story:
 
 _BOB = USERS["bob"].decode()
 _PAGES: Final = {
+    "console": "/sign-in",
     "API": "/docs",
     "OpenAPI": "/openapi.json",
     "metrics": "/metrics",

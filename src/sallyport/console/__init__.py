@@ -1,8 +1,8 @@
 """The web console: pages for people, rendered on the server, in the same process and on the same address as the API.
 
 A page is a function and a template. It runs the operations of the API in process, with the roles and the tenant of the
-signed-in person. So a page cannot do what the API would refuse, and limits, validation and the audit trail are those of the API.
-No page has SQL, and no page imports a service.
+signed-in person. So a page cannot do what the API would refuse, and limits, validation and the audit trail are those of
+the API. No page has SQL, and no page imports a service.
 
     pages = Pages()
 

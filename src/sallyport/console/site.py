@@ -13,7 +13,6 @@ from starlette.routing import BaseRoute
 
 from sallyport.base.errors import Forbidden, Refused
 from sallyport.console import sign_in
-from sallyport.console.assets import Assets
 from sallyport.console.declare import Context, Form, Page, Pages, Redirect
 from sallyport.console.guard import HEADERS, NOTICE, SESSION, Guard, form_token, source
 from sallyport.console.sign_in import SignIn
@@ -54,7 +53,7 @@ class Site:
     def __init__(self, areas: Sequence[Pages], services: Services, public_url: str) -> None:
         self._services = services
         self._guard = Guard(public_url)
-        self._assets = Assets()
+        self._assets = services.assets
         self._places: dict[str, _Place] = {}
         for page in (page for area in areas for page in area.pages):
             if page.path in self._places:

@@ -1,8 +1,8 @@
 """One request of a signed-in person, and the operations that its page may run."""
 
 import json
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 from typing import cast
 from urllib.parse import urlencode
@@ -10,13 +10,18 @@ from urllib.parse import urlencode
 import trio
 from starlette.datastructures import QueryParams
 from starlette.requests import Request
+from starlette.responses import Response
 
 from sallyport.base.actor import acting_as
 from sallyport.base.command import Commands
+from sallyport.base.config import Settings
 from sallyport.base.errors import Forbidden, Invalid, NotFound, Refused
 from sallyport.base.wire import JSON, Row
+from sallyport.console.assets import Assets
+from sallyport.console.live import Feed, Rows, Streams
 from sallyport.domains.domain import Domain
 from sallyport.domains.service import Domains
+from sallyport.events.service import Events
 from sallyport.tenancy.service import Tenancy
 from sallyport.tenancy.signin.person import Person
 from sallyport.tenancy.signin.sessions import Sessions
@@ -27,10 +32,8 @@ _NOTHING: Mapping[str, JSON] = MappingProxyType({})
 
 
 class Services:
-    """What the pages may use: the operations of the API, the commands of the control socket, and the sessions.
-
-    stopping: is set when the service begins to stop. product_url: the base URL of this service for browsers.
-    """
+    """What the pages may use: the operations of the API, the commands of the control socket, the sessions, the stream
+    of new logins, and the settings for display. stopping: is set when the service begins to stop."""
 
     def __init__(
         self,
@@ -40,6 +43,8 @@ class Services:
         domains: Domains,
         tenancy: Tenancy,
         sessions: Sessions,
+        events: Events,
+        settings: Settings,
         stopping: trio.Event,
     ) -> None:
         self.commands = commands
@@ -47,7 +52,10 @@ class Services:
         self.domains = domains
         self.tenancy = tenancy
         self.sessions = sessions
-        self.stopping = stopping
+        self.settings = settings
+        self.assets = Assets()
+        self.events = events
+        self.streams = Streams(Feed(events), stopping)
         self._operations: dict[str, Operation] = {}
         for each in (operation for several in operations for operation in several.all):
             for path in each.paths:
@@ -80,8 +88,7 @@ class Problem:
 @dataclass(frozen=True)
 class Visit:
     """One request. at: the parameters of the path. query: those of the address. fields: those of the submitted form;
-    empty for a page that is shown. problem: the reason why the form was refused, when its page is shown again.
-    is_local: whether the browser runs on this machine."""
+    empty for a page that is shown. problem: the reason why the form was refused, when its page is shown again."""
 
     request: Request
     services: Services
@@ -128,6 +135,24 @@ class Visit:
         ready = self.services.commands.ready(name, arguments)
         with acting_as(self.caller.actor):
             return await ready()
+
+    async def stream(self, rows: Rows, still: Callable[[Person], bool]) -> Response:
+        """Return a stream of new rows for this page. still: whether the person may still see them; it is called with
+        the person of the session as it is then. Raises TooMany, StoreError."""
+        session = self.person.session
+
+        async def is_valid() -> bool:
+            person = await self.services.sessions.again(session.id)
+            return person is not None and still(person)
+
+        return await self.services.streams.response(session.target, is_valid, rows)
+
+    def in_tenant(self, tenant_id: int, organization: int, number: int) -> "Visit":
+        """Return this visit in another tenant, for one operation of an installation administrator. Raises Forbidden."""
+        if not self.person.is_installation:
+            raise Forbidden("role not allowed")
+        session = replace(self.person.session, tenant_id=tenant_id, organization=organization, tenant_number=number)
+        return replace(self, person=Person(session))
 
     def domains(self) -> list[Domain]:
         """Return the domains of the tenant, ordered by id."""

@@ -6,7 +6,7 @@ from pydantic import Field
 
 from sallyport.base.model import Model
 from sallyport.web.paging import Paged, TotalCount
-from sallyport.web.scope import AddressOrText, Id, InDomain, Text
+from sallyport.web.scope import AddressOrText, Flag, Id, InDomain, Text
 
 Verdict = Literal["accept", "reject", "challenge"]
 
@@ -22,6 +22,18 @@ class GetAuthLog(InDomain, Paged):
         ),
     )
     deviceId: Id = Field(default=0, description="Id of a device, as ListDevices gives it. 0 stands for all devices.")
+    eventId: Id = Field(default=0, description="Id of the only event to return. 0 stands for all events.")
+    user: Text = Field(default="", description="Whole user name, in upper or lower case. Leave it empty for all users.")
+    station: Text = Field(
+        default="", description="Whole Calling-Station-Id, in upper or lower case. Leave it empty for all."
+    )
+    device: Text = Field(
+        default="", description="Whole name of a device, in upper or lower case. Leave it empty for all."
+    )
+    appliedDecision: Literal["accept", "reject", "challenge", ""] = Field(
+        default="", description="Decision that was sent. Leave it empty for all."
+    )
+    reason: Text = Field(default="", description="Reason of the decision, as in an event. Leave it empty for all.")
     since: Text = Field(
         default="", validation_alias="from", description="Start time, ISO 8601. Leave it empty for no limit."
     )
@@ -30,6 +42,10 @@ class GetAuthLog(InDomain, Paged):
     )
     cursor: Text = Field(
         default="", description="Cursor of the previous answer, to get the next page. It replaces pageId."
+    )
+    withTotal: Flag = Field(
+        default=True,
+        description="Whether to count all matches. If false, totalCount is the number of events on the page.",
     )
 
 
@@ -48,6 +64,9 @@ class EventEntry(Model):
     )
     device_name: str = Field(
         description="Name of the network device: its NAS-Identifier, or its product if it sends no NAS-Identifier."
+    )
+    device_id: int = Field(
+        description="Id of the network device, or 0 if the request did not prove that it knows the shared secret."
     )
     station: str = Field(description="Calling-Station-Id; empty if the request has none.")
     method: str = Field(description="Authentication method, such as pap, chap, mschapv2, eap-tls or mab.")

@@ -34,6 +34,7 @@ ALL_COLUMNS = (
     "ip_address",
     "client_ip",
     "device_name",
+    "device_id",
     "station",
     "method",
     "factor",

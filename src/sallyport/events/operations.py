@@ -29,13 +29,19 @@ def operations(service: Events, domains: Domains, gate: Gate) -> Operations:
             domain_id=body.domainId,
             search=body.search,
             device_id=body.deviceId,
+            event_id=body.eventId,
+            user=body.user,
+            station=body.station,
+            device_name=body.device,
+            applied_decision=body.appliedDecision,
+            reason=body.reason,
             since=moment("from", body.since, 0),
             until=moment("to", body.until, FOREVER),
             before=before,
             offset=0 if before else page.offset,
             limit=page.size,
         )
-        rows, cursor, total = await service.walk(query)
+        rows, cursor, total = await service.walk(query, counts=body.withTotal)
         nodes, name = await service.nodes(), domains.table.present(body.domainId).name
         return Plain({"events": [entry(row, name, nodes) for row in rows], "totalCount": total, "cursor": cursor})
 
@@ -53,6 +59,7 @@ def entry(row: EventRow, domain: str, nodes: Mapping[int, str]) -> dict[str, JSO
         "ip_address": row.ip_address,
         "client_ip": row.client_ip,
         "device_name": row.device_name,
+        "device_id": row.device_id,
         "station": row.station,
         "method": row.method,
         "factor": row.factor,

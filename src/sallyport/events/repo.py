@@ -2,7 +2,7 @@
 
 from collections import Counter
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from sallyport.inventory.sessions import repo as sessions
 from sallyport.inventory.sessions.report import FACTS
@@ -42,13 +42,20 @@ class EventQuery:
     """A query for one page of a domain's events.
 
     since, until: the range of times; `until` is exclusive. search: a part of the name of a user or device, of a station
-    or of an address. device_id: the id of a device, or 0 for all devices. before: (at, id) of the last event on the
-    previous page.
+    or of an address. device_id: the id of a device; 0 for all devices. event_id: the id of the only event; 0 for all.
+    user, station, device_name: whole names, in any case; empty for all. applied_decision, reason: values of an event;
+    empty for all. before: (at, id) of the last event on the previous page.
     """
 
     domain_id: int
     search: str = ""
     device_id: int = 0
+    event_id: int = 0
+    user: str = ""
+    station: str = ""
+    device_name: str = ""
+    applied_decision: str = ""
+    reason: str = ""
     since: int = 0
     until: int = FOREVER
     before: tuple[int, int] | None = None
@@ -86,8 +93,8 @@ def newest(tx: Tx, query: EventQuery) -> list[EventRow]:
 
 
 def matching(tx: Tx, query: EventQuery) -> int:
-    """Return the number of all matches. If all events of a domain match, the number comes from a stored counter."""
-    if not query.search and not query.device_id and not query.since and query.until == FOREVER:
+    """Return the number of all matches. For all events of a domain, it is the stored counter."""
+    if query == replace(EventQuery(query.domain_id), before=query.before, offset=query.offset, limit=query.limit):
         return counters.total(tx, query.domain_id, COUNTER)
     where, parameters = _filter(query)
     return tx.value(int, f"select count(*) from events where {where}", **parameters) or 0
@@ -99,10 +106,39 @@ def _filter(query: EventQuery) -> tuple[str, dict[str, Value]]:
     if query.device_id:
         where += " and device_id = :device"
         parameters["device"] = query.device_id
+    if query.event_id:
+        where += " and id = :event"
+        parameters["event"] = query.event_id
+    for column, wanted in (("user_name", query.user), ("station", query.station), ("device_name", query.device_name)):
+        if wanted:
+            text, parameters[column] = without_case(column, wanted)
+            where += f" and {text} = :{column}"
+    for column, wanted in (("applied_decision", query.applied_decision), ("reason", query.reason)):
+        if wanted:
+            where += f" and {column} = :{column}"
+            parameters[column] = wanted
     if query.search:
         text, parameters["search"] = without_case("{}", query.search)
         where += " and (" + " or ".join(f"instr({text.format(column)}, :search) > 0" for column in _SEARCHED) + ")"
     return where, parameters
+
+
+@dataclass(frozen=True, slots=True)
+class NewEvent(EventRow):
+    """An event of any domain."""
+
+    domain_id: int
+
+
+def after(tx: Tx, last_id: int, until_id: int, limit: int) -> list[NewEvent]:
+    """Return the newest events of all domains with ids above `last_id` and up to `until_id`, oldest first."""
+    return tx.all(
+        NewEvent,
+        f"select {_COLUMNS}, domain_id from events where id > :last and id <= :until order by id desc limit :limit",
+        last=last_id,
+        until=until_id,
+        limit=limit,
+    )[::-1]
 
 
 @dataclass(frozen=True, slots=True)

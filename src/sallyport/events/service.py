@@ -5,7 +5,7 @@ from dataclasses import replace
 
 from sallyport.base.errors import invalid_field
 from sallyport.events import repo
-from sallyport.events.repo import EVENTS, FOREVER, EventQuery, EventRow, Stretch
+from sallyport.events.repo import EVENTS, FOREVER, EventQuery, EventRow, NewEvent, Stretch
 from sallyport.nodes.service import Cluster
 from sallyport.store.model import Store
 
@@ -28,11 +28,22 @@ class Events:
         """Return one page of a domain's events, newest first, and the number of all matches."""
         return await self._store.search(lambda tx: repo.page(tx, query))
 
-    async def walk(self, query: EventQuery) -> tuple[list[EventRow], str, int]:
-        """Return one page, the cursor of the next page, and the number of all matches. On the last page the cursor is
-        empty."""
-        rows, total = await self.page(_one_more(query))
-        return *_cut(rows, query.limit), total
+    async def walk(self, query: EventQuery, *, counts: bool = True) -> tuple[list[EventRow], str, int]:
+        """Return one page, the cursor of the next page (empty on the last page), and the number of all matches. counts:
+        whether to count them; if not, the number is that of the page."""
+        if counts:
+            rows, total = await self.page(_one_more(query))
+            return *_cut(rows, query.limit), total
+        page, cursor = _cut(await self._store.search(lambda tx: repo.newest(tx, _one_more(query))), query.limit)
+        return page, cursor, len(page)
+
+    async def after(self, last_id: int, limit: int) -> tuple[list[NewEvent], int]:
+        """Return the newest events of all domains since an event, oldest first, and the id up to which they are
+        complete. The events of other nodes are included."""
+        newest = await self.last_id()
+        if newest <= last_id:
+            return [], last_id
+        return await self._store.read(lambda tx: repo.after(tx, last_id, newest, limit)), newest
 
     async def last_id(self) -> int:
         """Return the id of the newest event. An export contains the events up to this id."""

@@ -28,19 +28,21 @@ function live(body) {
   const add = (html) => {
     const holder = document.createElement("template");
     holder.innerHTML = html;
-    const row = holder.content.querySelector("tr");
-    if (!row || document.getElementById(row.id)) return;
-    localTimes(row);
-    row.classList.add("new");
-    body.prepend(row);
-    setTimeout(() => row.classList.remove("new"), 3000);
+    for (const row of [...holder.content.querySelectorAll("tr")]) {
+      if (document.getElementById(row.id)) continue;
+      localTimes(row);
+      row.classList.add("new");
+      body.prepend(row);
+      setTimeout(() => row.classList.remove("new"), 3000);
+    }
+    document.querySelectorAll("[data-until-live]").forEach((each) => each.remove());
     while (body.rows.length > MOST_ROWS) body.deleteRow(-1);
   };
   stream.addEventListener("open", () => say(paused ? "paused" : "live"));
   stream.addEventListener("row", (event) => {
     if (paused) {
       waiting.push(event.data);
-      say(`paused, ${waiting.length} new`);
+      say("paused, there are new ones");
     } else {
       add(event.data);
     }

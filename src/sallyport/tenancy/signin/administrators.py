@@ -21,7 +21,7 @@ from sallyport.tenancy.signin.person import Administrator
 from sallyport.web.scope import Role
 
 LONGEST_NAME = 64
-LONGEST_PASSWORD = 512
+LONGEST_PASSWORD = 128
 SEED_OCTETS = 20
 ROLES = (Role.ADMIN, Role.OPERATOR, Role.AUDITOR)
 """The roles of an administrator of a tenant."""

@@ -21,7 +21,7 @@ from sallyport.store import audit
 from sallyport.store.audit import INSTALLATION
 from sallyport.store.model import Store, Tx
 from sallyport.store.vault import Vault
-from sallyport.tenancy.authentication import Guesses
+from sallyport.tenancy.authentication import LONGEST, Guesses
 from sallyport.tenancy.signin import repo
 from sallyport.tenancy.signin.administrators import LONGEST_PASSWORD
 from sallyport.tenancy.signin.person import Administrator, Person, Session
@@ -80,7 +80,7 @@ class Sessions:
         self._clock = clock
         self._idle_us = idle_us
         self._longest_us = longest_us
-        self._hashing = trio.CapacityLimiter(1)
+        self._hashing: FairLimiter[str] = FairLimiter(1)
         self._turns = FairLimiter[str](1)
 
     # --- sign in ----------------------------------------------------------------------------------------------
@@ -113,13 +113,13 @@ class Sessions:
         """Sign in as a local administrator, and return the key of the new session. The caller must check that the
         connection is encrypted or local.
 
-        Raises Unauthenticated if the name, the password or the code is wrong. The error is the same in all three cases.
-        Raises TooMany if there were too many failed attempts from the address, or with the name from other addresses.
+        Unauthenticated: the name, the password or the code is not right. The error is the same for all three. TooMany:
+        the address, or the name from other addresses, has failed too often.
         """
         name_key = fold_name(name)
         self._check_rate(browser, name_key)
         who, held = await self._store.read(partial(_administrator, name_key=name_key))
-        step = await self._checked(held, password, code)
+        step = await self._checked(held, password, code, browser.source)
         key, at = _new_key(), self._clock()
 
         def work(tx: Tx) -> bool:
@@ -139,15 +139,15 @@ class Sessions:
                 raise Unauthenticated(REFUSED)
         return key
 
-    async def _checked(self, held: repo.Secrets | None, password: str, code: str) -> int | None:
-        """Return the time step of the code if the password and the code are right. If the administrator does not exist,
-        the check takes the same time."""
+    async def _checked(self, held: repo.Secrets | None, password: str, code: str, source: str) -> int | None:
+        """Return the time step of the code if the password and the code are right. Without an administrator, it takes
+        the same time."""
         octets = password[: LONGEST_PASSWORD + 1].encode(errors="replace").replace(b"\0", b"?")
         try:
             hashed, seed = ("", "") if held is None else (held.open_password(self._vault), held.open_seed(self._vault))
         except SecretError:
             hashed, seed = "", ""
-        async with self._hashing:
+        async with self._hashing.slot(source):
             if not hashed:
                 await trio.to_thread.run_sync(sha512_crypt, octets)
                 return None
@@ -209,7 +209,7 @@ class Sessions:
         source: the address of the client. touch: whether the request counts as use of the session. A request that a
         script sends without the person does not count.
         """
-        if len(key) > LONGEST_AGENT:
+        if len(key) > LONGEST:
             return None
         now = self._clock()
         async with self._turns.slot(source):
@@ -219,6 +219,11 @@ class Sessions:
         if touch and now - session.seen_at >= min(SEEN_US, self._idle_us // 4):
             await self._store.write(partial(repo.seen, session_id=session.id, at=now))
         return Person(session)
+
+    async def again(self, session_id: int) -> Person | None:
+        """Return the person of a session that was valid before; None if it has ended. This is no use of the session."""
+        session = await self._store.read_now(partial(repo.session_by_id, session_id=session_id))
+        return Person(session) if session is not None and session.is_live(self._clock(), self._idle_us) else None
 
     async def sign_out(self, person: Person) -> None:
         """End the person's session."""

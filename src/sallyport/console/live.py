@@ -1,0 +1,152 @@
+"""Events that the server sends to an open page: new logins, within a second.
+
+All open pages share one look-up of new events, so the load does not depend on their number. A page gets only events of
+its own tenant's domains. The session is checked again every few seconds, and an ended session ends the stream. Streams
+are limited for each person and in total, and a waiting stream does not count as a connection in use.
+"""
+
+import math
+from collections import Counter, deque
+from collections.abc import Awaitable, Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
+from typing import Final
+
+import trio
+from starlette.responses import Response
+from starlette.types import Receive, Scope, Send
+
+from sallyport.base.errors import StoreError, TooMany
+from sallyport.console.guard import HEADERS
+from sallyport.events.repo import NewEvent
+from sallyport.events.service import Events
+from sallyport.web.peer import parked
+
+EVERY_S: Final = 0.5
+"""Pause between two look-ups of new events."""
+KEPT: Final = 1000
+"""Number of events in memory. If more arrive between two look-ups, the oldest are not sent."""
+RECHECK_S: Final = 5.0
+"""Time after which a stream checks its session again."""
+BEAT_S: Final = 15.0
+"""Time after which an empty message is sent, so that proxies do not close the connection."""
+MOST_STREAMS: Final = 200
+MOST_OF_PERSON: Final = 10
+
+IsValid = Callable[[], Awaitable[bool]]
+Rows = Callable[[Sequence[NewEvent]], Awaitable[bytes]]
+"""A function that returns the rows of a page for new events, as HTML; empty if the page shows none of them."""
+
+
+class Feed:
+    """The new events of all domains."""
+
+    def __init__(self, events: Events) -> None:
+        self._events = events
+        self._turn = trio.Lock()
+        self._last_id = -1
+        self._looked_at = -math.inf
+        self._kept = deque[NewEvent](maxlen=KEPT)
+
+    async def newest_id(self) -> int:
+        """Return the id after which events are new. Raises StoreError."""
+        return await self._events.last_id()
+
+    async def after(self, event_id: int) -> list[NewEvent]:
+        """Return the events that are newer than an event, oldest first. Raises StoreError."""
+        async with self._turn:
+            if trio.current_time() - self._looked_at >= EVERY_S:
+                since = event_id if self._last_id < 0 else self._last_id
+                found, self._last_id = await self._events.after(since, KEPT)
+                self._kept += found
+                self._looked_at = trio.current_time()
+        return [each for each in self._kept if each.id > event_id]
+
+
+class Streams:
+    """The open streams. stopping: is set when the service begins to stop."""
+
+    def __init__(self, feed: Feed, stopping: trio.Event) -> None:
+        self.feed = feed
+        self.stopping = stopping
+        self._open = Counter[str]()
+
+    async def response(self, person: str, is_valid: IsValid, rows: Rows) -> Response:
+        """Return a stream of new rows. person: the token or administrator of the session. is_valid: returns whether the
+        session is still valid. Raises TooMany, StoreError."""
+        if self._open[person] >= MOST_OF_PERSON or self._open.total() >= MOST_STREAMS:
+            raise TooMany("too many live pages are open: close some")
+        return _Stream(self, person, is_valid, rows, await self.feed.newest_id())
+
+    @contextmanager
+    def counted(self, person: str) -> Iterator[None]:
+        """Count a stream of a person during the block."""
+        self._open[person] += 1
+        try:
+            yield
+        finally:
+            self._open[person] -= 1
+
+
+class _Stream(Response):
+    """One stream. It ends when the browser disconnects, the session ends, or the service stops."""
+
+    media_type = "text/event-stream"
+
+    def __init__(self, streams: Streams, person: str, is_valid: IsValid, rows: Rows, since: int) -> None:
+        super().__init__(headers={**HEADERS, "x-accel-buffering": "no"})
+        del self.headers["content-length"]
+        self._streams = streams
+        self._person = person
+        self._is_valid = is_valid
+        self._rows = rows
+        self._since = since
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(_wait_until_gone, receive, nursery.cancel_scope)
+            await send({"type": "http.response.start", "status": self.status_code, "headers": self.raw_headers})
+            with self._streams.counted(self._person), parked():
+                await self._send_rows(send)
+            await send({"type": "http.response.body", "body": b""})
+            nursery.cancel_scope.cancel()
+
+    async def _send_rows(self, send: Send) -> None:
+        stopping, now = self._streams.stopping, trio.current_time()
+        checked, sent = now, now
+        await _send(send, b"retry: 2000\n\n")
+        while not stopping.is_set():
+            with trio.move_on_after(EVERY_S):
+                await stopping.wait()
+            now = trio.current_time()
+            if now - checked >= RECHECK_S:
+                checked = now
+                if not await self._is_valid():
+                    await _send(send, b"event: end\ndata:\n\n")
+                    return
+            octets = message(html) if (html := await self._new_rows()) else b""
+            if octets or now - sent >= BEAT_S:
+                sent = now
+                await _send(send, octets or b":\n\n")
+
+    async def _new_rows(self) -> bytes:
+        with suppress(StoreError):  # the next look-up finds the events
+            if new := await self._streams.feed.after(self._since):
+                self._since = new[-1].id
+                return await self._rows(new)
+        return b""
+
+
+async def _send(send: Send, octets: bytes) -> None:
+    await send({"type": "http.response.body", "body": octets, "more_body": True})
+
+
+async def _wait_until_gone(receive: Receive, scope: trio.CancelScope) -> None:
+    while (await receive())["type"] != "http.disconnect":
+        pass
+    scope.cancel()
+
+
+def message(html: bytes) -> bytes:
+    """Return HTML as a message of the stream (HTML Living Standard, section 9.2)."""
+    lines = html.replace(b"\r", b"").split(b"\n")
+    return b"event: row\n" + b"".join(b"data: %b\n" % line for line in lines if line.strip()) + b"\n"

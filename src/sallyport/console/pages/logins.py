@@ -1,0 +1,266 @@
+"""The live log: logins as they happen, and one login with its steps."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Final, Literal
+
+from starlette.responses import Response
+
+from sallyport.base.command import entries
+from sallyport.base.errors import NotFound
+from sallyport.base.text import fold
+from sallyport.base.wire import JSON, Row
+from sallyport.console.declare import Context, Pages
+from sallyport.console.table import SIZE, Column, Filter, Table, wanted
+from sallyport.console.visit import Visit, address
+from sallyport.domains.domain import Domain
+from sallyport.events.operations import entry
+from sallyport.events.repo import NewEvent
+from sallyport.login.advice import ADVICE, Step
+from sallyport.login.login import Reason
+from sallyport.tenancy.signin.person import Person
+from sallyport.web.scope import READERS
+
+pages = Pages()
+LOG: Final = "/ad/GetAuthLog"
+MOST_DOMAINS: Final = 20
+"""Maximum number of domains whose logins one page merges."""
+EXPORTED: Final = 1000
+BESIDE: Final = 8
+COLUMNS: Final = (
+    Column("time", "Time", "time", link=lambda row: f"/logins/{row['eventId']}?domain={row['domainId']}"),
+    Column("user", "User"),
+    Column("appliedDecision", "Answer", "outcome"),
+    Column("reason", "Reason"),
+    Column("device_name", "Device"),
+    Column("client_ip", "Device address", "code", is_chosen=False),
+    Column("station", "Station", "code"),
+    Column("domain", "Domain"),
+    Column("method", "Method", is_chosen=False),
+    Column("factor", "First factor", is_chosen=False),
+    Column("wouldHaveBeen", "In enforce mode", "outcome"),
+    Column("decision", "Decision", "outcome", is_chosen=False),
+    Column("ip_address", "Source", "code", is_chosen=False),
+    Column("latencyMs", "Milliseconds", "number", is_chosen=False),
+    Column("node", "Node", is_chosen=False),
+)
+OUTCOMES: Final = (("accept", "accept"), ("reject", "reject"), ("challenge", "challenge"))
+FILTERS: Final = (
+    Filter("search", "Search"),
+    Filter("user", "User"),
+    Filter("device", "Device"),
+    Filter("station", "Station"),
+    Filter("appliedDecision", "Answer", OUTCOMES),
+    Filter("reason", "Reason", [(each.value, each.value) for each in Reason if each is not Reason.NONE]),
+)
+EMPTY: Final = (
+    "No login yet. Register a RADIUS client, and point a device to this service. Senders without an answer are on a "
+    "page of their own."
+)
+
+
+@pages.show("/logins", "Live log", roles=READERS, template="logins.html", menu="Logins")
+async def logins(visit: Visit) -> Context:
+    """Show the newest logins of one domain, or of all domains of the tenant."""
+    domains = _domains(visit)
+    table = await _table(visit, domains)
+    is_first = not visit.query.get("cursor")
+    live = address("/logins/live", visit.query.multi_items()) if is_first and domains else ""
+    return {"table": table, "domains": visit.domains(), "chosen": visit.query.get("domain", ""), "live": live}
+
+
+@pages.show("/logins/live", "New logins", roles=READERS, is_quiet=True)
+async def live(visit: Visit) -> Response:
+    """Send the new logins that match the filters, as rows of the list."""
+    asked = wanted(visit, FILTERS)
+    names = {domain.id: domain.name for domain in _domains(visit)}
+    nodes = await visit.services.events.nodes()
+
+    async def rows(new: Sequence[NewEvent]) -> bytes:
+        own = [each for each in new if each.domain_id in names]
+        found = [_row(entry(each, names[each.domain_id], nodes), each.domain_id) for each in own]
+        matching = [row for row in found if _matches(row, asked)]
+        if not matching:
+            return b""
+        table = Table(visit, COLUMNS, matching, None)
+        return await visit.services.assets.render("logins_new.html", {"table": table}, visit.caller.tenant_id)
+
+    def still(person: Person) -> bool:
+        return bool(person.roles & READERS) and set(names) <= _ids(visit, person)
+
+    return await visit.stream(rows, still)
+
+
+@pages.show("/logins/{event}", "Login", roles=READERS, template="login.html")
+async def login(visit: Visit) -> Context:
+    """Show one login: its steps, the reason in words, and the logins beside it."""
+    domain = visit.domain()
+    row = await _login(visit, domain)
+    reason = _reason(row)
+    beside = [
+        (title, address("/logins", [(name, str(row[key])), ("domain", str(domain.id))]), list(same))
+        for title, name, key in (("this user", "user", "user"), ("this station", "station", "station"))
+        if row[key]
+        for same in [await newest(visit, domain, **{name: row[key]}, pageSize=BESIDE)]
+    ]
+    return {
+        "title": f"Login of {row['user'] or 'an unnamed user'}",
+        "login": row,
+        "domain": domain,
+        "steps": steps(row, domain),
+        "advice": ADVICE.get(reason),
+        "reason": reason,
+        "beside": beside,
+    }
+
+
+def _ids(visit: Visit, person: Person) -> set[int]:
+    """Return the ids of the domains that a person may see now."""
+    return {domain.id for domain in visit.services.domains.of_tenant(person.caller.tenant_id)}
+
+
+@pages.show("/logins/{event}/now", "The same login now", roles=READERS, template="login_now.html")
+async def now(visit: Visit) -> Context:
+    """Show what would decide the same login now, with the right password: rules, factors, mode. It may ask the
+    directory and the provider, so it is a page of its own."""
+    domain = visit.domain()
+    row = await _login(visit, domain)
+    asked: Row = {"user": row["user"], "client": row["ip_address"], "station": row["station"]}
+    if row["client_ip"] != row["ip_address"]:
+        asked["nas"] = row["client_ip"]
+    tested = await visit.call("/ad/TestLoginRules", asked, domain=domain.id)
+    return {"login": row, "domain": domain, "tested": tested, "advice": ADVICE.get(_reason(tested))}
+
+
+async def _login(visit: Visit, domain: Domain) -> Row:
+    """Return the login that the path names. Raises NotFound."""
+    number = visit.at["event"]
+    is_number = number.isdecimal() and number.isascii() and 0 < int(number) < 2**63
+    found = await newest(visit, domain, eventId=int(number)) if is_number else []
+    if not found:
+        raise NotFound("login not found")
+    return found[0]
+
+
+# --- the list -----------------------------------------------------------------------------------------------------
+
+
+def _domains(visit: Visit) -> list[Domain]:
+    """Return the domain of the address, or all domains of the tenant. Raises NotFound."""
+    if visit.query.get("domain"):
+        return [visit.domain()]
+    return visit.domains()[:MOST_DOMAINS]
+
+
+async def _table(visit: Visit, domains: Sequence[Domain]) -> Table:
+    asked: dict[str, JSON] = {**wanted(visit, FILTERS), "withTotal": False}
+    size = EXPORTED if visit.query.get("format") == "csv" else SIZE
+    older, found = "", list[Row]()
+    for domain in domains:
+        place = {"cursor": visit.query.get("cursor", "")} if len(domains) == 1 else {}
+        answer = await visit.call(LOG, {**asked, **place, "pageSize": size}, domain=domain.id)
+        found += [_row(each, domain.id) for each in entries(answer.get("events"))]
+        older = str(answer.get("cursor", "")) if len(domains) == 1 else ""
+    found.sort(key=lambda row: (str(row["time"]), int(str(row["eventId"]))), reverse=True)
+    next_url = visit.url(cursor=older) if older else ""
+    return Table(visit, COLUMNS, found[:size], None, filters=FILTERS, empty=EMPTY, next_url=next_url)
+
+
+async def newest(visit: Visit, domain: Domain, **fields: JSON) -> list[Row]:
+    """Return the newest logins of a domain. fields: the fields of GetAuthLog. Raises Refused, StoreError."""
+    answer = await visit.call(LOG, {**fields, "withTotal": False}, domain=domain.id)
+    return [_row(each, domain.id) for each in entries(answer.get("events"))]
+
+
+def _row(event: Row, domain_id: int) -> Row:
+    return {**event, "domainId": domain_id}
+
+
+_Compare = Callable[[Row, str], bool]
+
+
+def _equal(key: str, row: Row, text: str) -> bool:
+    return fold(str(row[key])) == fold(text)
+
+
+def _contains(row: Row, text: str) -> bool:
+    keys = ("user", "device_name", "station", "ip_address", "client_ip")
+    return any(fold(text) in fold(str(row[key])) for key in keys)
+
+
+_COMPARED: Final[Mapping[str, _Compare]] = {
+    "search": _contains,
+    "user": partial(_equal, "user"),
+    "device": partial(_equal, "device_name"),
+    "station": partial(_equal, "station"),
+    "appliedDecision": partial(_equal, "appliedDecision"),
+    "reason": partial(_equal, "reason"),
+}
+"""The comparison of each filter with a new login, which is the same as in the operation."""
+
+
+def _matches(row: Row, asked: Mapping[str, JSON]) -> bool:
+    return all(_COMPARED[name](row, str(text)) for name, text in asked.items())
+
+
+# --- one login ----------------------------------------------------------------------------------------------------
+
+State = Literal["passed", "ended here", "would end here", "not reached", ""]
+
+
+@dataclass(frozen=True, slots=True)
+class Shown:
+    """A step of a login as the page shows it."""
+
+    name: str
+    state: State
+    text: str
+
+
+def _reason(row: Row) -> Reason:
+    try:
+        return Reason(str(row["reason"]))
+    except ValueError:  # of a newer node
+        return Reason.NONE
+
+
+def steps(row: Row, domain: Domain) -> list[Shown]:
+    """Return the steps of a login. row: an entry of GetAuthLog. domain: its domain, with the present mode."""
+    advice = ADVICE.get(_reason(row))
+    order = list(Step)
+    end = len(order) if advice is None else order.index(advice.step)
+    first, _, second = str(row["factor"]).partition("+")
+    texts = {
+        Step.DOMAIN: f"the login belongs to the domain {row['domain']}",
+        Step.FIRST: f"checked by {first}" if first else "no first factor was asked",
+        Step.RULE: "no rule blocks the login",
+        Step.SECOND: f"checked by {second}" if second else "not required",
+    }
+    device, method = row["device_name"] or "a device without a name", row["method"] or "no method"
+    sent = f"{device} ({row['client_ip']}) sent it with {method}"
+    station = f", for station {row['station']}" if row["station"] else ""
+    through = f", through {row['ip_address']}" if row["ip_address"] != row["client_ip"] else ""
+    shown = [Shown("request", "passed", sent + station + through)]
+    for number, step in enumerate(order):
+        if number == end and advice is not None:
+            shown.append(Shown(step, _state(row), str(row["reason"])))
+        else:
+            shown.append(Shown(step, "passed" if number < end else "not reached", texts[step] if number < end else ""))
+    node = f", decided by {row['node']}" if row["node"] else ""
+    answer = f"{row['appliedDecision']} after {row['latencyMs']} ms{node}"
+    return [*shown, Shown("mode", "", _mode(row)), Shown("answer", "", answer)]
+
+
+def _state(row: Row) -> State:
+    if row["decision"] == "accept":
+        return "passed"
+    return "would end here" if row["appliedDecision"] == "accept" else "ended here"
+
+
+def _mode(row: Row) -> str:
+    if not row["wouldHaveBeen"]:
+        return "enforce: the decision was sent"
+    if row["wouldHaveBeen"] == row["appliedDecision"]:
+        return f"monitor: enforce mode would have answered {row['wouldHaveBeen']} too"
+    return f"monitor: enforce mode would have answered {row['wouldHaveBeen']}"

@@ -1,0 +1,109 @@
+"""Senders without an answer: unknown addresses and refused packets, and the registration of an unknown address."""
+
+from typing import Final
+
+from sallyport.base.command import entries
+from sallyport.base.errors import Invalid
+from sallyport.base.setting_values import Address
+from sallyport.base.wire import Row
+from sallyport.console.declare import Context, Pages
+from sallyport.console.table import Column, Filter, complete
+from sallyport.console.visit import Visit, address
+from sallyport.listen.causes import UNKNOWN
+from sallyport.vendors import PRODUCTS
+from sallyport.web.scope import INSTALLATIONS
+
+pages = Pages()
+COMMAND: Final = "listen.senders"
+ONE: Final = "/senders/sender"
+NEW: Final = "/senders/register"
+COLUMNS: Final = (
+    Column("address", "Address", "code", link=lambda row: address(ONE, [("address", str(row["address"]))])),
+    Column("packets", "Packets", "number"),
+    Column("verdict", "Cause"),
+    Column("remedy", "What to do"),
+    Column("client", "RADIUS client"),
+    Column("product", "Product"),
+    Column("nas_identifier", "NAS-Identifier"),
+    Column("packet", "Last packet", is_chosen=False),
+    Column("signed", "Signed", "flag", is_chosen=False),
+    Column("first", "First packet", "time", is_chosen=False),
+    Column("last", "Last seen", "time"),
+)
+FILTERS: Final = (Filter("search", "Search"),)
+EMPTY: Final = (
+    "Every sender gets an answer. A new device appears here with its first request; if it does not, check its server "
+    "address, its ports and the firewalls in between."
+)
+
+
+@pages.show("/senders", "Senders without an answer", roles=INSTALLATIONS, template="senders.html", menu="Installation")
+async def senders(visit: Visit) -> Context:
+    """List the senders, the latest first."""
+    return {"table": complete(visit, COLUMNS, await everyone(visit), filters=FILTERS, empty=EMPTY)}
+
+
+@pages.show(ONE, "Sender without an answer", roles=INSTALLATIONS, template="sender.html")
+async def sender(visit: Visit) -> Context:
+    """Show one sender, with the cause and the remedy."""
+    found = await _sender(visit)
+    register = address(NEW, [("address", visit.query.get("address", ""))])
+    return {"sender": found, "register": register if found and found["reason"] == UNKNOWN else ""}
+
+
+@pages.show(NEW, "Register a sender", roles=INSTALLATIONS, template="sender_register.html")
+async def registration(visit: Visit) -> Context:
+    """Show the form, filled with what the last packet of the address tells."""
+    found = await _sender(visit)
+    products = ["", *PRODUCTS]
+    return {
+        "sender": found or {},
+        "address": visit.query.get("address", ""),
+        "products": [(each, each or "not known") for each in products],
+        "tenants": await _tenants(visit),
+        "present": f"{visit.caller.organization}.{visit.caller.tenant_number}",
+    }
+
+
+@pages.submit(NEW, roles=INSTALLATIONS, template="sender_registered.html")
+async def register(visit: Visit) -> Context:
+    """Register the address as a RADIUS client of a tenant. The next page shows the secret, once."""
+    numbers = await visit.services.tenancy.numbers()
+    chosen = {f"{org}.{number}": (tenant, org, number) for tenant, (org, number) in numbers.items()}
+    wanted = chosen.get(visit.fields.get("tenant", ""))
+    if wanted is None:
+        raise Invalid.about("choose a tenant", "tenant")
+    there = visit.in_tenant(*wanted)
+    body: Row = {name: visit.fields.get(name, "") for name in ("name", "address", "product", "secret")}
+    made = await there.call("/network_device/AddClient", {**body, "name": str(body["name"]).strip()})
+    settings = visit.services.settings
+    return {
+        "title": f"{body['name']} is registered",
+        "client": {**body, **made},
+        "own_secret": bool(body["secret"]),
+        "tenant": wanted,
+        "authentication": _ports(settings.radius_auth_bind),
+        "accounting": _ports(settings.radius_acct_bind),
+        "domains": there.domains(),
+    }
+
+
+async def everyone(visit: Visit) -> list[Row]:
+    """Return the senders. The remedy of an unknown address is the form of this module, not the command line."""
+    found = entries(await visit.command(COMMAND))
+    here = {"remedy": "register it as a RADIUS client, if you know it"}
+    return [{**each, **(here if each["reason"] == UNKNOWN else {})} for each in found]
+
+
+async def _sender(visit: Visit) -> Row | None:
+    wanted = visit.query.get("address", "")
+    return next((each for each in await everyone(visit) if each["address"] == wanted), None)
+
+
+async def _tenants(visit: Visit) -> list[tuple[str, str]]:
+    numbers = sorted((await visit.services.tenancy.numbers()).values())
+    return [(f"{org}.{number}", f"organization {org}, tenant {number}") for org, number in numbers]
+
+
+def _ports(addresses: tuple[Address, ...]) -> str:
+    return ", ".join(sorted({str(each.port) for each in addresses})) or "none"

@@ -1,0 +1,66 @@
+"""Every page of the console under axe-core, with the data of the demo's kind: light and dark, wide and narrow."""
+
+import re
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import Page
+from pyotp import TOTP, parse_uri
+
+from sallyport.console.pages import ALL
+from tests.console.chromium import Chromium
+from tests.console.visitor import PASSWORD
+from tests.peers.npm_verifiers import AXE, needs_axe
+from tests.peers.programs import needs
+from tests.service import running_service
+
+pytestmark = [pytest.mark.peer, pytest.mark.system, needs("chromium"), needs_axe]
+
+LOOKS = (("light", 1280), ("dark", 1280), ("light", 360))
+PAGES = [re.sub(r"\{[^}]*\}", "1", page.path) for area in ALL for page in area.pages if not page.is_quiet]
+RULES = ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "best-practice"]
+UNKNOWN = "127.0.0.77"
+
+
+def violations(page: Page, base: str, code: str, axe: str, paths: list[str]) -> list[str]:
+    """Sign in as an installation administrator, and return the violations of all pages."""
+    found = list[str]()
+
+    def check(path: str) -> None:
+        for scheme, width in LOOKS:
+            page.emulate_media(color_scheme=scheme)  # type: ignore[arg-type]
+            page.set_viewport_size({"width": width, "height": 800})
+            page.evaluate(axe)
+            result = page.evaluate("rules => axe.run(document, {runOnly: rules})", RULES)
+            found.extend(
+                f"{path} {scheme} {width}: {each['id']} {each['nodes'][0]['html'][:200]}"
+                for each in result["violations"]
+            )
+
+    page.goto(f"{base}/sign-in")
+    check("/sign-in")
+    for label, value in (("Name", "root"), ("Password", PASSWORD), ("Code of the authenticator app", code)):
+        page.get_by_label(label).fill(value)
+    page.get_by_label("Code of the authenticator app").press("Enter")
+    page.wait_for_url(f"{base}/")
+    for path in paths:
+        page.goto(base + path)
+        check(path)
+    return found
+
+
+def test_no_page_has_a_violation(chromium: Chromium, tmp_path: Path) -> None:
+    """People who use a keyboard or a screen reader can use each page: names of fields, order of headings, contrast."""
+    with running_service(tmp_path, {"SALLYPORT_REJECT_DELAY_S": "0"}) as service:
+        service.add_client("nas", "127.0.0.1", "secret")
+        with service.radius("secret") as client, service.radius("other", source=UNKNOWN) as unknown:
+            for user in ("ann", "bob"):
+                client.login(user, "wrong", CALLING_STATION_ID=b"02-00-00-00-00-01")
+            unknown.sock.send(unknown.packet("ann", "hello", NAS_IDENTIFIER=b"switch-77"))
+        made = service.ok("admin", "add", "root", "--password", "-", input=f"{PASSWORD}\n")
+        code = TOTP(parse_uri(made.splitlines()[-1]).secret).now()  # type: ignore[union-attr]
+        paths = [*PAGES, "/logins?search=nothing", f"/senders/register?address={UNKNOWN}"]
+        found, _ = chromium.logged(
+            violations, f"http://127.0.0.1:{service.ports.http}", code, AXE.read_text("utf-8"), paths
+        )
+    assert found == []

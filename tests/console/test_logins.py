@@ -1,0 +1,173 @@
+"""The live log and the page of a login."""
+
+import re
+from typing import get_args
+
+import pytest
+
+from sallyport.console.live import message
+from sallyport.console.pages.logins import COLUMNS, State
+from sallyport.login.advice import ADVICE, Step
+from sallyport.login.login import Reason
+from sallyport.web.scope import Role
+from tests.console.visitor import Site, Visitor, text_of
+
+EVIL = '<img src=x onerror="alert(1)">'
+FIELDS = (
+    "at, domain_id, user_name, ip_address, client_ip, device_id, device_name, station, method, factor, decision, "
+    "applied_decision, would_have_been, reason, latency_us"
+)
+
+
+async def add(site: Site, user: str, *, reason: Reason = Reason.NONE, domain: int = 0, station: str = "02-01") -> int:
+    """Store the event of a login of enforce mode, and return its id."""
+    answer = "accept" if reason is Reason.NONE else "reject"
+    site.clock.pass_by(1)
+    values = {
+        "at": site.clock.now, "domain": domain or site.areas.domain, "user": user, "station": station,
+        "answer": answer, "reason": reason.value,
+    }  # fmt: skip
+    sql = (
+        f"insert into events ({FIELDS}) values (:at, :domain, :user, '192.0.2.1', '10.0.0.1', 0, 'wlc-1', :station, "  # noqa: S608
+        "'pap', 'local', :answer, :answer, '', :reason, 1500) returning id"
+    )
+    made = await site.areas.store.write(lambda tx: tx.value(int, sql, **values))  # type: ignore[arg-type]
+    assert made is not None
+    return made
+
+
+def users(text: str) -> list[str]:
+    """Return the users in the rows of a page."""
+    return re.findall(r'data-title="User">\s*([^<]*?)\s*</td>', text)
+
+
+async def test_the_newest_login_is_first(site: Site, admin: Visitor) -> None:
+    """The list has the logins of all domains of the tenant, newest first, and a link to each."""
+    other = await site.areas.domains.add(site.areas.tenant, "branch")
+    await add(site, "ann")
+    number = await add(site, "bob", domain=other)
+    page = await admin.get("/logins")
+    assert users(page.text) == ["bob", "ann"]
+    assert f'href="/logins/{number}?domain={other}"' in page.text
+
+
+@pytest.mark.parametrize(
+    ("query", "expected"),
+    [
+        ("user=ANN", ["ann"]),
+        ("user=an", []),
+        ("search=an", ["joanna", "ann"]),
+        ("appliedDecision=reject", ["joanna"]),
+        ("reason=wrong%20password", ["joanna"]),
+        ("station=02-02", ["bob"]),
+        ("device=WLC-1", ["joanna", "bob", "ann"]),
+        ("appliedDecision=accept&user=bob", ["bob"]),
+    ],
+)
+async def test_the_filters_are_in_the_address(site: Site, admin: Visitor, query: str, expected: list[str]) -> None:
+    """A filtered list can be bookmarked, and its form shows the filters."""
+    await add(site, "ann")
+    await add(site, "bob", station="02-02")
+    await add(site, "joanna", reason=Reason.WRONG_PASSWORD)
+    page = await admin.get(f"/logins?{query}")
+    assert users(page.text) == expected
+    assert ("Nothing matches" in page.text) == (not expected)
+
+
+async def test_older_logins_follow_by_a_link(site: Site, admin: Visitor) -> None:
+    """With a domain chosen, the next page continues where the first ends, although new logins have arrived."""
+    for number in range(53):
+        await add(site, f"u{number}")
+    page = await admin.get(f"/logins?domain={site.areas.domain}")
+    (older,) = re.findall(r'rel="next" href="([^"]+)"', page.text)
+    await add(site, "new")
+    assert users((await admin.get(older.replace("&amp;", "&"))).text) == ["u2", "u1", "u0"]
+
+
+async def test_a_login_shows_its_steps_and_what_to_do(site: Site, admin: Visitor) -> None:
+    """The page of a login has its steps, the reason in words, a remedy, and the other logins of the user."""
+    earlier = await add(site, "ann")
+    number = await add(site, "ann", reason=Reason.WRONG_PASSWORD)
+    text = text_of(await admin.get(f"/logins/{number}?domain={site.areas.domain}"))
+    assert "first factor ended here wrong password" in text
+    assert "second factor not reached" in text
+    assert ADVICE[Reason.WRONG_PASSWORD].remedy in text
+    page = await admin.get(f"/logins/{number}?domain={site.areas.domain}")
+    assert f"/logins/{earlier}?" in page.text
+
+
+async def test_a_login_is_tested_as_it_would_be_decided_now(site: Site, admin: Visitor) -> None:
+    """The page names the factors and the mode for the user and the client of the login, and what is missing."""
+    await site.areas.client("192.0.2.1/32")
+    await site.areas.add_user(site.areas.domain, "ann", b"hello")
+    number = await add(site, "ann", reason=Reason.WRONG_PASSWORD)
+    page = await admin.get(f"/logins/{number}/now?domain={site.areas.domain}")
+    assert page.status_code == 200, text_of(page)
+    text = text_of(page)
+    assert "ann would get accept now: no provider" in text
+    assert "corp, monitor" in text
+    assert "none: mfa_required" in text
+
+
+async def test_a_login_of_another_tenant_does_not_exist(site: Site, admin: Visitor) -> None:
+    """Neither its own domain nor one of the tenant opens it, and the list does not have it."""
+    foreign = await site.areas.domains.add(await site.areas.tenancy.ensure_tenant(2, 2), "theirs")
+    number = await add(site, "eve", domain=foreign)
+    for query in ("", "/now", f"?domain={foreign}", f"/now?domain={foreign}", f"?domain={site.areas.domain}"):
+        assert (await admin.get(f"/logins/{number}{query}")).status_code == 404
+    assert "eve" not in (await admin.get("/logins")).text
+    assert (await admin.get(f"/logins?domain={foreign}")).status_code == 404
+
+
+@pytest.mark.parametrize("path", ["/", "/logins", "/logins/{number}", "/logins/{number}/now", "/logins?format=csv"])
+async def test_a_name_from_a_packet_is_text(site: Site, admin: Visitor, path: str) -> None:
+    """A user name with HTML in it does not become an element."""
+    await site.areas.client("192.0.2.1/32")
+    number = await add(site, EVIL, reason=Reason.UNKNOWN_USER, station=EVIL)
+    page = await admin.get(path.replace("{number}", str(number)))
+    assert page.status_code == 200
+    if "csv" in path:
+        assert page.headers["content-type"].startswith("text/csv")
+        assert "attachment" in page.headers["content-disposition"]
+    else:
+        assert "<img" not in page.text
+        assert "&lt;img" in page.text
+
+
+async def test_an_auditor_reads_the_log(site: Site) -> None:
+    """The live log is a page for every role."""
+    await add(site, "ann")
+    async with site.visitor() as visitor:
+        await visitor.sign_in(await site.token(Role.AUDITOR))
+        assert users((await visitor.get("/logins")).text) == ["ann"]
+
+
+async def test_the_home_page_names_what_needs_attention(site: Site, admin: Visitor) -> None:
+    """The page of a tenant without clients and without a provider names both, and has the refused logins."""
+    await add(site, "ann", reason=Reason.WRONG_PASSWORD)
+    text = text_of(await admin.get("/"))
+    assert "No RADIUS client is registered" in text
+    assert "corp has no MFA provider yet" in text
+    assert "wrong password" in text
+
+
+def test_each_reason_has_an_advice() -> None:
+    """A login that ended for any reason is explained in words, at one step."""
+    assert set(ADVICE) == set(Reason) - {Reason.NONE}
+    for advice in ADVICE.values():
+        assert advice.meaning.endswith(".")
+        assert not advice.remedy or advice.remedy.endswith(".")
+    assert {advice.step for advice in ADVICE.values()} == set(Step)
+
+
+def test_the_states_of_a_step_are_classes_of_the_sheet() -> None:
+    """Each state of a step has a name that is written in the list."""
+    assert set(get_args(State)) == {"passed", "ended here", "would end here", "not reached", ""}
+    assert len({column.key for column in COLUMNS}) == len(COLUMNS)
+
+
+def test_a_message_of_the_stream_cannot_be_split() -> None:
+    """A line end in a row does not begin another message."""
+    assert message(b"<tr>\n\n<td>a\r\nevent: x</td></tr>\n") == (
+        b"event: row\ndata: <tr>\ndata: <td>a\ndata: event: x</td></tr>\n\n"
+    )

@@ -1,0 +1,94 @@
+"""Senders without an answer, and the registration of an unknown address."""
+
+import re
+from collections.abc import AsyncIterator
+
+import pytest
+
+from sallyport.listen.causes import UNKNOWN
+from tests.console.visitor import Site, Visitor, text_of
+from tests.packets import access_request, attributes
+
+ADDRESS = "192.0.2.77"
+EVIL = b"<script>alert(1)</script>"
+
+
+@pytest.fixture
+async def root(site: Site) -> AsyncIterator[Visitor]:
+    """Yield the browser of an installation administrator."""
+    seed = await site.administrator("root")
+    async with site.visitor() as visitor:
+        assert (await visitor.sign_in_as("root", site.code(seed))).status_code == 303
+        yield visitor
+
+
+def hear(site: Site, name: bytes = b"switch-77") -> None:
+    """Receive a request from an unknown address."""
+    datagram = access_request(attributes(NAS_IDENTIFIER=name))
+    site.areas.senders.note(ADDRESS, UNKNOWN, site.clock.now, datagram=datagram)
+
+
+async def test_an_unknown_address_is_registered_in_one_step(site: Site, root: Visitor) -> None:
+    """The list links to the form, which has the name of the device. Then the secret is shown, once, and the address
+    is a RADIUS client.
+    """
+    hear(site)
+    assert "no RADIUS client has this address" in text_of(await root.get("/senders"))
+    form = f"/senders/register?address={ADDRESS}"
+    assert 'value="switch-77"' in (await root.get(form)).text
+    fields = {"address": ADDRESS, "name": "switch-77", "tenant": "1.1", "product": "", "secret": ""}
+    page = await root.send("/senders/register", fields, page=form)
+    (secret,) = re.findall(r'class="secret">(\w{32})<', page.text)
+    client = site.areas.client_named("switch-77")
+    assert client.secret.octets == secret.encode()
+    assert page.headers["cache-control"] == "no-store"
+    assert ADDRESS not in (await root.get("/senders")).text
+    assert "client.add" in str(await site.areas.store.read(lambda tx: tx.rows("select action, actor from audit_trail")))
+
+
+@pytest.mark.parametrize(
+    ("fields", "why"),
+    [
+        ({"address": "x"}, "an IP address or a network"),
+        ({"name": ""}, "name"),
+        ({"tenant": "9.9"}, "choose a tenant"),
+    ],
+    ids=["address", "name", "tenant"],
+)
+async def test_a_wrong_value_is_named_at_its_field(site: Site, root: Visitor, fields: dict[str, str], why: str) -> None:
+    """The form is shown again with the submitted values and the reason, and no client is made."""
+    sent = {"address": ADDRESS, "name": "switch-77", "tenant": "1.1", "product": "", "secret": "", **fields}
+    page = await root.send("/senders/register", sent)
+    assert page.status_code == 400
+    assert why in text_of(page)
+    assert all(f'value="{value}"' in page.text for name, value in sent.items() if value and name in ("address", "name"))
+    assert site.areas.clients.of_tenant(site.areas.tenant) == []
+
+
+async def test_a_secret_that_was_typed_is_not_shown(site: Site, root: Visitor) -> None:
+    """Neither the answer nor the form after an error repeats a typed secret."""
+    secret = "typed-by-the-admin-0123"
+    sent = {"address": ADDRESS, "name": "a", "tenant": "1.1", "product": "", "secret": secret}
+    assert secret not in (await root.send("/senders/register", {**sent, "name": ""})).text
+    assert secret not in (await root.send("/senders/register", sent)).text
+
+
+async def test_a_name_from_a_packet_is_text(site: Site, root: Visitor) -> None:
+    """A NAS-Identifier with HTML in it does not become an element on any page."""
+    hear(site, EVIL)
+    for path in ("/senders", f"/senders/sender?address={ADDRESS}", f"/senders/register?address={ADDRESS}"):
+        page = await root.get(path)
+        assert EVIL.decode() not in page.text
+        assert "&lt;script&gt;" in page.text
+
+
+async def test_a_tenant_does_not_see_the_senders(site: Site, admin: Visitor) -> None:
+    """Unknown addresses belong to no tenant, so an admin of a tenant gets neither the list nor the menu entry."""
+    hear(site)
+    assert (await admin.get("/senders")).status_code == 403
+    assert "/senders" not in (await admin.get("/")).text
+
+
+async def test_no_sender_says_what_to_expect(root: Visitor) -> None:
+    """The empty list explains when a device appears."""
+    assert "Every sender gets an answer" in text_of(await root.get("/senders"))
