@@ -7,6 +7,7 @@ from pydantic import AfterValidator, Field
 from sallyport.base.addresses import parse_address
 from sallyport.base.model import Model
 from sallyport.base.validation import Between, unfit
+from sallyport.domains.bodies import AnyFallback
 from sallyport.domains.enforcement import DEFAULT_DAYS, LONGEST_DAYS
 from sallyport.policy.rules.rule import Action
 from sallyport.preview.rule_test import Result
@@ -30,6 +31,9 @@ class PreviewEnforcement(InDomain):
     """Body of PreviewEnforcement."""
 
     days: Days = Field(default=DEFAULT_DAYS, description="Number of past days whose logins are decided again.")
+    fallbackAction: AnyFallback | None = Field(
+        default=None, description="Fallback action to decide with, deny or allow. Absent: that of the domain."
+    )
 
 
 class CheckEnrolments(InDomain):

@@ -23,10 +23,11 @@ def operations(
         outcomes.
 
         The logins of the last `days` that passed their first factor are decided again by the present rules, provider
-        and fallback action. `unknown` means that the outcome depends on an enrolment that is not known. At most 1,000
-        users and 1,000 devices are listed, those with the worst outcomes first; `counts` includes all.
+        and fallback action, or by the given `fallbackAction`. `unknown` means that the outcome depends on an enrolment
+        that is not known. At most 1,000 users and 1,000 devices are listed, those with the worst outcomes first;
+        `counts` includes all.
         """
-        return await service.impact(body.domainId, days=body.days)
+        return await service.impact(body.domainId, days=body.days, fallback=body.fallbackAction)
 
     @previews.post("/ad/CheckEnrolments", roles=OPERATORS)
     async def check_enrolments(body: CheckEnrolments, caller: Caller) -> Survey:

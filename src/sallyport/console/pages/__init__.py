@@ -2,7 +2,7 @@
 
 from typing import Final
 
-from sallyport.console.pages import account, home
+from sallyport.console.pages import account, domains, enforcement, factors, home
 
-ALL: Final = (home.pages, account.pages)
+ALL: Final = (home.pages, domains.pages, enforcement.pages, factors.pages, account.pages)
 """The pages of each module."""
