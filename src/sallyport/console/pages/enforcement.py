@@ -30,7 +30,6 @@ OUTCOMES: Final = (
 PREVIEW_FILTERS: Final = (
     Filter("search", "Search"),
     Filter("outcome", "Outcome", OUTCOMES),
-    Filter("days", "Logins of the last", DAYS),
 )
 
 
@@ -61,20 +60,21 @@ async def preview(visit: Visit) -> Context:
     impact = await visit.call("/ad/PreviewEnforcement", {"days": days}, domain=domain.id)
     outcome = visit.query.get("outcome", "")
     users = [row for row in entries(impact["users"]) if outcome in ("", row["outcome"])]
-    shown = tuple(each for each in PREVIEW_FILTERS if each.name != "days")
     table = complete(
         visit,
         user_columns(domain),
         users,
-        filters=shown,
+        filters=PREVIEW_FILTERS,
         empty="No login of this time has passed its first factor, so there is nothing to preview yet.",
     )
-    table.filters = PREVIEW_FILTERS
+    table.kept = ("days",)
     return {
         "title": f"Preview of enforcement in {domain.name}",
         "domain": domain,
         "impact": impact,
         "table": table,
+        "days": days,
+        "day_choices": DAYS,
         "device_columns": device_columns(domain),
         "devices": [row for row in entries(impact["devices"]) if row["outcome"] != "accept"],
         **rights(visit),
@@ -109,7 +109,7 @@ async def mode(visit: Visit) -> Context:
         impact = await visit.call("/ad/PreviewEnforcement", {"fallbackAction": fallback}, domain=domain.id)
     refused = ("reject", "unknown")
     return {
-        "title": f"Switch {domain.name} to {to}",
+        "title": f"Switch {domain.name} to {to}" if to != domain.mode else f"Change the fallback of {domain.name}",
         "domain": domain,
         "to": to,
         "fallback": fallback,

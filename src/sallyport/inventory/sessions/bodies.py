@@ -15,6 +15,7 @@ class ListSessions(InDomain, Paged):
         default="", description="Part of a user, a station, an address or an Acct-Session-Id; empty: all."
     )
     live: Flag | None = Field(default=None, description="true: live sessions only; false: past ones only.")
+    sessionId: Id = Field(default=0, description="Id of the only session to return; 0: all sessions.")
     deviceId: Id = Field(default=0, description="Id of a device, as ListDevices gives it; 0: all devices.")
     userName: Text = Field(default="", description="User-Name, in upper or lower case; empty: all users.")
     since: Text = Field(

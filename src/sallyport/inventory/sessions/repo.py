@@ -287,11 +287,13 @@ class SessionRow:
 @dataclass(frozen=True, slots=True)
 class SessionQuery:
     """A query for one page of a domain's sessions. live: whether to select live or past sessions; None selects both.
-    device_id: the id of a device, or 0 for all devices. since, until: the range of the begin in microseconds,
-    without `until` itself. search: part of a user, station, address or Acct-Session-Id."""
+    session_id: the id of the only session, or 0 for all sessions. device_id: the id of a device, or 0 for all devices.
+    since, until: the range of the begin in microseconds, without `until` itself. search: part of a user, station,
+    address or Acct-Session-Id."""
 
     domain_id: int
     live: bool | None = None
+    session_id: int = 0
     device_id: int = 0
     user_name: str = ""
     since: int = 0
@@ -303,7 +305,9 @@ class SessionQuery:
     @property
     def is_whole(self) -> bool:
         """Whether the query selects only by state. Then the counters contain the number of matches."""
-        return not any((self.device_id, self.user_name, self.since, self.until != FOREVER, self.search))
+        return not any(
+            (self.session_id, self.device_id, self.user_name, self.since, self.until != FOREVER, self.search)
+        )
 
     @property
     def states(self) -> tuple[SessionState, ...]:
@@ -351,6 +355,8 @@ def _ids(query: SessionQuery) -> tuple[str, dict[str, Value]]:
     """Return an SQL query that selects the ids of matching sessions, and the parameters of the query."""
     parameters: dict[str, Value] = {"d": query.domain_id}
     where = "domain_id = :d"
+    if query.session_id:
+        where, parameters["session"] = f"{where} and id = :session", query.session_id
     if query.device_id:
         where, parameters["device"] = f"{where} and device_id = :device", query.device_id
     if query.search:
