@@ -84,7 +84,7 @@ async def test_a_person_of_a_directory_shows_the_groups(site: Site, admin: Visit
 
 
 async def test_an_authenticator_app_is_enrolled(site: Site, admin: Visitor) -> None:
-    """The QR code and the seed are shown once. The first code makes the seed valid; a wrong one says how many are left."""
+    """The QR code and the seed are shown once. The first code makes the seed valid; a wrong code is an error."""
     await with_alice(site)
     enrol = "/people/person/enrol?user=alice"
     assert "<svg" not in (await admin.get(enrol)).text

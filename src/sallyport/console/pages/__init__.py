@@ -2,7 +2,17 @@
 
 from typing import Final
 
-from sallyport.console.pages import account, domains, enforcement, factors, home, people, sessions
+from sallyport.console.pages import account, clients, devices, domains, enforcement, factors, home, people, sessions
 
-ALL: Final = (home.pages, domains.pages, enforcement.pages, factors.pages, sessions.pages, people.pages, account.pages)
+ALL: Final = (
+    home.pages,
+    domains.pages,
+    enforcement.pages,
+    factors.pages,
+    devices.pages,
+    sessions.pages,
+    clients.pages,
+    people.pages,
+    account.pages,
+)
 """The pages of each module."""

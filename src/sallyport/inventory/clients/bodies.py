@@ -179,6 +179,9 @@ class UpdateClient(_ClientFields):
     coaPort: CoaPort | None = Field(
         default=None, description="New UDP port for Disconnect and CoA requests, up to 65535; 0: none."
     )
+    unlatch: Flag = Field(
+        default=False, description="Forget what the client has learned with the setting auto; it may learn it again."
+    )
 
 
 class DeleteClient(Scoped):
@@ -190,6 +193,7 @@ class DeleteClient(Scoped):
 class ListClients(Scoped, Paged):
     """Body of ListClients."""
 
+    clientId: Id = Field(default=0, description="Id of the only client to return; 0: all clients.")
     search: AddressOrText = Field(default="", description="Part of a name, an address or a product; empty: all.")
 
 
@@ -209,6 +213,7 @@ class ClientEntry(Model):
     tlsFingerprint: str = Field(description="SHA-256 of its certificate for RadSec in hex; empty: none.")
     signatureRequired: bool = Field(description=SIGNED)
     proxyStateLimited: bool = Field(description=LIMITED)
+    warnings: list[str] = Field(description="Weaknesses of the secret, the address and the settings.")
 
 
 class ClientList(Model):
