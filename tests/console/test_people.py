@@ -48,7 +48,7 @@ async def test_the_page_says_what_decides_now(site: Site, admin: Visitor) -> Non
     await book.events(["alice", "alicia", "ALICE"])
     page = text_of(await admin.get(ALICE))
     assert "A login now: accept" in page
-    assert "Enforce mode would answer reject" in page
+    assert "enforce mode would answer reject" in page
     assert "not enrolled" in page
     assert "staff mfa_required decides" in page
     assert "alicia" not in page

@@ -50,7 +50,7 @@ def device_columns(domain_id: int) -> tuple[Column, ...]:
         Column("last_seen", "Last request", "time"),
         Column("request_count", "Requests", "number"),
         Column("safe_to_require", "Signs every login", "flag"),
-        Column("challenge_support", "Shows challenges"),
+        Column("challenge_support", "Shows challenges", is_chosen=False),
         Column("device_id", "Id", "number", is_chosen=False),
         Column("nas_identifier", "NAS-Identifier", is_chosen=False),
         Column("device_type_certainty", "Certainty", is_chosen=False),
