@@ -83,6 +83,16 @@ class ReadRule(Model):
     has: str = Field(description="Value of the login for that scope; `not known` if it is missing.")
 
 
+class OpenPrompt(Model):
+    """A prompt of a user that waits for an answer."""
+
+    kind: Literal["code", "approval"] = Field(description="Kind of the answer: a code, or an approval on a phone.")
+    device: str = Field(description="Name of the device at which the user logs in.")
+    source: str = Field(description="Address of that device.")
+    station: str = Field(description="Calling-Station-Id; empty if the request has none.")
+    expiresAt: str = Field(description="End of the prompt, ISO 8601 UTC.")
+
+
 class LoginRulesTested(Done):
     """Answer of TestLoginRules."""
 
@@ -108,4 +118,7 @@ class LoginRulesTested(Done):
     decision: Verdict = Field(description="Decision for a correct password.")
     appliedDecision: Verdict = Field(description="Decision that would be sent; differs in monitor mode.")
     reason: str = Field(description="Reason of the decision, in words; empty for a plain accept.")
+    openPrompts: list[OpenPrompt] = Field(
+        description="Prompts of the user that wait for an answer; those of other nodes only if a challenge was sent."
+    )
     warnings: list[str] = Field(description="Warnings about facts that are missing or inconsistent.")

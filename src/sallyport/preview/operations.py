@@ -1,11 +1,18 @@
 """The HTTP operations of previews: /ad/PreviewEnforcement, /ad/CheckEnrolments and /ad/TestLoginRules."""
 
-from sallyport.base.clock import Clock
+from sallyport.base.clock import Clock, iso
 from sallyport.base.validation import moment
 from sallyport.domains.bodies import Impact, Survey
 from sallyport.domains.enforcement import ImpactPreview
 from sallyport.policy.rules.translation import Translation
-from sallyport.preview.bodies import CheckEnrolments, LoginRulesTested, PreviewEnforcement, ReadRule, TestLoginRules
+from sallyport.preview.bodies import (
+    CheckEnrolments,
+    LoginRulesTested,
+    OpenPrompt,
+    PreviewEnforcement,
+    ReadRule,
+    TestLoginRules,
+)
 from sallyport.preview.rule_test import Answer, Question, RuleTest
 from sallyport.web.operation import Operations
 from sallyport.web.scope import OPERATORS, READERS, Caller, Gate
@@ -94,5 +101,15 @@ def _tested(answer: Answer) -> LoginRulesTested:
         decision=decision.decision.value,
         appliedDecision=decision.applied.value,
         reason=decision.reason.value,
+        openPrompts=[
+            OpenPrompt(
+                kind=each.kind.value,
+                device=each.question.device,
+                source=each.question.source,
+                station=each.question.station,
+                expiresAt=iso(each.expires_at),
+            )
+            for each in answer.prompts
+        ],
         warnings=list(answer.warnings),
     )

@@ -92,7 +92,7 @@ async def devices(visit: Visit) -> Context:
         {"search": query.get("search", ""), "filter": chosen},
         domain=domain.id,
         filters=FILTERS,
-        empty="No device yet. Add a RADIUS client, and point the device to this service: its first request registers it.",
+        empty="No device yet. Add a RADIUS client, and point the device to this service: it registers itself.",
     )
     return {"domain": domain, "table": table, **rights(visit)}
 

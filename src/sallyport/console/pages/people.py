@@ -29,6 +29,13 @@ RULE_COLUMNS: Final = (
     Column("scope", "Because of"),
     Column("has", "The login has"),
 )
+PROMPT_COLUMNS: Final = (
+    Column("kind", "Waits for"),
+    Column("device", "Device"),
+    Column("source", "Device address", "code"),
+    Column("station", "Station", "code"),
+    Column("expiresAt", "Ends", "time"),
+)
 LOGINS: Final = 10
 SESSIONS: Final = 50
 
@@ -102,6 +109,7 @@ async def person(visit: Visit) -> Context:
         "tested": await visit.call("/ad/TestLoginRules", {"user": user, **asked}, domain=domain.id),
         "asked": asked,
         "rule_columns": RULE_COLUMNS,
+        "prompt_columns": PROMPT_COLUMNS,
         "url": lambda action: _url(domain, user, action),
         "log_url": address("/logins", [("domain", str(domain.id)), ("user", user)]),
         **rights(visit),
