@@ -48,6 +48,14 @@ async def test_a_removal_lists_what_is_deleted(site: Site, admin: Visitor) -> No
     assert (await admin.get(f"/domains/{site.areas.domain}")).status_code == 404
 
 
+async def test_a_domain_that_is_in_use_says_why_it_stays(site: Site, admin: Visitor) -> None:
+    """The default domain of a RADIUS client cannot be removed, and the page names the client."""
+    await site.areas.client(name="vpn", domain_ids=(site.areas.domain,))
+    page = await admin.get(f"/domains/{site.areas.domain}/remove")
+    assert "vpn" in text_of(page)
+    assert "<button class" not in page.text.partition("<main")[2]
+
+
 async def test_the_first_factor_is_tested_on_the_page(site: Site, admin: Visitor) -> None:
     """The answer says whether a password is right, with the steps, and does not repeat the password."""
     await site.areas.add_user(site.areas.domain, "alice", b"password of alice")

@@ -3,7 +3,7 @@
 from typing import Final
 
 from sallyport.base.command import entries
-from sallyport.base.errors import NotFound
+from sallyport.base.errors import Conflict, NotFound
 from sallyport.base.wire import JSON, Row
 from sallyport.console.declare import Context, Pages, Redirect
 from sallyport.console.pages.finding import domain_at, rights
@@ -98,10 +98,13 @@ async def change(visit: Visit) -> Redirect:
 
 @pages.show("/domains/{domain}/remove", "Remove a domain", roles=ADMINS, template="domain_remove.html")
 async def removal(visit: Visit) -> Context:
-    """List everything that would be deleted with a domain."""
-    found = domain_at(visit)
-    listed_ = await visit.call("/ad/RemoveDomain", {"dryRun": True}, domain=found.id)
-    return {"title": f"Remove {found.name}", "domain": found, "deleted": entries(listed_["deleted"])}
+    """List everything that would be deleted with a domain, or say why it cannot be removed now."""
+    found, deleted, refused = domain_at(visit), list[Row](), ""
+    try:
+        deleted = entries((await visit.call("/ad/RemoveDomain", {"dryRun": True}, domain=found.id))["deleted"])
+    except Conflict as error:
+        refused = str(error)
+    return {"title": f"Remove {found.name}", "domain": found, "deleted": deleted, "refused": refused}
 
 
 @pages.submit("/domains/{domain}/remove", roles=ADMINS)

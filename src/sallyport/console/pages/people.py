@@ -3,7 +3,7 @@
 from typing import Final
 
 from sallyport.base.command import entries
-from sallyport.base.errors import NotFound
+from sallyport.base.errors import NotFound, Refused
 from sallyport.base.text import fold
 from sallyport.base.wire import JSON, Row
 from sallyport.console.declare import Context, Pages, Redirect
@@ -95,6 +95,11 @@ async def person(visit: Visit) -> Context:
     logins = entries((await visit.call("/ad/GetAuthLog", body, domain=domain.id))["events"])
     sessions = await _live(visit, domain, user)
     asked: dict[str, JSON] = {name: visit.query.get(name, "") for name in ("client", "station")}
+    tested, refused = None, ""
+    try:
+        tested = await visit.call("/ad/TestLoginRules", {"user": user, **asked}, domain=domain.id)
+    except Refused as error:  # a client of the form that does not exist, or a name that is too long for the test
+        refused = str(error)
     return {
         "title": user,
         "domain": domain,
@@ -106,7 +111,8 @@ async def person(visit: Visit) -> Context:
         "login_columns": login_columns(domain),
         "sessions": sessions[:SESSIONS],
         "session_columns": session_columns(domain.id),
-        "tested": await visit.call("/ad/TestLoginRules", {"user": user, **asked}, domain=domain.id),
+        "tested": tested,
+        "refused": refused,
         "asked": asked,
         "rule_columns": RULE_COLUMNS,
         "prompt_columns": PROMPT_COLUMNS,
