@@ -121,7 +121,7 @@ def unlocks_and_enrols(page: Page, base: str, token: str) -> str:
 
 
 def test_a_person_is_unlocked_and_enrolled(chromium: Chromium, service: RunningService) -> None:
-    """A user who is locked out after wrong passwords logs in again after the form was sent."""
+    """After the form was sent, a user with too many wrong passwords logs in again."""
     with service.radius(SECRET) as client:
         for number in range(3):
             assert client.login("bob", f"wrong {number}") == ACCESS_REJECT

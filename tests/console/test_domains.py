@@ -7,7 +7,7 @@ from tests.console.visitor import Site, Visitor, text_of
 
 
 async def test_the_list_leads_to_the_page_of_a_domain(site: Site, admin: Visitor) -> None:
-    """The page shows the mode, both factors and the settings, and what is missing before the domain can enforce."""
+    """The page shows the mode, both factors and the settings, and the next step before the domain can enforce."""
     listed = await admin.get("/domains")
     assert f'href="/domains/{site.areas.domain}"' in listed.text
     page = text_of(await admin.get(f"/domains/{site.areas.domain}"))

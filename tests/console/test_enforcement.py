@@ -6,7 +6,7 @@ from tests.preview.conftest import Book
 
 
 async def with_logins(site: Site) -> str:
-    """Record logins of alice, who is enrolled, and of bob, who is not. Return the path of the domain's page."""
+    """Record logins of alice and bob; only alice is enrolled. Return the path of the domain's page."""
     book = Book(site.areas)
     await book.users("alice", "bob")
     await book.provider(enrolled="alice")

@@ -120,7 +120,7 @@ async def test_a_new_secret_replaces_the_former_one(site: Site, admin: Visitor) 
 
 
 async def test_the_settings_of_a_client_are_changed(site: Site, admin: Visitor) -> None:
-    """Name and address are one form, and what is trusted is another."""
+    """Name and address are one form, domains and signatures another."""
     client = await site.areas.client()
     changed = {"name": "switch", "address": "192.0.2.0/24", "product": "Cisco ASA", "port": "0"}
     await admin.send(f"/clients/{client.id}/settings", changed)
@@ -149,7 +149,7 @@ async def test_a_client_is_unlatched(site: Site, admin: Visitor) -> None:
 
 
 async def test_a_client_is_deleted(site: Site, admin: Visitor) -> None:
-    """The page before it says what is lost, and what stays."""
+    """The page before it lists the losses, and the rows that stay."""
     client = await site.areas.client(name="vpn")
     assert "stay in the inventory" in text_of(await admin.get(f"/clients/{client.id}/delete"))
     await admin.send(f"/clients/{client.id}/delete")

@@ -56,7 +56,7 @@ async def test_the_page_says_what_decides_now(site: Site, admin: Visitor) -> Non
 
 
 async def test_a_rule_is_tested_for_a_client_and_a_station(site: Site, admin: Visitor) -> None:
-    """Facts in the address decide too. If the client does not exist, the page says so, and shows the rest."""
+    """Facts in the address decide too. If the client does not exist, the page has the error, and shows the rest."""
     book = await with_alice(site)
     await book.rule(name="lab", action="allow", stations=["02:00:00:00:00:01"])
     assert "lab allow decides" in text_of(await admin.get(f"{ALICE}&station=02-00-00-00-00-01"))
@@ -68,7 +68,7 @@ async def test_a_rule_is_tested_for_a_client_and_a_station(site: Site, admin: Vi
 
 
 async def test_a_name_that_is_nowhere_has_a_page_too(admin: Visitor) -> None:
-    """A user whom no directory has may be in the log, so the page is no error."""
+    """A user of no directory may be in the log, so the page is no error."""
     page = text_of(await admin.get("/people/person?user=ghost"))
     assert "has no local user and no person of a directory with this name" in page
     assert "unknown user" in page
@@ -122,7 +122,7 @@ async def test_a_locked_out_station_is_unlocked(site: Site, admin: Visitor) -> N
     (where,) = set(re.findall(r'href="(/lockouts/station[^"]*)"', (await admin.get("/lockouts")).text))
     answer = await admin.send(where.replace("&amp;", "&"))
     assert "unlocked" in text_of(await admin.get(answer.headers["location"]))
-    assert "Nobody is locked out" in text_of(await admin.get("/lockouts"))
+    assert "No lock-out" in text_of(await admin.get("/lockouts"))
 
 
 async def test_the_sessions_of_a_person_are_ended(site: Site, admin: Visitor) -> None:

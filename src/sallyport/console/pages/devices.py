@@ -128,7 +128,7 @@ async def device(visit: Visit) -> Context:
 
 @pages.show("/devices/{device}/delete", "Delete a device", roles=OPERATORS, template="device_delete.html")
 async def removal(visit: Visit) -> Context:
-    """List what is deleted with a device, and what stays."""
+    """List the rows that are deleted with a device, and those that stay."""
     domain, found = visit.domain(), await _device(visit)
     live: dict[str, JSON] = {"deviceId": found["device_id"], "live": True, "pageSize": 1}
     sessions = await visit.call("/network_device/ListSessions", live, domain=domain.id)

@@ -221,7 +221,7 @@ async def lockouts(visit: Visit) -> Context:
         Column("since", "Since", "time"),
         Column("until", "Until", "time"),
     )
-    empty = "Nobody is locked out: no user and no station of this domain has failed too often."
+    empty = "No lock-out: no user and no station of this domain has failed too often."
     table = await listed(visit, columns, LOCKOUTS, "lockouts", {}, domain=domain.id, empty=empty, most=1000)
     return {"domain": domain, "table": table}
 
