@@ -91,7 +91,7 @@ async def person(visit: Visit) -> Context:
     domain, user = _person(visit)
     local = await named(visit, USERS, "epmUsers", _filter(user), ("userName",), user, domain=domain.id)
     entry = await named(visit, DIRECTORY, "users", {"search": user}, ("userName", "upn"), user, domain=domain.id)
-    body: dict[str, JSON] = {"user": user, "search": user, "withTotal": False, "pageSize": 100}
+    body: dict[str, JSON] = {"user": user, "withTotal": False, "pageSize": 100}
     logins = entries((await visit.call("/ad/GetAuthLog", body, domain=domain.id))["events"])
     sessions = await _live(visit, domain, user)
     asked: dict[str, JSON] = {name: visit.query.get(name, "") for name in ("client", "station")}
