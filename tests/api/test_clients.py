@@ -68,13 +68,13 @@ def test_the_fields_of_a_client(tenant: Tenant) -> None:
             "clientId": first, "name": "a", "address": "203.0.113.1", "domainIds": [], "product": "",
             "requireMessageAuthenticator": "auto", "limitProxyState": "auto", "passwordVerified": False,
             "signatureRequired": False, "proxyStateLimited": False, "coaPort": 3799,
-            "tlsName": "", "tlsFingerprint": "",
+            "tlsName": "", "tlsFingerprint": "", "warnings": [],
         },
         {
             "clientId": second, "name": "b", "address": "203.0.113.8/29", "domainIds": [branch, tenant.domain],
             "product": "Cisco ISE", "requireMessageAuthenticator": "yes", "limitProxyState": "no",
             "passwordVerified": True, "signatureRequired": True, "proxyStateLimited": False, "coaPort": 3799,
-            "tlsName": "", "tlsFingerprint": "",
+            "tlsName": "", "tlsFingerprint": "", "warnings": [],
         },
     ]  # fmt: skip
     tenant.ask(DELETE, clientId=first)
@@ -110,7 +110,11 @@ def test_lists_are_searched_and_paged(world: World, tenant: Tenant) -> None:
     assert [each["name"] for each in listed(tenant, search="CISCO")] == ["Switch-0", "Switch-1"]
     found = tenant.ask(LIST, search="switch-1", pageSize=2)
     assert ([each["name"] for each in found["clients"]], found["totalCount"]) == (["Switch-1", "Switch-10"], 3)
-    assert [each["name"] for each in listed(other)] == ["Switch-x"]
+    (foreign,) = listed(other)
+    assert foreign["name"] == "Switch-x"
+    (first,) = listed(tenant, search="switch-1", pageSize=1)
+    assert listed(tenant, clientId=first["clientId"]) == [first]
+    assert listed(tenant, clientId=foreign["clientId"]) == []
 
 
 @pytest.mark.parametrize("form", ["2001:DB8:9::7", "2001:0db8:9:0:0:0:0:7"])
@@ -229,6 +233,19 @@ def test_a_latch_is_shown_and_kept(world: World, tenant: Tenant) -> None:
     assert not logs_in(tenant, address, signed=False)
 
 
+def test_a_client_is_unlatched(world: World, tenant: Tenant) -> None:
+    """`unlatch` resets what a client has learned, and the client learns again with its next signed login."""
+    address = world.address()
+    client = tenant.ask(ADD, name="n", address=address, secret=SECRET, domainId=tenant.domain)["clientId"]
+    assert logs_in(tenant, address)
+    assert not logs_in(tenant, address, signed=False)
+    updated = tenant.ask(UPDATE, clientId=client, unlatch=True)
+    assert (updated["signatureRequired"], updated["proxyStateLimited"]) == (False, False)
+    assert logs_in(tenant, address, signed=False)
+    assert logs_in(tenant, address)
+    assert not logs_in(tenant, address, signed=False)
+
+
 def test_a_deleted_client_is_not_answered(world: World, tenant: Tenant) -> None:
     """The next packet of a deleted client is not answered.
 
@@ -295,7 +312,7 @@ def test_an_operator_changes_everything_but_trust(world: World, tenant: Tenant) 
     client = tenant.ask(ADD, name="n", address=address, secret=SECRET, domainId=tenant.domain)["clientId"]
     for change in (
         {"secret": "another secret"}, {"tlsName": "a.example.org"}, {"tlsFingerprint": "ab" * 32}, {"domainIds": []},
-        {"passwordVerified": True}, {"requireMessageAuthenticator": "no"}, {"limitProxyState": "no"},
+        {"passwordVerified": True}, {"requireMessageAuthenticator": "no"}, {"limitProxyState": "no"}, {"unlatch": True},
     ):  # fmt: skip
         refused = tenant.refused(UPDATE, token=operator, clientId=client, name="m", **change)
         assert refused == (403, "role not allowed"), change

@@ -59,6 +59,17 @@ def test_the_impact_by_name(tenant: Tenant) -> None:
     assert [each["outcome"] for each in later["users"]] == ["accept", "accept"]
 
 
+def test_the_impact_with_another_fallback(tenant: Tenant) -> None:
+    """A given fallbackAction replaces that of the domain in the preview, and is not stored."""
+    tenant.device("vpn")
+    assert tenant.ask(PREVIEW, domainId=tenant.domain)["counts"]["denied"] > 0
+    allowing = tenant.ask(PREVIEW, domainId=tenant.domain, fallbackAction="allow")
+    assert allowing["counts"]["denied"] == 0
+    assert entry(tenant)["fallbackAction"] == "deny"
+    wrong = tenant.refused(PREVIEW, domainId=tenant.domain, fallbackAction="maybe")
+    assert wrong == (400, "invalid fallbackAction")
+
+
 @pytest.mark.parametrize("days", [0, 366, -1, "x", "", 1.5, True, 2**70])
 def test_malformed_days(tenant: Tenant, days: object) -> None:
     """The number of days must be 1 to 365."""

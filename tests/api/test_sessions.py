@@ -95,7 +95,7 @@ def test_missing_values_of_a_session(tenant: Tenant, nas: Nas) -> None:
 def test_live_and_past_sessions(tenant: Tenant, nas: Nas) -> None:
     """Sessions are listed newest first.
 
-    A flag, in any spelling, selects live or past sessions. User, device, search text and time narrow the list.
+    A flag, in any spelling, selects live or past sessions. Session, user, device, search text and time narrow the list.
     """
     nas.account(START, "a", USER_NAME="ann")
     nas.account(START, "b", USER_NAME="bob")
@@ -106,7 +106,7 @@ def test_live_and_past_sessions(tenant: Tenant, nas: Nas) -> None:
     cases: list[tuple[dict[str, Any], list[dict[str, Any]]]] = [
         ({"live": "yes"}, [second]), ({"live": 0}, [first]), ({"live": None}, [second, first]),
         ({"userName": "ANN"}, [first]), ({"userName": "ann", "live": True}, []),
-        ({"deviceId": device}, [second, first]),
+        ({"deviceId": device}, [second, first]), ({"sessionId": first["sessionId"]}, [first]),
         ({"deviceId": device + 1000}, []), ({"search": "BO"}, [second]), ({"from": second["startedAt"]}, [second]),
         ({"to": second["startedAt"]}, [first]), ({"from": "", "to": "2001-01-01"}, []),
     ]  # fmt: skip

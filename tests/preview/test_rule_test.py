@@ -3,17 +3,21 @@
 from typing import Any
 
 import pytest
+import trio
 
 from sallyport.base.clock import SECOND
 from sallyport.base.errors import Invalid, NotFound
 from sallyport.domains.domain import Fallback, FirstFactor, Mode
 from sallyport.login.login import Reason, Verdict
+from sallyport.login.second.session import Kind
+from sallyport.mfa import provider as mfa
 from sallyport.policy.rules.bodies import RuleFields
 from sallyport.preview.rule_test import Answer, Question
 from tests.areas import Areas
 from tests.login.conftest import Answers, FakeListener
 from tests.packets import attributes, pap
 from tests.preview.conftest import Scripted
+from tests.waiting import until
 
 MAC = "02:00:00:00:00:01"
 
@@ -167,6 +171,47 @@ async def test_the_fallback_decides_without_a_provider(office: Areas) -> None:
     assert (answer.second, answer.decision.applied) == (Reason.NO_PROVIDER, Verdict.ACCEPT)
     await office.domains.set_mode([office.domain], Mode.ENFORCE, Fallback.DENY)
     assert (await ask(office)).decision.applied is Verdict.REJECT
+
+
+class Waits(Scripted):
+    """A provider whose users never answer."""
+
+    async def start(self, question: mfa.Question) -> mfa.Answer:
+        """Send a prompt to a phone."""
+        return mfa.Answer(mfa.Outcome.WAITING, handle="prompt")
+
+    async def poll(self, handle: str) -> mfa.Answer:
+        """Wait on."""
+        return mfa.Answer(mfa.Outcome.WAITING, handle=handle)
+
+
+async def is_asked(areas: Areas, user: str) -> bool:
+    """Return whether a prompt for an approval waits for the user."""
+    return [each.kind for each in (await ask(areas, user)).prompts] == [Kind.APPROVAL]
+
+
+async def test_open_prompts_of_the_user_are_listed(office: Areas) -> None:
+    """A sent challenge waits for a code until it expires, and a prompt on a phone waits while its request does."""
+    office.kinds |= {"scripted": Scripted, "waits": Waits}
+    await office.providers.set(office.domain, "scripted", {"enrolled": "ann,bob"}, 60)
+    await office.domains.set_mode([office.domain], Mode.ENFORCE)
+    await office.add_user(office.domain, "bob", b"hello")
+    listener = FakeListener(office, office.client_named("vpn"), Answers())
+    login = await listener.ready(pap("ann", "hello", attributes(NAS_IDENTIFIER=b"vpn-1")))
+    assert login.decision is not None and login.decision.applied is Verdict.CHALLENGE
+    office.journal.add(login)
+    office.journal.flush()
+    await office.journal.drained()
+    (prompt,) = (await ask(office, "ANN")).prompts
+    assert (prompt.kind, prompt.question.device) == (Kind.CODE, "vpn-1")
+    assert (await ask(office, "bob")).prompts == []
+    await office.wait(600)
+    assert (await ask(office)).prompts == []
+    await office.providers.set(office.domain, "waits", {"enrolled": "ann,bob"}, 60)
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(listener.decide, listener.login(pap("bob", "hello", identifier=7)))
+        await until(lambda: is_asked(office, "bob"))
+        nursery.cancel_scope.cancel()
 
 
 async def test_a_client_of_another_domain_is_a_warning(office: Areas) -> None:

@@ -7,6 +7,7 @@ from pydantic import AfterValidator, Field
 from sallyport.base.addresses import parse_address
 from sallyport.base.model import Model
 from sallyport.base.validation import Between, unfit
+from sallyport.domains.bodies import AnyFallback
 from sallyport.domains.enforcement import DEFAULT_DAYS, LONGEST_DAYS
 from sallyport.policy.rules.rule import Action
 from sallyport.preview.rule_test import Result
@@ -31,6 +32,10 @@ class PreviewEnforcement(InDomain):
 
     days: Days = Field(
         default=DEFAULT_DAYS, description="Number of past days. The logins of these days are decided again."
+    )
+    fallbackAction: AnyFallback | None = Field(
+        default=None,
+        description="Fallback action to decide with, deny or allow. Without it, that of the domain is used.",
     )
 
 
@@ -84,6 +89,16 @@ class ReadRule(Model):
     has: str = Field(description="Value of this scope in the login; `not known` if the fact is missing.")
 
 
+class OpenPrompt(Model):
+    """A prompt of a user that waits for an answer."""
+
+    kind: Literal["code", "approval"] = Field(description="Kind of the answer: a code, or an approval on a phone.")
+    device: str = Field(description="Name of the device at which the user logs in.")
+    source: str = Field(description="Address of that device.")
+    station: str = Field(description="Calling-Station-Id; empty if the request has none.")
+    expiresAt: str = Field(description="End of the prompt, ISO 8601 UTC.")
+
+
 class LoginRulesTested(Done):
     """Answer of TestLoginRules."""
 
@@ -112,5 +127,9 @@ class LoginRulesTested(Done):
     )
     reason: str = Field(
         description="Reason for the decision, in words. It is empty if the login is accepted without a special reason."
+    )
+    openPrompts: list[OpenPrompt] = Field(
+        description="Prompts of the user that wait for an answer. Prompts of other nodes are included only if a "
+        "challenge was sent."
     )
     warnings: list[str] = Field(description="Warnings about facts that are missing or inconsistent.")

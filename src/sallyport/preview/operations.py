@@ -1,11 +1,18 @@
 """The HTTP operations of previews: /ad/PreviewEnforcement, /ad/CheckEnrolments and /ad/TestLoginRules."""
 
-from sallyport.base.clock import Clock
+from sallyport.base.clock import Clock, iso
 from sallyport.base.validation import moment
 from sallyport.domains.bodies import Impact, Survey
 from sallyport.domains.enforcement import ImpactPreview
 from sallyport.policy.rules.translation import Translation
-from sallyport.preview.bodies import CheckEnrolments, LoginRulesTested, PreviewEnforcement, ReadRule, TestLoginRules
+from sallyport.preview.bodies import (
+    CheckEnrolments,
+    LoginRulesTested,
+    OpenPrompt,
+    PreviewEnforcement,
+    ReadRule,
+    TestLoginRules,
+)
 from sallyport.preview.rule_test import Answer, Question, RuleTest
 from sallyport.web.operation import Operations
 from sallyport.web.scope import OPERATORS, READERS, Caller, Gate
@@ -20,11 +27,12 @@ def operations(
     async def preview_enforcement(body: PreviewEnforcement, caller: Caller) -> Impact:
         """Preview the impact of enforce mode on a domain: the users and devices of its recent logins, and the outcomes.
 
-        The logins of the last `days` are decided again by the current rules, provider and fallback action. Only logins
+        The logins of the last `days` are decided again by the current rules, provider and fallback action, or by the given
+        `fallbackAction`. Only logins
         that have passed their first factor are used. The outcome `unknown` depends on an enrolment that is not known.
         At most 1,000 users and 1,000 devices are listed, the worst outcomes first. `counts` includes all of them.
         """
-        return await service.impact(body.domainId, days=body.days)
+        return await service.impact(body.domainId, days=body.days, fallback=body.fallbackAction)
 
     @previews.post("/ad/CheckEnrolments", roles=OPERATORS)
     async def check_enrolments(body: CheckEnrolments, caller: Caller) -> Survey:
@@ -94,5 +102,15 @@ def _tested(answer: Answer) -> LoginRulesTested:
         decision=decision.decision.value,
         appliedDecision=decision.applied.value,
         reason=decision.reason.value,
+        openPrompts=[
+            OpenPrompt(
+                kind=each.kind.value,
+                device=each.question.device,
+                source=each.question.source,
+                station=each.question.station,
+                expiresAt=iso(each.expires_at),
+            )
+            for each in answer.prompts
+        ],
         warnings=list(answer.warnings),
     )

@@ -29,6 +29,7 @@ from sallyport.login.first.password import check_vouched, known_as
 from sallyport.login.identity import default_domain, facts_of, who
 from sallyport.login.login import PASSED, Decision, Found, Login, Reason
 from sallyport.login.pipeline import Pipeline
+from sallyport.login.second.session import Session
 from sallyport.login.simulated import client_of, simulated
 from sallyport.policy.rules.match import Facts
 from sallyport.policy.rules.rule import MFA_REQUIRED, UNMATCHED, Action, Rule
@@ -98,7 +99,7 @@ class Answer:
 
     rules: the rules that were read, up to the one that decides. rule: the rule that decides, or None if no rule
     matches. first, second: the result of each factor; NONE if it is passed. provider: the name of the MFA provider, or
-    empty.
+    empty. prompts: the prompts of the user that wait for an answer.
     """
 
     domain: Domain
@@ -113,6 +114,7 @@ class Answer:
     provider: str
     decision: Decision
     warnings: Sequence[str]
+    prompts: Sequence[Session] = ()
 
 
 class RuleTest:
@@ -164,6 +166,7 @@ class RuleTest:
             provider="" if attached is None else attached.name,
             decision=decide(first, action, second, domain.mode, domain.fallback),
             warnings=warnings,
+            prompts=[] if bypass else await pipeline.second.pending(domain, login.principal),
         )
 
     # --- the login --------------------------------------------------------------------------------------------

@@ -199,6 +199,9 @@ class UpdateClient(_ClientFields):
         default=None,
         description="New UDP port for Disconnect and CoA requests, up to 65535. 0 if the client accepts none.",
     )
+    unlatch: Flag = Field(
+        default=False, description="Forget what the client has learned with the setting auto; it may learn it again."
+    )
 
 
 class DeleteClient(Scoped):
@@ -210,6 +213,7 @@ class DeleteClient(Scoped):
 class ListClients(Scoped, Paged):
     """Request body of ListClients."""
 
+    clientId: Id = Field(default=0, description="Id of the only client to return. 0 stands for all clients.")
     search: AddressOrText = Field(
         default="", description="Part of a name, an address or a product. Leave it empty to list all clients."
     )
@@ -239,6 +243,7 @@ class ClientEntry(Model):
     )
     signatureRequired: bool = Field(description=SIGNED)
     proxyStateLimited: bool = Field(description=LIMITED)
+    warnings: list[str] = Field(description="Weaknesses of the secret, the address and the settings.")
 
 
 class ClientList(Model):

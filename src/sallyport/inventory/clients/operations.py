@@ -2,7 +2,8 @@
 
 from pydantic import SecretBytes
 
-from sallyport.base.wire import Row
+from sallyport.base.errors import Forbidden
+from sallyport.base.wire import JSON, Row
 from sallyport.inventory.clients import weakness
 from sallyport.inventory.clients.bodies import (
     AddClient,
@@ -62,6 +63,8 @@ def operations(service: Clients, gate: Gate) -> Operations:
     async def list_clients(body: ListClients, caller: Caller) -> Plain[ClientList]:
         """List the RADIUS clients of the tenant, ordered by id, without their secrets."""
         found, page = service.of_tenant(caller.tenant_id, body.search), body.page()
+        if body.clientId:
+            found = [client for client in found if client.id == body.clientId]
         entries = [_entry(client) for client in found[page.offset : page.offset + page.size]]
         return Plain({"clients": entries, "totalCount": len(found)})
 
@@ -70,11 +73,14 @@ def operations(service: Clients, gate: Gate) -> Operations:
         """Change a RADIUS client. The change applies to the next request.
 
         A change of the address keeps the settings that the service has learned (`auto`). If one of these settings gets
-        a new value, the learned value is reset.
+        a new value, the learned value is reset. `unlatch` resets all of them.
 
         A change of secret, domainIds, tlsName, tlsFingerprint, passwordVerified, requireMessageAuthenticator or
-        limitProxyState requires the role admin. The rules of AddClient for addresses and certificates apply.
+        limitProxyState, and `unlatch`, require the role admin. The rules of AddClient for addresses and certificates
+        apply.
         """
+        if body.unlatch and caller.role not in ADMINS:
+            raise Forbidden("role not allowed")
         client = await service.update(
             caller.tenant_id,
             body.clientId,
@@ -83,6 +89,9 @@ def operations(service: Clients, gate: Gate) -> Operations:
             domain_ids=body.domainIds,
             by=None if caller.is_installation else caller.role,
         )
+        if body.unlatch:
+            await service.unlatch(client)
+            client = service.table.present(client.id)
         return ClientUpdated(
             message="client updated",
             warnings=weakness.of_client(client),
@@ -126,4 +135,5 @@ def _entry(client: Client) -> Row:
         "tlsFingerprint": client.tls_fingerprint,
         "signatureRequired": client.signature_required,
         "proxyStateLimited": client.proxy_state_limited,
+        "warnings": list[JSON](weakness.of_client(client)),
     }

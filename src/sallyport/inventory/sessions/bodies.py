@@ -23,6 +23,7 @@ class ListSessions(InDomain, Paged):
     userName: Text = Field(
         default="", description="User-Name, in upper or lower case. Leave it empty to list the sessions of all users."
     )
+    sessionId: Id = Field(default=0, description="Id of the only session to return. 0 stands for all sessions.")
     since: Text = Field(
         default="",
         validation_alias="from",

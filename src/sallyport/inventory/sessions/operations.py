@@ -27,6 +27,7 @@ def operations(service: Sessions, value_name: ValueName, gate: Gate) -> Operatio
         query = SessionQuery(
             domain_id=body.domainId,
             live=body.live,
+            session_id=body.sessionId,
             device_id=body.deviceId,
             user_name=body.userName,
             since=moment("from", body.since, 0),

@@ -303,13 +303,15 @@ class SessionRow:
 class SessionQuery:
     """A query for one page of a domain's sessions.
 
-    live: True selects live sessions, False past sessions, None both. device_id: the id of a device, or 0 for all
+    live: True selects live sessions, False past sessions, None both. session_id: the id of the only
+    session, or 0 for all sessions. device_id: the id of a device, or 0 for all
     devices. since, until: the range in which the session began, in microseconds, without `until` itself. search: a part
     of a user, station, address or Acct-Session-Id.
     """
 
     domain_id: int
     live: bool | None = None
+    session_id: int = 0
     device_id: int = 0
     user_name: str = ""
     since: int = 0
@@ -321,7 +323,9 @@ class SessionQuery:
     @property
     def is_whole(self) -> bool:
         """Whether the query selects only by state. Then the stored counters give the number of matches."""
-        return not any((self.device_id, self.user_name, self.since, self.until != FOREVER, self.search))
+        return not any(
+            (self.session_id, self.device_id, self.user_name, self.since, self.until != FOREVER, self.search)
+        )
 
     @property
     def states(self) -> tuple[SessionState, ...]:
@@ -368,6 +372,8 @@ def page(tx: Tx, query: SessionQuery) -> tuple[list[SessionRow], int]:
 def _ids(query: SessionQuery) -> tuple[str, dict[str, Value]]:
     parameters: dict[str, Value] = {"d": query.domain_id}
     where = "domain_id = :d"
+    if query.session_id:
+        where, parameters["session"] = f"{where} and id = :session", query.session_id
     if query.device_id:
         where, parameters["device"] = f"{where} and device_id = :device", query.device_id
     if query.search:

@@ -86,6 +86,11 @@ class Challenges:
             known = self._sessions.get(challenge_id) or known  # meanwhile another request has continued it
         return None if challenge_id in self._over else known
 
+    async def of_user(self, domain_id: int, user: str) -> list[Session]:
+        """Return the pending challenges of a user. Raises StoreError."""
+        now = self._clock()
+        return await self._store.search(lambda tx: sessions.of_user(tx, domain_id, user, now))
+
     def ended(self, session: Session, tenant_id: int) -> None:
         """Mark a challenge as ended, because the user has answered it."""
         self._sessions.pop(session.id)

@@ -161,6 +161,18 @@ class SecondFactor:
             return False
         return await self.enrolments.learn(attached, domain.tenant_id, (domain.id, fold(name)), name) is Reason.ASKED
 
+    async def pending(self, domain: Domain, user: str) -> list[Session]:
+        """Return the prompts of a user that wait for an answer: the challenges that were sent, and the prompts of this
+        node for which a request waits. Raises StoreError."""
+        key = (domain.id, fold(user))
+        waiting = [
+            each.session
+            for each in self._by_challenge.values()
+            if each.result is None and (each.session.question.domain_id, fold(each.session.question.user)) == key
+        ]
+        sent = await self.challenges.of_user(domain.id, user)
+        return list({session.id: session for session in (*sent, *waiting)}.values())
+
     # --- a login asks -----------------------------------------------------------------------------------------
 
     async def ask(self, login: Login, domain: Domain, asked: Asked) -> SecondFactorResult | None:

@@ -34,6 +34,8 @@ LIFETIME_US = 120 * SECOND
 _STATE_OCTETS = 46
 WRONG_CODES = 3
 CHALLENGE_ID_OCTETS = 16
+MOST_READ = 1000
+"""Maximum number of sessions that one look-up of a user reads."""
 
 LoginKey = tuple[object, ...]
 
@@ -230,6 +232,20 @@ def delete(tx: Tx, challenge_id: str) -> None:
 def read(tx: Tx, challenge_id: str) -> Session | None:
     """Return a session from the store, or None if it does not exist."""
     return tx.one(_session, "select session from challenges where id = :id", id=challenge_id)
+
+
+def of_user(tx: Tx, domain_id: int, user: str, now: int) -> list[Session]:
+    """Return the pending sessions of a user, ordered by their end. user: the name in upper or lower case."""
+    found = tx.all(
+        _session,
+        "select session from challenges where domain_id = :domain_id and expires_at > :now "
+        "and instr(lower(session), :user) > 0 order by expires_at limit :limit",
+        domain_id=domain_id,
+        now=now,
+        user=json.dumps(user)[1:-1].lower() if user.isascii() else "",  # JSON escapes other letters, in one case
+        limit=MOST_READ,
+    )
+    return [each for each in found if fold(each.question.user) == fold(user)]
 
 
 def purge(tx: Tx, now: int) -> int:

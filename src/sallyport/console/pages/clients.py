@@ -1,0 +1,237 @@
+"""RADIUS clients: their settings, their signatures (BlastRADIUS), and their secrets."""
+
+from typing import Final
+
+from sallyport.base.command import entries
+from sallyport.base.errors import NotFound
+from sallyport.base.secret import new_shared_secret
+from sallyport.base.wire import JSON, Row
+from sallyport.console.declare import Context, Pages, Redirect
+from sallyport.console.pages.devices import device_columns
+from sallyport.console.pages.finding import number_at, rights
+from sallyport.console.table import Column, Filter, listed
+from sallyport.console.visit import Visit
+from sallyport.vendors import PRODUCTS
+from sallyport.web.scope import ADMINS, OPERATORS, READERS
+
+pages = Pages()
+LIST: Final = "/network_device/ListClients"
+UPDATE: Final = "/network_device/UpdateClient"
+FILTERS: Final = (Filter("search", "Search"),)
+SIGNATURES: Final = (
+    ("auto", "auto: as soon as the client has signed a request"),
+    ("yes", "yes: drop every unsigned request"),
+    ("no", "no: unsigned requests are answered"),
+)
+PROXIES: Final = (
+    ("auto", "auto: as soon as the client has shown that it need not send them"),
+    ("yes", "yes: drop unsigned requests with Proxy-State"),
+    ("no", "no: they are answered"),
+)
+ALL: Final = "all"
+NO_PRODUCT: Final = ("", "detected from packets")
+
+
+@pages.show("/clients", "RADIUS clients", roles=READERS, template="clients.html", menu="Network")
+async def clients(visit: Visit) -> Context:
+    """List the RADIUS clients of the tenant."""
+    names = {domain.id: domain.name for domain in visit.domains()}
+    columns = (
+        Column("name", "Client", link=lambda row: f"/clients/{row['clientId']}"),
+        Column("address", "Address", "code"),
+        Column("domainNames", "Domains"),
+        Column("product", "Product"),
+        Column("signatureRequired", "Signature required", "flag"),
+        Column("requireMessageAuthenticator", "Setting of signatures"),
+        Column("warnings", "Warnings"),
+        Column("proxyStateLimited", "Unsigned Proxy-State dropped", "flag", is_chosen=False),
+        Column("limitProxyState", "Setting of Proxy-State", is_chosen=False),
+        Column("passwordVerified", "Checks passwords itself", "flag", is_chosen=False),
+        Column("coaPort", "Port for Disconnect", "number", is_chosen=False),
+        Column("tlsName", "Name in its certificate", is_chosen=False),
+        Column("tlsFingerprint", "Fingerprint of its certificate", "code", is_chosen=False),
+        Column("clientId", "Id", "number", is_chosen=False),
+    )
+    table = await listed(
+        visit,
+        columns,
+        LIST,
+        "clients",
+        {"search": visit.query.get("search", "")},
+        filters=FILTERS,
+        empty="No RADIUS client yet. Add one: only known addresses are answered.",
+        most=1000,
+    )
+    table.rows = [{**row, "domainNames": _domain_names(row, names)} for row in table.rows]
+    return {"table": table, **rights(visit)}
+
+
+@pages.show("/clients/add", "Add a RADIUS client", roles=ADMINS, template="client_add.html")
+async def new(visit: Visit) -> Context:
+    """Show the form of a new client."""
+    return _choices(visit)
+
+
+@pages.submit("/clients/add", roles=ADMINS, template="client_secret.html")
+async def add(visit: Visit) -> Context:
+    """Add a client, and show its secret once."""
+    body: dict[str, JSON] = {**_settings(visit), **_trust(visit), "secret": visit.fields.get("secret", "")}
+    added = await visit.call("/network_device/AddClient", body)
+    return {"title": f"{body['name']} is added", "number": added["clientId"], **_shown(added)}
+
+
+@pages.show("/clients/{client}", "RADIUS client", roles=READERS, template="client.html")
+async def client(visit: Visit) -> Context:
+    """Show a client, its signatures, and the devices behind it."""
+    found, domains = await _client(visit), visit.domains()
+    names = {domain.id: domain.name for domain in domains}
+    served = [domain for domain in domains if domain.id in (found["domainIds"] or names)]  # type: ignore[operator]
+    devices: list[tuple[str, list[Row]]] = []
+    if "/" not in str(found["address"]):
+        behind: dict[str, JSON] = {
+            "filter": {"filterBy": "IP_ADDRESS", "value": found["address"]},
+            "pageSize": 20,
+        }
+        for domain in served[:5]:
+            answer = await visit.call("/network_device/ListDevices", behind, domain=domain.id)
+            devices.append((domain.name, entries(answer["network_devices"])))
+    wanted = ("device_name", "device_type", "client_ip", "signed_share", "last_unsigned", "safe_to_require")
+    return {
+        "title": str(found["name"]),
+        "client": found,
+        "domain_names": _domain_names(found, names),
+        "devices": [(name, rows) for name, rows in devices if rows],
+        "columns": [column for column in device_columns(served[0].id) if column.key in wanted] if served else [],
+        **rights(visit),
+    }
+
+
+@pages.show(
+    "/clients/{client}/settings", "Settings of a RADIUS client", roles=OPERATORS, template="client_settings.html"
+)
+async def settings(visit: Visit) -> Context:
+    """Show the form of the settings that an operator may change."""
+    found = await _client(visit)
+    return {"title": f"Settings of {found['name']}", "client": found, **_choices(visit)}
+
+
+@pages.submit("/clients/{client}/settings", roles=OPERATORS)
+async def change(visit: Visit) -> Redirect:
+    """Change the settings."""
+    return await _changed(visit, _settings(visit), "The settings are changed, from the next request on.")
+
+
+@pages.show("/clients/{client}/trust", "Trust of a RADIUS client", roles=ADMINS, template="client_trust.html")
+async def trust(visit: Visit) -> Context:
+    """Show the form of the settings that decide which requests are trusted."""
+    found = await _client(visit)
+    return {"title": f"Domains and signatures of {found['name']}", "client": found, **_choices(visit)}
+
+
+@pages.submit("/clients/{client}/trust", roles=ADMINS)
+async def change_trust(visit: Visit) -> Redirect:
+    """Change domains, signatures and certificate."""
+    return await _changed(visit, _trust(visit), "Domains and signatures are changed, from the next request on.")
+
+
+@pages.show("/clients/{client}/unlatch", "Unlatch a RADIUS client", roles=ADMINS, template="client_unlatch.html")
+async def latched(visit: Visit) -> Context:
+    """Show what the client has learned."""
+    found = await _client(visit)
+    return {"title": f"Unlatch {found['name']}", "client": found}
+
+
+@pages.submit("/clients/{client}/unlatch", roles=ADMINS)
+async def unlatch(visit: Visit) -> Redirect:
+    """Forget what the client has learned."""
+    return await _changed(visit, {"unlatch": True}, "The client begins to learn again with its next request.")
+
+
+@pages.show("/clients/{client}/secret", "Change the secret", roles=ADMINS, template="client_new_secret.html")
+async def secret(visit: Visit) -> Context:
+    """Show the form of a new secret."""
+    found = await _client(visit)
+    return {"title": f"Change the secret of {found['name']}", "client": found}
+
+
+@pages.submit("/clients/{client}/secret", roles=ADMINS, template="client_secret.html")
+async def change_secret(visit: Visit) -> Context:
+    """Change the secret, and show it once."""
+    found, number = await _client(visit), number_at(visit, "client")
+    given = visit.fields.get("secret", "") or new_shared_secret()
+    updated = await visit.call(UPDATE, {"clientId": number, "secret": given})
+    shown = _shown({"secret": given, "warnings": updated["warnings"]})
+    return {"title": f"{found['name']} has a new secret", "number": number, **shown}
+
+
+@pages.show("/clients/{client}/delete", "Delete a RADIUS client", roles=OPERATORS, template="client_delete.html")
+async def removal(visit: Visit) -> Context:
+    """Show what the deletion ends."""
+    found = await _client(visit)
+    return {"title": f"Delete {found['name']}", "client": found}
+
+
+@pages.submit("/clients/{client}/delete", roles=OPERATORS)
+async def delete(visit: Visit) -> Redirect:
+    """Delete the client."""
+    found = await _client(visit)
+    await visit.call("/network_device/DeleteClient", {"clientId": found["clientId"]})
+    return Redirect("/clients", f"{found['name']} is deleted. Its requests are not answered any more.")
+
+
+async def _client(visit: Visit) -> Row:
+    """Return the client of the path. Raises NotFound."""
+    found = entries((await visit.call(LIST, {"clientId": number_at(visit, "client")}))["clients"])
+    if not found:
+        raise NotFound("RADIUS client not found")
+    return found[0]
+
+
+async def _changed(visit: Visit, body: dict[str, JSON], notice: str) -> Redirect:
+    number = number_at(visit, "client")
+    answer = await visit.call(UPDATE, {"clientId": number, **body})
+    warnings = answer["warnings"] if isinstance(answer["warnings"], list) else []
+    return Redirect(f"/clients/{number}", " ".join([notice, *(f"Warning: {each}." for each in warnings)]))
+
+
+def _settings(visit: Visit) -> dict[str, JSON]:
+    fields = visit.fields
+    return {
+        "name": fields.get("name", ""),
+        "address": fields.get("address", ""),
+        "product": fields.get("product", ""),
+        "coaPort": fields.get("port", "") or 0,
+    }
+
+
+def _trust(visit: Visit) -> dict[str, JSON]:
+    fields, chosen = visit.fields, visit.fields.get("domain", ALL)
+    others: list[JSON] = [each for each in fields.getlist("more") if each != chosen]
+    return {
+        "domainIds": [] if chosen == ALL else [chosen, *others],
+        "requireMessageAuthenticator": fields.get("signatures", "auto"),
+        "limitProxyState": fields.get("proxies", "auto"),
+        "passwordVerified": fields.get("vouches", "no"),
+        "tlsName": fields.get("tls_name", ""),
+        "tlsFingerprint": fields.get("tls_fingerprint", ""),
+    }
+
+
+def _choices(visit: Visit) -> dict[str, object]:
+    domains = [(str(domain.id), domain.name) for domain in visit.domains()]
+    return {
+        "products": (NO_PRODUCT, *((name, name) for name in PRODUCTS)),
+        "signatures": SIGNATURES,
+        "proxies": PROXIES,
+        "domains": domains,
+        "domain_choices": ((ALL, "every domain of the tenant"), *domains),
+    }
+
+
+def _domain_names(row: Row, names: dict[int, str]) -> list[JSON] | str:
+    ids = row["domainIds"] if isinstance(row["domainIds"], list) else []
+    return [names.get(int(str(each)), str(each)) for each in ids] or "all"
+
+
+def _shown(answer: Row) -> dict[str, object]:
+    return {"secret": answer["secret"], "warnings": answer["warnings"]}

@@ -1,0 +1,176 @@
+"""Network devices and the stations behind them."""
+
+from typing import Final
+
+from sallyport.base.command import entries
+from sallyport.base.wire import JSON, Row
+from sallyport.console.declare import Context, Pages, Redirect
+from sallyport.console.pages.enforcement import person_url
+from sallyport.console.pages.finding import number_at, rights
+from sallyport.console.pages.people import login_columns
+from sallyport.console.pages.sessions import session_columns
+from sallyport.console.table import Column, Filter, listed
+from sallyport.console.visit import Visit, address
+from sallyport.inventory.devices.bodies import FILTERS as COLUMN_OF
+from sallyport.web.scope import OPERATORS, READERS
+
+pages = Pages()
+TITLES: Final = {
+    "DEVICE_NAME": "Name",
+    "DEVICE_TYPE": "Product",
+    "IP_ADDRESS": "Source address",
+    "CLIENT_IP": "Device address",
+    "NAS_PORT_TYPE": "Medium",
+    "NAS_IDENTIFIER": "NAS-Identifier",
+}
+FILTERS: Final = (
+    Filter("search", "Search"),
+    Filter("by", "Only if", [(name, TITLES[name]) for name in COLUMN_OF]),
+    Filter("is", "is"),
+)
+STATION_FILTERS: Final = (Filter("search", "Station or user"), Filter("deviceId", "Device id"))
+HISTORY_COLUMNS: Final = (
+    Column("time", "Time", "time"),
+    Column("event", "Event"),
+    Column("actor", "By"),
+    Column("client_ip", "Device address", "code"),
+    Column("ip_address", "Source address", "code"),
+)
+ON_A_PAGE: Final = 10
+
+
+def device_columns(domain_id: int) -> tuple[Column, ...]:
+    """Return the columns of devices."""
+    return (
+        Column("device_name", "Device", link=lambda row: f"/devices/{row['device_id']}?domain={domain_id}"),
+        Column("device_type", "Product"),
+        Column("client_ip", "Device address", "code"),
+        Column("ip_address", "Source address", "code"),
+        Column("nas_port_type", "Medium"),
+        Column("last_seen", "Last request", "time"),
+        Column("request_count", "Requests", "number"),
+        Column("safe_to_require", "Signs every login", "flag"),
+        Column("challenge_support", "Shows challenges", is_chosen=False),
+        Column("device_id", "Id", "number", is_chosen=False),
+        Column("nas_identifier", "NAS-Identifier", is_chosen=False),
+        Column("device_type_certainty", "Certainty", is_chosen=False),
+        Column("nas_device_type", "Product behind a proxy", is_chosen=False),
+        Column("first_seen", "First request", "time", is_chosen=False),
+        Column("registrations", "Registrations", "number", is_chosen=False),
+        Column("signed_share", "Share of signed logins", "number", is_chosen=False),
+        Column("unsigned_proxy_state", "Unsigned with Proxy-State", "number", is_chosen=False),
+        Column("last_unsigned", "Last unsigned login", "time", is_chosen=False),
+        Column("retransmit_seconds", "Retransmits after (s)", "number", is_chosen=False),
+        Column("give_up_seconds", "Gives up after (s)", "number", is_chosen=False),
+    )
+
+
+def station_columns(domain_id: int) -> tuple[Column, ...]:
+    """Return the columns of stations."""
+    return (
+        Column("station", "Station", link=lambda row: _log(domain_id, station=row["station"])),
+        Column("user", "Last user", link=lambda row: person_url(domain_id, str(row["user"]))),
+        Column("device_name", "Device", link=lambda row: f"/devices/{row['device_id']}?domain={domain_id}"),
+        Column("device_type", "Product"),
+        Column("last_seen", "Last login", "time"),
+        Column("request_count", "Requests", "number"),
+        Column("first_seen", "First login", "time", is_chosen=False),
+        Column("device_id", "Device id", "number", is_chosen=False),
+    )
+
+
+@pages.show("/devices", "Devices", roles=READERS, template="devices.html", menu="Network")
+async def devices(visit: Visit) -> Context:
+    """List the network devices of a domain."""
+    domain, query = visit.domain(), visit.query
+    chosen: dict[str, JSON] = {"filterBy": query.get("by", ""), "value": query.get("is", "")}
+    table = await listed(
+        visit,
+        device_columns(domain.id),
+        "/network_device/ListDevices",
+        "network_devices",
+        {"search": query.get("search", ""), "filter": chosen},
+        domain=domain.id,
+        filters=FILTERS,
+        empty="No device yet. Add a RADIUS client, and point the device to this service: it registers itself.",
+    )
+    return {"domain": domain, "table": table, **rights(visit)}
+
+
+@pages.show("/devices/{device}", "Device", roles=READERS, template="device.html")
+async def device(visit: Visit) -> Context:
+    """Show a device: product with evidence, posture, sessions, stations, logins and history."""
+    domain, found = visit.domain(), await _device(visit)
+    one: dict[str, JSON] = {"deviceId": found["device_id"], "pageSize": ON_A_PAGE}
+    sessions = await visit.call("/network_device/ListSessions", {**one, "live": True}, domain=domain.id)
+    stations = await visit.call("/network_device/ListStations", one, domain=domain.id)
+    history = await visit.call("/network_device/DeviceHistory", one, domain=domain.id)
+    logins = await visit.call("/ad/GetAuthLog", {**one, "withTotal": False}, domain=domain.id)
+    evidence = found["evidence"] if isinstance(found["evidence"], dict) else {}
+    return {
+        "title": str(found["device_name"]),
+        "domain": domain,
+        "device": found,
+        "evidence": [(name, each) for name, each in evidence.items() if isinstance(each, dict)],
+        "sessions": entries(sessions["sessions"]),
+        "session_total": sessions["totalCount"],
+        "session_columns": session_columns(domain.id),
+        "stations": entries(stations["stations"]),
+        "station_columns": station_columns(domain.id),
+        "history": entries(history["history"]),
+        "history_columns": HISTORY_COLUMNS,
+        "logins": entries(logins["events"]),
+        "login_columns": [column for column in login_columns(domain) if column.key != "device_name"],
+        "log_url": _log(domain.id, device=found["device_name"]),
+        **rights(visit),
+    }
+
+
+@pages.show("/devices/{device}/delete", "Delete a device", roles=OPERATORS, template="device_delete.html")
+async def removal(visit: Visit) -> Context:
+    """List the rows that are deleted with a device, and those that stay."""
+    domain, found = visit.domain(), await _device(visit)
+    live: dict[str, JSON] = {"deviceId": found["device_id"], "live": True, "pageSize": 1}
+    sessions = await visit.call("/network_device/ListSessions", live, domain=domain.id)
+    title = f"Delete {found['device_name']}"
+    return {"title": title, "domain": domain, "device": found, "sessions": sessions["totalCount"]}
+
+
+@pages.submit("/devices/{device}/delete", roles=OPERATORS)
+async def delete(visit: Visit) -> Redirect:
+    """Delete the device."""
+    domain, number = visit.domain(), number_at(visit, "device")
+    answer = await visit.call("/network_device/DeleteDevice", {"deviceId": number}, domain=domain.id)
+    return Redirect(f"/devices?domain={domain.id}", f"{answer['message']}. Its next request registers it again.")
+
+
+@pages.show("/stations", "Stations", roles=READERS, template="stations.html", menu="Network")
+async def stations(visit: Visit) -> Context:
+    """List the stations behind the devices of a domain."""
+    domain = visit.domain()
+    body: dict[str, JSON] = {
+        "search": visit.query.get("search", ""),
+        "deviceId": visit.query.get("deviceId") or 0,
+    }
+    table = await listed(
+        visit,
+        station_columns(domain.id),
+        "/network_device/ListStations",
+        "stations",
+        body,
+        domain=domain.id,
+        filters=STATION_FILTERS,
+        empty="No station yet. A station appears with the first login that names it (Calling-Station-Id).",
+        most=1000,
+    )
+    return {"domain": domain, "table": table}
+
+
+async def _device(visit: Visit) -> Row:
+    body: dict[str, JSON] = {"deviceId": number_at(visit, "device")}
+    return await visit.call("/network_device/GetDevice", body, domain=visit.domain().id)
+
+
+def _log(domain_id: int, **filters: JSON) -> str:
+    """Return the address of the log with filters."""
+    return address("/logins", [("domain", str(domain_id)), *((name, str(value)) for name, value in filters.items())])

@@ -1,0 +1,147 @@
+"""Domains: the list, the page of a domain, its settings, and its removal."""
+
+from typing import Final
+
+from sallyport.base.command import entries
+from sallyport.base.errors import Conflict, NotFound
+from sallyport.base.wire import JSON, Row
+from sallyport.console.declare import Context, Pages, Redirect
+from sallyport.console.pages.finding import domain_at, rights
+from sallyport.console.table import Column, listed
+from sallyport.console.visit import Visit
+from sallyport.domains.domain import Domain
+from sallyport.domains.operations import reverts_at
+from sallyport.web.scope import ADMINS, OPERATORS, READERS
+
+pages = Pages()
+COLUMNS: Final = (
+    Column("domainName", "Domain", link=lambda row: f"/domains/{row['domainId']}"),
+    Column("enforcementMode", "Mode"),
+    Column("revertsAt", "Mode reverts", "time"),
+    Column("firstFactor", "First factor"),
+    Column("fallbackAction", "Without a second factor"),
+    Column("realms", "Further realms"),
+    Column("warnings", "Warnings"),
+    Column("directoryName", "Directory", is_chosen=False),
+    Column("disconnectOnRevoke", "Disconnects on revoke", "flag", is_chosen=False),
+    Column("issuerName", "Issuer in apps", is_chosen=False),
+    Column("domainId", "Id", "number", is_chosen=False),
+)
+EMPTY: Final = "No domain yet. Add one: its name is the realm of user@realm, and its users can then log in."
+
+
+@pages.show("/domains", "Domains", roles=READERS, template="domains.html", menu="Sign-in policy")
+async def domains(visit: Visit) -> Context:
+    """List the domains of the tenant."""
+    table = await listed(visit, COLUMNS, "/ad/GetAllDomains", "domains", {}, empty=EMPTY)
+    return {"table": table, **rights(visit)}
+
+
+@pages.show("/domains/add", "Add a domain", roles=OPERATORS, template="domain_add.html")
+async def new(visit: Visit) -> Context:
+    """Show the form of a new domain."""
+    return {}
+
+
+@pages.submit("/domains/add", roles=OPERATORS)
+async def add(visit: Visit) -> Redirect:
+    """Add a domain in monitor mode, with local users."""
+    body: dict[str, JSON] = {
+        "domainName": visit.fields.get("name", ""),
+        "realms": list[JSON](_words(visit.fields.get("realms", ""))),
+        "directoryName": visit.fields.get("directory", ""),
+    }
+    added = await visit.call("/ad/AddDomain", body)
+    name = body["domainName"]
+    return Redirect(f"/domains/{added['domainId']}", f"The domain {name} is added, in monitor mode with local users.")
+
+
+@pages.show("/domains/{domain}", "Domain", roles=READERS, template="domain.html")
+async def domain(visit: Visit) -> Context:
+    """Show a domain: its mode, its factors and its settings."""
+    found = domain_at(visit)
+    first = await visit.call("/ad/GetFirstFactor", domain=found.id)
+    return {
+        "title": found.name,
+        "domain": found,
+        "reverts_at": reverts_at(found),
+        "warnings": visit.services.domains.warnings(found.id),
+        "provider": await provider_of(visit, found),
+        "configured": configuration(first),
+        **rights(visit),
+    }
+
+
+@pages.show("/domains/{domain}/settings", "Settings of a domain", roles=OPERATORS, template="domain_settings.html")
+async def settings(visit: Visit) -> Context:
+    """Show the form of the settings."""
+    found = domain_at(visit)
+    return {"title": f"Settings of {found.name}", "domain": found}
+
+
+@pages.submit("/domains/{domain}/settings", roles=OPERATORS)
+async def change(visit: Visit) -> Redirect:
+    """Change the settings. The form has all realms, so those that it lacks are removed."""
+    found, fields = domain_at(visit), visit.fields
+    given = _words(fields.get("realms", ""))
+    body: dict[str, JSON] = {
+        "domainName": fields.get("name", ""),
+        "directoryName": fields.get("directory", ""),
+        "issuerName": fields.get("issuer", ""),
+        "disconnectOnRevoke": fields.get("disconnect", "no"),
+        "addRealms": [each for each in given if each not in found.realms],
+        "removeRealms": [each for each in found.realms if each not in given],
+    }
+    await visit.call("/ad/UpdateDomain", body, domain=found.id)
+    return Redirect(f"/domains/{found.id}", "The settings are changed, from the next request on.")
+
+
+@pages.show("/domains/{domain}/remove", "Remove a domain", roles=ADMINS, template="domain_remove.html")
+async def removal(visit: Visit) -> Context:
+    """List everything that would be deleted with a domain, or say why it cannot be removed now."""
+    found, deleted, refused = domain_at(visit), list[Row](), ""
+    try:
+        deleted = entries((await visit.call("/ad/RemoveDomain", {"dryRun": True}, domain=found.id))["deleted"])
+    except Conflict as error:
+        refused = str(error)
+    return {"title": f"Remove {found.name}", "domain": found, "deleted": deleted, "refused": refused}
+
+
+@pages.submit("/domains/{domain}/remove", roles=ADMINS)
+async def remove(visit: Visit) -> Redirect:
+    """Remove the domain."""
+    found = domain_at(visit)
+    await visit.call("/ad/RemoveDomain", domain=found.id)
+    return Redirect("/domains", f"The domain {found.name} is removed.")
+
+
+async def provider_of(visit: Visit, found: Domain) -> Row | None:
+    """Return the provider of a domain: `provider`, `timeoutSeconds`, and its own fields as `fields`. Return None if the
+    domain has none."""
+    try:
+        answer = await visit.call("/ad/GetMFAProvider", domain=found.id)
+    except NotFound:
+        return None
+    common = ("provider", "timeoutSeconds")
+    own: Row = {name: value for name, value in answer.items() if name not in (*common, "code", "status") and value}
+    return {**{name: answer[name] for name in common}, "fields": own}
+
+
+def configuration(first: Row) -> list[tuple[str, str]]:
+    """Return the settings of a domain's first factor, as pairs of texts. first: the answer of GetFirstFactor."""
+    found = first.get(str(first["firstFactor"]))
+    values = found.items() if isinstance(found, dict) else ()
+    return [(name, _text(value)) for name, value in values if value not in (None, "", [])]
+
+
+def _text(value: JSON) -> str:
+    if isinstance(value, list):
+        return ", ".join(map(_text, value))
+    if isinstance(value, dict):
+        return ":".join(_text(each) for each in value.values() if each not in (None, ""))
+    return ("yes" if value else "no") if isinstance(value, bool) else str(value)
+
+
+def _words(text: str) -> list[str]:
+    """Return the realms in a field. Realms are separated by commas or lines."""
+    return [each for each in (part.strip() for part in text.replace(",", "\n").splitlines()) if each]

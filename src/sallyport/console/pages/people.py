@@ -1,0 +1,294 @@
+"""People: the users of a domain, and one person with everything that decides the person's logins."""
+
+from typing import Final
+
+from sallyport.base.command import entries
+from sallyport.base.errors import NotFound, Refused
+from sallyport.base.text import fold
+from sallyport.base.wire import JSON, Row
+from sallyport.console.declare import Context, Pages, Redirect
+from sallyport.console.pages.enforcement import person_url
+from sallyport.console.pages.finding import named, rights
+from sallyport.console.pages.sessions import session_columns
+from sallyport.console.table import Column, Filter, listed
+from sallyport.console.visit import Visit, address
+from sallyport.domains.domain import LOCAL, Domain
+from sallyport.web.scope import OPERATORS, READERS
+
+pages = Pages()
+USERS: Final = "/api/v1/endpointUsers/listAllEpmUsers"
+DIRECTORY: Final = "/ad/GetAllAdUsers"
+LOCKOUTS: Final = "/ad/ListLockouts"
+KINDS: Final = (("local", "local users"), ("directory", "people of directories"))
+FILTERS: Final = (Filter("search", "Name"), Filter("kind", "Kind", KINDS))
+RULE_COLUMNS: Final = (
+    Column("position", "Order", "number"),
+    Column("name", "Rule"),
+    Column("action", "Action"),
+    Column("result", "For this login"),
+    Column("scope", "Because of"),
+    Column("has", "The login has"),
+)
+PROMPT_COLUMNS: Final = (
+    Column("kind", "Waits for"),
+    Column("device", "Device"),
+    Column("source", "Device address", "code"),
+    Column("station", "Station", "code"),
+    Column("expiresAt", "Ends", "time"),
+)
+LOGINS: Final = 10
+SESSIONS: Final = 50
+
+
+@pages.show("/people", "People", roles=READERS, template="people.html", menu="People")
+async def people(visit: Visit) -> Context:
+    """List the local users of a domain, or the people of its directories."""
+    domain = visit.domain()
+    kind = visit.query.get("kind") or ("local" if domain.first_factor is LOCAL else "directory")
+    search = visit.query.get("search", "")
+
+    def link(row: Row) -> str:
+        return person_url(domain.id, str(row["userName"]))
+
+    if kind == "directory":
+        columns: tuple[Column, ...] = (
+            Column("userName", "User", link=link),
+            Column("displayName", "Name"),
+            Column("email", "Mail"),
+            Column("status", "State"),
+            Column("groups", "Groups"),
+            Column("directoryName", "Directory"),
+            Column("upn", "Principal name", is_chosen=False),
+            Column("dn", "Distinguished name", "code", is_chosen=False),
+        )
+        empty = "No person yet. Import a directory; its people then appear here."
+        body: dict[str, JSON] = {"search": search}
+        path, rows = DIRECTORY, "users"
+    else:
+        columns = (
+            Column("userName", "User", link=link),
+            Column("userType", "Type"),
+            Column("hasPassword", "Password", "flag"),
+            Column("hasTotp", "Authenticator app", "flag"),
+            Column("groups", "Groups"),
+            Column("hostNames", "Instances"),
+            Column("updated", "Changed", "time"),
+            Column("source", "Source", is_chosen=False),
+            Column("credType", "Credential", is_chosen=False),
+            Column("did", "DID", "code", is_chosen=False),
+            Column("created", "Added", "time", is_chosen=False),
+        )
+        empty = "No local user yet. Add one with `sallyport user add`, or import a directory."
+        body = {"filter": {"filterBy": "userName", "value": search}}
+        path, rows = USERS, "epmUsers"
+    table = await listed(visit, columns, path, rows, body, domain=domain.id, filters=FILTERS, empty=empty, most=1000)
+    return {"domain": domain, "table": table, "typed": search.strip()}
+
+
+@pages.show("/people/person", "Person", roles=READERS, template="person.html")
+async def person(visit: Visit) -> Context:
+    """Show a person: factors, lock-out, sessions, groups, last logins, and the rule that decides now."""
+    domain, user = _person(visit)
+    local = await named(visit, USERS, "epmUsers", _filter(user), ("userName",), user, domain=domain.id)
+    entry = await named(visit, DIRECTORY, "users", {"search": user}, ("userName", "upn"), user, domain=domain.id)
+    body: dict[str, JSON] = {"user": user, "withTotal": False, "pageSize": 100}
+    logins = entries((await visit.call("/ad/GetAuthLog", body, domain=domain.id))["events"])
+    sessions = await _live(visit, domain, user)
+    asked: dict[str, JSON] = {name: visit.query.get(name, "") for name in ("client", "station")}
+    tested, refused = None, ""
+    try:
+        tested = await visit.call("/ad/TestLoginRules", {"user": user, **asked}, domain=domain.id)
+    except Refused as error:  # a client of the form that does not exist, or a name that is too long for the test
+        refused = str(error)
+    return {
+        "title": user,
+        "domain": domain,
+        "user": user,
+        "local": local,
+        "entry": entry,
+        "lockout": await _lockout(visit, domain, user),
+        "logins": [row for row in logins if fold(str(row["user"])) == fold(user)][:LOGINS],
+        "login_columns": login_columns(domain),
+        "sessions": sessions[:SESSIONS],
+        "session_columns": session_columns(domain.id),
+        "tested": tested,
+        "refused": refused,
+        "asked": asked,
+        "rule_columns": RULE_COLUMNS,
+        "prompt_columns": PROMPT_COLUMNS,
+        "url": lambda action: _url(domain, user, action),
+        "log_url": address("/logins", [("domain", str(domain.id)), ("user", user)]),
+        **rights(visit),
+    }
+
+
+@pages.show("/people/person/enrol", "Enrol an authenticator app", roles=OPERATORS, template="enrol.html")
+async def enrolment(visit: Visit) -> Context:
+    """Show the form that makes a seed."""
+    domain, user = _person(visit)
+    local = await named(visit, USERS, "epmUsers", _filter(user), ("userName",), user, domain=domain.id)
+    has_totp = local is not None and bool(local["hasTotp"])
+    return {"title": f"Enrol {user}", "user": user, "back": person_url(domain.id, user), "has_totp": has_totp}
+
+
+@pages.submit("/people/person/enrol", roles=OPERATORS, template="enrolled.html")
+async def enrol(visit: Visit) -> Context:
+    """Make a seed, and show its QR code once."""
+    domain, user = _person(visit)
+    made = await visit.call("/api/v1/endpointUsers/enrolTotp", {"userName": user}, domain=domain.id)
+    return {
+        "title": f"Enrol {user}",
+        "user": user,
+        "made": made,
+        "back": person_url(domain.id, user),
+        "confirm": _url(domain, user, "code"),
+    }
+
+
+@pages.show("/people/person/code", "Confirm the authenticator app", roles=OPERATORS, template="enrol_code.html")
+async def code(visit: Visit) -> Context:
+    """Show the form for the first code."""
+    domain, user = _person(visit)
+    return {"title": f"First code of {user}", "user": user, "back": person_url(domain.id, user)}
+
+
+@pages.submit("/people/person/code", roles=OPERATORS)
+async def confirm(visit: Visit) -> Redirect:
+    """Make the new seed valid with its first code."""
+    domain, user = _person(visit)
+    body: dict[str, JSON] = {"userName": user, "code": visit.fields.get("code", "")}
+    await visit.call("/api/v1/endpointUsers/confirmTotp", body, domain=domain.id)
+    return Redirect(person_url(domain.id, user), f"The authenticator app of {user} is valid from now on.")
+
+
+@pages.show("/people/person/unlock", "Unlock a user", roles=OPERATORS, template="unlock.html")
+async def locked(visit: Visit) -> Context:
+    """Show the lock-out."""
+    domain, user = _person(visit)
+    found = await _lockout(visit, domain, user)
+    return {"title": f"Unlock {user}", "lockout": found, "back": person_url(domain.id, user)}
+
+
+@pages.submit("/people/person/unlock", roles=OPERATORS)
+async def unlock(visit: Visit) -> Redirect:
+    """Unlock the user."""
+    domain, user = _person(visit)
+    answer = await visit.call("/ad/Unlock", {"userName": user}, domain=domain.id)
+    return Redirect(person_url(domain.id, user), f"{user}: {answer['message']}.")
+
+
+@pages.show("/people/person/disconnect", "End sessions", roles=OPERATORS, template="disconnect.html")
+async def live_sessions(visit: Visit) -> Context:
+    """List the sessions of the user that would end."""
+    domain, user = _person(visit)
+    found = await _live(visit, domain, user)
+    return {
+        "title": f"End the sessions of {user}",
+        "sessions": found,
+        "columns": session_columns(domain.id),
+        "results": None,
+        "back": person_url(domain.id, user),
+    }
+
+
+@pages.submit("/people/person/disconnect", roles=OPERATORS)
+async def disconnect(visit: Visit) -> Context:
+    """Ask the devices to end the sessions, and show the result of each."""
+    domain, user = _person(visit)
+    answer = await visit.call("/network_device/DisconnectSession", {"userName": user}, domain=domain.id)
+    return {
+        "title": f"End the sessions of {user}",
+        "results": entries(answer["results"]),
+        "message": answer["message"],
+        "back": person_url(domain.id, user),
+    }
+
+
+@pages.show("/lockouts", "Lock-outs", roles=READERS, template="lockouts.html", menu="People")
+async def lockouts(visit: Visit) -> Context:
+    """List the users and stations that are locked out."""
+    domain = visit.domain()
+
+    def link(row: Row) -> str:
+        if row["kind"] == "user":
+            return person_url(domain.id, str(row["name"]))
+        return address("/lockouts/station", [("domain", str(domain.id)), ("station", str(row["name"]))])
+
+    columns = (
+        Column("name", "User or station", link=link),
+        Column("kind", "Kind"),
+        Column("failures", "Failures", "number"),
+        Column("since", "Since", "time"),
+        Column("until", "Until", "time"),
+    )
+    empty = "No lock-out: no user and no station of this domain has failed too often."
+    table = await listed(visit, columns, LOCKOUTS, "lockouts", {}, domain=domain.id, empty=empty, most=1000)
+    return {"domain": domain, "table": table}
+
+
+@pages.show("/lockouts/station", "Unlock a station", roles=OPERATORS, template="unlock.html")
+async def locked_station(visit: Visit) -> Context:
+    """Show the lock-out of a station."""
+    domain, station = visit.domain(), visit.query.get("station", "")
+    found = await _lockout(visit, domain, station, "station")
+    return {"title": f"Unlock {station}", "lockout": found, "back": f"/lockouts?domain={domain.id}"}
+
+
+@pages.submit("/lockouts/station", roles=OPERATORS)
+async def unlock_station(visit: Visit) -> Redirect:
+    """Unlock the station."""
+    domain, station = visit.domain(), visit.query.get("station", "")
+    answer = await visit.call("/ad/Unlock", {"station": station}, domain=domain.id)
+    return Redirect(f"/lockouts?domain={domain.id}", f"{station}: {answer['message']}.")
+
+
+def login_columns(domain: Domain) -> tuple[Column, ...]:
+    """Return the columns of logins on the page of a person or a device."""
+    return (
+        Column("time", "Time", "time", link=lambda row: f"/logins/{row['eventId']}?domain={domain.id}"),
+        Column("user", "User"),
+        Column("appliedDecision", "Answer", "outcome"),
+        Column("reason", "Reason"),
+        Column("device_name", "Device"),
+        Column("station", "Station", "code"),
+        Column("method", "Method"),
+    )
+
+
+def _person(visit: Visit) -> tuple[Domain, str]:
+    """Return the domain and the user name of the address. Raises NotFound if it has none."""
+    user = visit.query.get("user", "").strip()
+    if not user:
+        raise NotFound("the address names no user")
+    return visit.domain(), user
+
+
+async def _live(visit: Visit, domain: Domain, user: str) -> list[Row]:
+    """Return the live sessions of a user. Devices may send the name with or without a realm."""
+    body: dict[str, JSON] = {"search": user, "live": True, "pageSize": 1000}
+    found = entries((await visit.call("/network_device/ListSessions", body, domain=domain.id))["sessions"])
+    realms = (domain.name, *domain.realms)
+    qualified = [name for realm in realms for name in (f"{user}@{realm}", f"{realm}\\{user}")]
+    names = {fold(name) for name in (user, *qualified)}
+    return [row for row in found if fold(str(row["userName"])) in names]
+
+
+def _url(domain: Domain, user: str, action: str) -> str:
+    return address(f"/people/person/{action}", [("domain", str(domain.id)), ("user", user)])
+
+
+def _filter(user: str) -> dict[str, JSON]:
+    return {"filter": {"filterBy": "userName", "value": user}}
+
+
+async def _lockout(visit: Visit, domain: Domain, name: str, kind: str = "user") -> Row | None:
+    """Return the lock-out of a user or a station, or None."""
+    for page in range(1, 11):
+        answer = await visit.call(LOCKOUTS, {"pageId": page, "pageSize": 1000}, domain=domain.id)
+        found = entries(answer["lockouts"])
+        for row in found:
+            if row["kind"] == kind and fold(str(row["name"])) == fold(name):
+                return row
+        if len(found) < 1000:
+            break
+    return None

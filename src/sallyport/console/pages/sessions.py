@@ -1,0 +1,106 @@
+"""Sessions of users at the network devices, and their end."""
+
+from typing import Final
+
+from sallyport.base.command import entries
+from sallyport.base.errors import NotFound
+from sallyport.base.wire import JSON, Row
+from sallyport.console.declare import Context, Pages
+from sallyport.console.pages.enforcement import person_url
+from sallyport.console.pages.finding import number_at, rights
+from sallyport.console.table import Column, Filter, listed, wanted
+from sallyport.console.visit import Visit
+from sallyport.web.scope import OPERATORS, READERS
+
+pages = Pages()
+SESSIONS: Final = "/network_device/ListSessions"
+STATES: Final = (("true", "live"), ("false", "past"))
+FILTERS: Final = (
+    Filter("search", "Search"),
+    Filter("userName", "User"),
+    Filter("live", "State", STATES),
+    Filter("deviceId", "Device id"),
+    Filter("from", "Began from"),
+    Filter("to", "Began before"),
+)
+
+
+def session_columns(domain_id: int) -> tuple[Column, ...]:
+    """Return the columns of sessions."""
+    return (
+        Column("startedAt", "Began", "time", link=lambda row: f"/sessions/{row['sessionId']}?domain={domain_id}"),
+        Column("userName", "User", link=lambda row: person_url(domain_id, str(row["userName"]))),
+        Column("state", "State"),
+        Column("device_name", "Device", link=lambda row: f"/devices/{row['device_id']}?domain={domain_id}"),
+        Column("station", "Station", "code"),
+        Column("framedIp", "Address", "code"),
+        Column("sessionTime", "Seconds", "number"),
+        Column("stoppedAt", "Ended", "time"),
+        Column("terminateCause", "Cause of the end"),
+        Column("client_ip", "Device address", "code", is_chosen=False),
+        Column("calledStation", "Called station", "code", is_chosen=False),
+        Column("nasPortId", "Port", is_chosen=False),
+        Column("nasPortType", "Medium", is_chosen=False),
+        Column("framedIpv6", "IPv6 address", "code", is_chosen=False),
+        Column("inputOctets", "Octets received", "number", is_chosen=False),
+        Column("outputOctets", "Octets sent", "number", is_chosen=False),
+        Column("updatedAt", "Last record", "time", is_chosen=False),
+        Column("acctSessionId", "Acct-Session-Id", "code", is_chosen=False),
+    )
+
+
+@pages.show("/sessions", "Sessions", roles=READERS, template="sessions.html", menu="Network")
+async def sessions(visit: Visit) -> Context:
+    """List the sessions of a domain, the newest first."""
+    domain, asked = visit.domain(), wanted(visit, FILTERS)
+    table = await listed(
+        visit,
+        session_columns(domain.id),
+        SESSIONS,
+        "sessions",
+        asked,
+        domain=domain.id,
+        filters=FILTERS,
+        empty="No session yet. Switch on accounting at the devices, and point it to the accounting port.",
+        most=1000,
+    )
+    return {"domain": domain, "table": table}
+
+
+@pages.show("/sessions/{session}", "Session", roles=READERS, template="session.html")
+async def session(visit: Visit) -> Context:
+    """Show one session."""
+    domain, found = visit.domain(), await _session(visit)
+    shown = [column for column in session_columns(domain.id) if column.key not in ("startedAt", "device_name")]
+    title = f"Session of {found['userName'] or 'an unnamed user'}"
+    return {"title": title, "domain": domain, "session": found, "columns": shown, **rights(visit)}
+
+
+@pages.show("/sessions/{session}/disconnect", "End a session", roles=OPERATORS, template="disconnect.html")
+async def confirm(visit: Visit) -> Context:
+    """Show the session that would end."""
+    domain, found = visit.domain(), await _session(visit)
+    return {
+        "sessions": [found] if found["state"] == "live" else [],
+        "columns": session_columns(domain.id),
+        "results": None,
+        "back": f"/sessions/{found['sessionId']}?domain={domain.id}",
+    }
+
+
+@pages.submit("/sessions/{session}/disconnect", roles=OPERATORS)
+async def disconnect(visit: Visit) -> Context:
+    """Ask the device to end the session, and show its answer."""
+    domain, number = visit.domain(), number_at(visit, "session")
+    answer = await visit.call("/network_device/DisconnectSession", {"sessionId": number}, domain=domain.id)
+    back = f"/sessions?domain={domain.id}"
+    return {"results": entries(answer["results"]), "message": answer["message"], "back": back}
+
+
+async def _session(visit: Visit) -> Row:
+    """Return the session of the path. Raises NotFound."""
+    body: dict[str, JSON] = {"sessionId": number_at(visit, "session")}
+    found = entries((await visit.call(SESSIONS, body, domain=visit.domain().id))["sessions"])
+    if not found:
+        raise NotFound("session not found")
+    return found[0]

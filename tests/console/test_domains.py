@@ -1,0 +1,121 @@
+"""Domains in the console: the list, the page of a domain, its settings, its factors, and its removal."""
+
+from sallyport.console.pages.factors import FIELDS, OPTIONAL
+from sallyport.mfa.providers import available
+from sallyport.web.scope import Role
+from tests.console.visitor import Site, Visitor, text_of
+
+
+async def test_the_list_leads_to_the_page_of_a_domain(site: Site, admin: Visitor) -> None:
+    """The page shows the mode, both factors and the settings, and the next step before the domain can enforce."""
+    listed = await admin.get("/domains")
+    assert f'href="/domains/{site.areas.domain}"' in listed.text
+    page = text_of(await admin.get(f"/domains/{site.areas.domain}"))
+    assert "Mode: monitor" in page
+    assert "Second factor: none" in page
+    assert "Set a provider before you enforce" in page
+    assert "First factor: local" in page
+
+
+async def test_a_domain_is_added_and_changed(site: Site, admin: Visitor) -> None:
+    """The form of the settings has all realms: one that it lacks is removed."""
+    added = await admin.send("/domains/add", {"name": "branch", "realms": "branch.example, b.example"})
+    where = added.headers["location"]
+    assert "is added" in text_of(await admin.get(where))
+    changed = {"name": "office", "realms": "b.example, c.example", "issuer": "Acme", "disconnect": "yes"}
+    assert (await admin.send(f"{where}/settings", changed)).status_code == 303
+    (domain,) = [each for each in site.areas.domains.of_tenant(site.areas.tenant) if each.name == "office"]
+    assert set(domain.realms) == {"branch", "b.example", "c.example"}  # the former name stays a realm
+    assert (domain.issuer, domain.disconnect_on_revoke) == ("Acme", True)
+
+
+async def test_a_refused_form_says_why_and_keeps_its_values(admin: Visitor) -> None:
+    """The name of a domain is unique in its tenant."""
+    answer = await admin.send("/domains/add", {"name": "corp", "directory": "head office"})
+    assert answer.status_code == 409
+    assert 'value="head office"' in answer.text
+    assert 'role="alert"' in answer.text
+
+
+async def test_a_removal_lists_what_is_deleted(site: Site, admin: Visitor) -> None:
+    """The page before the removal names each kind of rows with its number, and deletes nothing itself."""
+    await site.areas.add_user(site.areas.domain, "alice", b"password of alice")
+    page = text_of(await admin.get(f"/domains/{site.areas.domain}/remove"))
+    assert "1 endpoint user" in page
+    assert "There is no undo" in page
+    assert (await admin.get(f"/domains/{site.areas.domain}")).status_code == 200
+    assert (await admin.send(f"/domains/{site.areas.domain}/remove")).headers["location"] == "/domains"
+    assert (await admin.get(f"/domains/{site.areas.domain}")).status_code == 404
+
+
+async def test_a_domain_that_is_in_use_says_why_it_stays(site: Site, admin: Visitor) -> None:
+    """The default domain of a RADIUS client cannot be removed, and the page names the client."""
+    await site.areas.client(name="vpn", domain_ids=(site.areas.domain,))
+    page = await admin.get(f"/domains/{site.areas.domain}/remove")
+    assert "vpn" in text_of(page)
+    assert "<button class" not in page.text.partition("<main")[2]
+
+
+async def test_the_first_factor_is_tested_on_the_page(site: Site, admin: Visitor) -> None:
+    """The answer says whether a password is right, with the steps, and does not repeat the password."""
+    await site.areas.add_user(site.areas.domain, "alice", b"password of alice")
+    page, form = f"/domains/{site.areas.domain}", f"/domains/{site.areas.domain}/first-factor"
+    assert f'action="{form}"' in (await admin.get(page)).text
+    right = await admin.send(form, {"user": "alice", "password": "password of alice"}, page=page)
+    assert "The password is right" in text_of(right)
+    wrong = await admin.send(form, {"user": "alice", "password": "another one"}, page=page)
+    assert "wrong password" in text_of(wrong)
+    assert "another one" not in wrong.text
+
+
+async def test_a_provider_is_set_checked_and_removed(site: Site, admin: Visitor) -> None:
+    """The fields depend on the provider that is chosen in the address. Its secret is never shown again."""
+    at = f"/domains/{site.areas.domain}"
+    fields = {"chosen": "webhook", "url": "https://mfa.example/hook", "secret": "s" * 32, "timeout": "30"}
+    page = f"{at}/provider?provider=webhook"
+    assert (await admin.send(f"{at}/provider", {**fields, "url": "nonsense"}, page=page)).status_code == 400
+    assert (await admin.send(f"{at}/provider", fields, page=page)).status_code == 303
+    shown = await admin.get(at)
+    assert "Second factor: webhook" in text_of(shown)
+    assert "https://mfa.example/hook" in shown.text
+    assert "s" * 32 not in shown.text + (await admin.get(f"{at}/provider")).text
+    assert "sent. Check" in text_of(await admin.get(f"{at}/provider/check"))
+    assert "The keys and settings of webhook are deleted" in text_of(await admin.get(f"{at}/provider/remove"))
+    await admin.send(f"{at}/provider/remove")
+    assert "Second factor: none" in text_of(await admin.get(at))
+
+
+async def test_totp_works_when_it_is_checked(site: Site, admin: Visitor) -> None:
+    """The provider totp has no fields, and needs no other service."""
+    at = f"/domains/{site.areas.domain}"
+    await admin.send(f"{at}/provider", {"chosen": "totp", "timeout": "60"})
+    assert 'class="notice" role="status">totp' in (await admin.send(f"{at}/provider/check")).text
+
+
+def test_the_form_has_the_fields_of_each_provider() -> None:
+    """Each provider of the package has its required fields in the form, by the names of the operation."""
+    for name, kind in available([]).items():
+        fields = {field.alias or key: field for key, field in kind.fields.model_fields.items()}
+        shown = {field for field, _ in FIELDS[name]}
+        assert shown <= fields.keys(), name
+        assert {key for key, field in fields.items() if field.is_required()} == shown - OPTIONAL, name
+
+
+async def test_an_auditor_sees_and_changes_nothing(site: Site) -> None:
+    """The pages for changes are not linked, and are refused."""
+    at = f"/domains/{site.areas.domain}"
+    async with site.visitor() as visitor:
+        await visitor.sign_in(await site.token(Role.AUDITOR))
+        page = await visitor.get(at)
+        assert "/mode" not in page.text
+        assert "/remove" not in page.text
+        for path in ("/mode", "/settings", "/remove", "/provider", "/first-factor", "/confirm"):
+            assert (await visitor.get(at + path)).status_code == 403, path
+
+
+async def test_a_domain_of_another_tenant_does_not_exist(site: Site, admin: Visitor) -> None:
+    """The pages of a domain answer 404 for the id of a foreign domain, for each path."""
+    other = await site.areas.tenancy.ensure_tenant(1, 2)
+    foreign = await site.areas.domains.add(other, "foreign")
+    for path in ("", "/mode", "/settings", "/remove", "/provider", "/preview", "/confirm"):
+        assert (await admin.get(f"/domains/{foreign}{path}")).status_code == 404, path

@@ -1,0 +1,59 @@
+"""Texts that come from packets and directories, on the pages of the console."""
+
+import base64
+
+import pytest
+
+from sallyport.store.model import Tx
+from tests.console.visitor import Site, Visitor
+from tests.directory.world import imported, person
+from tests.dynamic.world import device, session
+from tests.preview.conftest import Book
+
+EVIL = "<img src=x onerror=alert(1)>\"'&"
+"""A text that would become an element, or end an attribute."""
+HARMLESS = ("/lockouts", "/domains", "/domains/1", "/domains/1/settings")
+"""Pages on which no such name appears in this test."""
+PAGES = (
+    "/people", "/people?kind=directory", "/people/person?user={user}", "/people/person/enrol?user={user}",
+    "/people/person/unlock?user={user}", "/people/person/disconnect?user={user}", "/lockouts",
+    "/domains", "/domains/1", "/domains/1/preview", "/domains/1/mode?to=enforce", "/domains/1/settings",
+    "/devices", "/devices/1", "/devices/1/delete", "/stations", "/sessions", "/sessions/1", "/sessions/1/disconnect",
+    "/clients", "/clients/1", "/clients/1/settings", "/clients/1/trust", "/clients/1/delete",
+)  # fmt: skip
+
+
+@pytest.fixture
+async def hostile(site: Site) -> Site:
+    """Return the console of a tenant in which each name that a stranger can choose is EVIL."""
+    areas, book = site.areas, Book(site.areas)
+    client = await areas.client(name=EVIL, product=EVIL)
+    at = await device(areas, client, "192.0.2.1", NAS_IDENTIFIER=EVIL.encode())
+    await session(areas, at, EVIL, USER_NAME=EVIL, CALLING_STATION_ID=EVIL, CALLED_STATION_ID=EVIL)
+    await book.events([EVIL], device_name=EVIL, station=EVIL, device_id=at[1])
+    await areas.add_user(areas.domain, "x", b"hello")
+
+    def write(tx: Tx) -> None:
+        tx.execute(
+            "insert into stations (domain_id, device_id, station, user_name, first_seen, last_seen, request_count) "
+            "values (:d, :device, :name, :name, 0, 0, 1)",
+            d=at[0],
+            device=at[1],
+            name=EVIL,
+        )
+        tx.execute("update endpoint_users set name = :name", name=EVIL)
+
+    await areas.store.write(write)
+    encoded = base64.b64encode(EVIL.encode()).decode()
+    await imported(areas, person("bob", f"displayName:: {encoded}"))
+    return site
+
+
+@pytest.mark.parametrize("path", PAGES)
+async def test_a_foreign_text_is_only_ever_text(hostile: Site, admin: Visitor, path: str) -> None:
+    """Whatever a packet or a directory calls a thing, the page has no element of that name."""
+    page = await admin.http.get(path.replace("{user}", "%3Cimg%20src%3Dx%20onerror%3Dalert%281%29%3E%22%27%26"))
+    assert page.status_code == 200
+    assert "<img" not in page.text
+    assert ("&lt;img" in page.text) is (path not in HARMLESS)
+    assert "\"'&" not in page.text

@@ -1,0 +1,168 @@
+"""The network in the console: devices, stations, sessions and RADIUS clients."""
+
+import re
+
+from sallyport.inventory.clients.client import SIGNED, Signatures
+from sallyport.web.scope import Role
+from tests.console.visitor import Site, Visitor, text_of
+from tests.dynamic.nas import nak, running_nas
+from tests.dynamic.world import STOP, device, session
+
+
+async def test_sessions_are_filtered_in_the_address(site: Site, admin: Visitor) -> None:
+    """Filters and columns are in the address, and the export has the same rows."""
+    at = await device(site.areas, await site.areas.client(), "192.0.2.1", NAS_IDENTIFIER=b"ap-1")
+    await session(site.areas, at, "s1", USER_NAME="alice")
+    await session(site.areas, at, "s2", USER_NAME="bob")
+    await session(site.areas, at, "s2", STOP, after_s=60, USER_NAME="bob", ACCT_SESSION_TIME=60)
+    page = text_of(await admin.get("/sessions?live=true"))
+    assert "alice" in page
+    assert "bob" not in page
+    lines = (await admin.get("/sessions?live=false&column=userName&column=state&format=csv")).text.split()
+    assert lines == ["User,State", "bob,stopped"]
+
+
+async def test_a_session_is_ended(site: Site, admin: Visitor) -> None:
+    """The form shows the session, and the answer of the device in words."""
+    async with running_nas(nak(503)) as nas:
+        client = await site.areas.client(f"{nas.address}/32", coa_port=nas.port)
+        at = await device(site.areas, client, nas.address, NAS_IDENTIFIER=b"ap-1")
+        number = await session(site.areas, at, "s1", USER_NAME="alice")
+        page = await admin.get(f"/sessions/{number}")
+        assert "Session of alice" in text_of(page)
+        form = f"/sessions/{number}/disconnect"
+        assert form in page.text
+        assert nas.requests == []
+        answer = text_of(await admin.send(form))
+    assert "the device refuses (Session-Context-Not-Found)" in answer
+    assert (await admin.get("/sessions/999")).status_code == 404
+
+
+async def with_device(site: Site) -> int:
+    """Add a device with a station and a session, and return its ID."""
+    at = await device(site.areas, await site.areas.client(), "192.0.2.1", NAS_IDENTIFIER=b"ap-1")
+    await session(site.areas, at, "s1", USER_NAME="alice", CALLING_STATION_ID="02-00-00-00-00-01")
+    return at[1]
+
+
+async def test_devices_are_found_by_filters_in_the_address(site: Site, admin: Visitor) -> None:
+    """The filters, the columns and the export are in the address."""
+    number = await with_device(site)
+    assert f'href="/devices/{number}?domain={site.areas.domain}"' in (await admin.get("/devices?search=AP-")).text
+    by_name = "/devices?by=DEVICE_NAME&is=ap-1"
+    assert "ap-1" in text_of(await admin.get(by_name))
+    assert "Nothing matches these filters" in text_of(await admin.get("/devices?by=DEVICE_NAME&is=ap-2"))
+    lines = (await admin.get(f"{by_name}&column=device_name&column=ip_address&format=csv")).text.split("\r\n")
+    assert lines[:2] == ["Device,Source address", "ap-1,192.0.2.1"]
+    refused = await admin.get("/devices?by=NOTHING&is=x")
+    assert refused.status_code == 400
+    assert "invalid filterBy" in text_of(refused)
+
+
+async def test_the_page_of_a_device_has_its_posture_and_sessions(site: Site, admin: Visitor) -> None:
+    """The page joins what the inventory, the sessions and the history know of a device."""
+    number = await with_device(site)
+    page = text_of(await admin.get(f"/devices/{number}"))
+    assert "NAS-Identifier ap-1" in page
+    assert "Signed logins no login yet" in page
+    assert "alice live" in page
+    assert "registered" in page
+    assert (await admin.get("/devices/999")).status_code == 404
+    assert (await admin.get("/devices/x")).status_code == 404
+
+
+async def test_a_deletion_lists_what_it_deletes_and_what_stays(site: Site, admin: Visitor) -> None:
+    """The page before it deletes nothing. Afterwards the device is gone."""
+    number = await with_device(site)
+    shown = text_of(await admin.get(f"/devices/{number}/delete"))
+    assert "the device ap-1" in shown
+    assert "0 stations behind it" in shown
+    assert "1 live session" in shown
+    assert (await admin.get(f"/devices/{number}")).status_code == 200
+    answer = await admin.send(f"/devices/{number}/delete")
+    assert "1 device deleted" in text_of(await admin.get(answer.headers["location"]))
+    assert (await admin.get(f"/devices/{number}")).status_code == 404
+
+
+async def test_an_empty_inventory_says_what_to_do(admin: Visitor) -> None:
+    """Lists without rows name the next step."""
+    assert "Add a RADIUS client" in text_of(await admin.get("/devices"))
+    assert "A station appears with the first login" in text_of(await admin.get("/stations"))
+    assert "Switch on accounting" in text_of(await admin.get("/sessions"))
+    assert "only known addresses are answered" in text_of(await admin.get("/clients"))
+
+
+async def test_a_client_is_added_and_its_secret_is_shown_once(site: Site, admin: Visitor) -> None:
+    """The answer of the form has the secret, and no other page."""
+    fields = {"name": "vpn", "address": "192.0.2.9", "port": "3799", "domain": str(site.areas.domain)}
+    made = await admin.send("/clients/add", fields)
+    (secret,) = re.findall(r'<code class="secret">(\w{32})</code>', made.text)
+    (where,) = re.findall(r'href="(/clients/\d+)"', made.text)
+    added = site.areas.client_named("vpn")
+    assert added.secret.octets.decode() == secret
+    assert added.domain_ids == (site.areas.domain,)
+    for path in ("/clients", where, f"{where}/settings", f"{where}/trust", f"{where}/secret"):
+        assert secret not in (await admin.get(path)).text
+    again = await admin.send("/clients/add", fields)
+    assert again.status_code == 409
+    assert 'value="192.0.2.9"' in again.text
+
+
+async def test_a_new_secret_replaces_the_former_one(site: Site, admin: Visitor) -> None:
+    """A secret of one's own is accepted, with a warning if it is weak; without one, a strong secret is made."""
+    client = await site.areas.client()
+    weak = text_of(await admin.send(f"/clients/{client.id}/secret", {"secret": "short"}))
+    assert "is shorter than 16 octets" in weak
+    assert "is shorter than 16 octets" in text_of(await admin.get(f"/clients/{client.id}"))
+    made = await admin.send(f"/clients/{client.id}/secret", {"secret": ""})
+    (secret,) = re.findall(r'<code class="secret">(\w{32})</code>', made.text)
+    assert site.areas.clients.table.present(client.id).secret.octets.decode() == secret
+
+
+async def test_the_settings_of_a_client_are_changed(site: Site, admin: Visitor) -> None:
+    """Name and address are one form, domains and signatures another."""
+    client = await site.areas.client()
+    changed = {"name": "switch", "address": "192.0.2.0/24", "product": "Cisco ASA", "port": "0"}
+    await admin.send(f"/clients/{client.id}/settings", changed)
+    trust = {"domain": "all", "signatures": "yes", "proxies": "no", "vouches": "yes"}
+    await admin.send(f"/clients/{client.id}/trust", trust)
+    now = site.areas.clients.table.present(client.id)
+    assert (now.name, now.address, now.product, now.coa_port) == ("switch", "192.0.2.0/24", "Cisco ASA", 0)
+    assert (now.all_domains, now.require_message_authenticator, now.password_verified) == (True, Signatures.YES, True)
+    refused = await admin.send(f"/clients/{client.id}/settings", {**changed, "address": "nonsense"})
+    assert refused.status_code == 400
+    assert 'id="address-wrong"' in refused.text
+
+
+async def test_a_client_is_unlatched(site: Site, admin: Visitor) -> None:
+    """The page says what a client has learned, and forgets it on demand."""
+    client = await site.areas.client()
+    page = f"/clients/{client.id}"
+    assert "The first signed request makes signatures required" in text_of(await admin.get(page))
+    site.areas.clients.latch(client, SIGNED)
+    await site.areas.clients.keep_learned()
+    latched = await admin.get(page)
+    assert "The client has signed a request" in text_of(latched)
+    assert f"{page}/unlatch" in latched.text
+    await admin.send(f"{page}/unlatch")
+    assert "Signatures: not required" in text_of(await admin.get(page))
+
+
+async def test_a_client_is_deleted(site: Site, admin: Visitor) -> None:
+    """The page before it lists the losses, and the rows that stay."""
+    client = await site.areas.client(name="vpn")
+    assert "stay in the inventory" in text_of(await admin.get(f"/clients/{client.id}/delete"))
+    await admin.send(f"/clients/{client.id}/delete")
+    assert (await admin.get(f"/clients/{client.id}")).status_code == 404
+
+
+async def test_an_operator_does_not_change_trust(site: Site) -> None:
+    """An operator changes names and addresses, but not secrets, domains and signatures."""
+    client = await site.areas.client()
+    async with site.visitor() as visitor:
+        await visitor.sign_in(await site.token(Role.OPERATOR))
+        page = await visitor.get(f"/clients/{client.id}")
+        assert "/settings" in page.text
+        assert "/trust" not in page.text
+        for path in ("/trust", "/secret", "/unlatch"):
+            assert (await visitor.get(f"/clients/{client.id}{path}")).status_code == 403, path

@@ -1,0 +1,156 @@
+"""A person in the console: factors, enrolment, lock-out, sessions, logins, and the rule that decides now."""
+
+import re
+
+from pyotp import TOTP
+
+from sallyport.base.clock import SECOND
+from sallyport.policy.lockouts import repo as lockouts
+from sallyport.policy.lockouts.repo import LockoutRow
+from sallyport.web.scope import Role
+from tests.console.visitor import Site, Visitor, text_of
+from tests.directory.world import group, imported, person
+from tests.dynamic.nas import ack, running_nas
+from tests.dynamic.world import device, session
+from tests.preview.conftest import Book
+
+ALICE = "/people/person?user=alice"
+
+
+async def with_alice(site: Site) -> Book:
+    """Add a local user, and the provider totp."""
+    await site.areas.add_user(site.areas.domain, "alice", b"password of alice")
+    await site.areas.providers.set(site.areas.domain, "totp", {}, 60)
+    return Book(site.areas)
+
+
+async def lock(site: Site, kind: str, name: str, key: str) -> None:
+    """Lock out a user or a station for ten minutes."""
+    now = site.clock()
+    row = LockoutRow(site.areas.domain, kind, key, name, now, now + 600 * SECOND, 10)
+    await site.areas.store.write(lambda tx: lockouts.write(tx, row))
+
+
+async def test_a_person_is_found_by_a_part_of_the_name(site: Site, admin: Visitor) -> None:
+    """The list of people leads to the page of a person."""
+    await with_alice(site)
+    page = await admin.get("/people?search=lic")
+    assert f'href="/people/person?domain={site.areas.domain}&amp;user=alice"' in page.text
+    nobody = await admin.get("/people?search=zed")
+    assert "Nothing matches" in text_of(nobody)
+    assert "user=zed" in nobody.text
+
+
+async def test_the_page_says_what_decides_now(site: Site, admin: Visitor) -> None:
+    """The page shows both factors, the login rule that decides, and the last logins of the user alone."""
+    book = await with_alice(site)
+    await book.rule(name="staff", action="mfa_required", users=["alice"])
+    await book.events(["alice", "alicia", "ALICE"])
+    page = text_of(await admin.get(ALICE))
+    assert "A login now: accept" in page
+    assert "enforce mode would answer reject" in page
+    assert "not enrolled" in page
+    assert "staff mfa_required decides" in page
+    assert "alicia" not in page
+    assert page.count("ALICE") == 1
+
+
+async def test_a_rule_is_tested_for_a_client_and_a_station(site: Site, admin: Visitor) -> None:
+    """Facts in the address decide too. If the client does not exist, the page has the error, and shows the rest."""
+    book = await with_alice(site)
+    await book.rule(name="lab", action="allow", stations=["02:00:00:00:00:01"])
+    assert "lab allow decides" in text_of(await admin.get(f"{ALICE}&station=02-00-00-00-00-01"))
+    missing = await admin.get(f"{ALICE}&client=nowhere")
+    assert "RADIUS client not found" in text_of(missing)
+    assert "Last logins" in text_of(missing)
+    long = await admin.get(f"/people/person?user={'x' * 200}")
+    assert "Last logins" in text_of(long)
+
+
+async def test_a_name_that_is_nowhere_has_a_page_too(admin: Visitor) -> None:
+    """A user of no directory may be in the log, so the page is no error."""
+    page = text_of(await admin.get("/people/person?user=ghost"))
+    assert "has no local user and no person of a directory with this name" in page
+    assert "unknown user" in page
+
+
+async def test_a_person_of_a_directory_shows_the_groups(site: Site, admin: Visitor) -> None:
+    """The groups and the state come from the imported entry, found by the name or by the principal name."""
+    entry = person("bob", "userPrincipalName: bob@corp.example") + group("ops", "uid=bob,ou=People,dc=x")
+    await imported(site.areas, entry)
+    assert "bob" in text_of(await admin.get("/people?kind=directory"))
+    for name in ("bob", "bob@corp.example"):
+        page = text_of(await admin.get(f"/people/person?user={name}"))
+        assert "State active" in page
+        assert "Groups ops" in page
+
+
+async def test_an_authenticator_app_is_enrolled(site: Site, admin: Visitor) -> None:
+    """The QR code and the seed are shown once. The first code makes the seed valid; a wrong code is an error."""
+    await with_alice(site)
+    enrol = "/people/person/enrol?user=alice"
+    assert "<svg" not in (await admin.get(enrol)).text
+    made = await admin.send(enrol)
+    assert "<svg" in made.text
+    (seed,) = re.findall(r"Or type it: <code class=\"secret\">(\w+)<", made.text)
+    assert "/enrol" in made.text
+    code = "/people/person/code?user=alice"
+    wrong = await admin.send(code, {"code": "000000"})
+    assert wrong.status_code == 400
+    assert "wrong code" in text_of(wrong)
+    right = await admin.send(code, {"code": TOTP(seed).at(site.clock() // SECOND)})
+    assert right.status_code == 303
+    page = await admin.get(right.headers["location"])
+    assert "Authenticator app enrolled" in text_of(page)
+    assert seed not in page.text
+
+
+async def test_a_locked_out_user_is_unlocked(site: Site, admin: Visitor) -> None:
+    """The page says until when a user is locked out, and leads to the form that unlocks."""
+    await with_alice(site)
+    await lock(site, "user", "Alice", "alice")
+    assert "Locked out since 2026-01-01 00:00:00 UTC , until 2026-01-01 00:10:00 UTC" in text_of(await admin.get(ALICE))
+    assert "Alice" in text_of(await admin.get("/lockouts"))
+    answer = await admin.send("/people/person/unlock?user=alice")
+    assert "alice: unlocked" in text_of(await admin.get(answer.headers["location"]))
+    assert "Locked out since" not in text_of(await admin.get(ALICE))
+
+
+async def test_a_locked_out_station_is_unlocked(site: Site, admin: Visitor) -> None:
+    """The list of lock-outs leads to the station's form."""
+    await lock(site, "station", "02-00-00-00-00-01", b"02-00-00-00-00-01".hex())
+    (where,) = set(re.findall(r'href="(/lockouts/station[^"]*)"', (await admin.get("/lockouts")).text))
+    answer = await admin.send(where.replace("&amp;", "&"))
+    assert "unlocked" in text_of(await admin.get(answer.headers["location"]))
+    assert "No lock-out" in text_of(await admin.get("/lockouts"))
+
+
+async def test_the_sessions_of_a_person_are_ended(site: Site, admin: Visitor) -> None:
+    """The page before it lists each session, with and without the realm; the answer has the result of each."""
+    await with_alice(site)
+    async with running_nas(ack) as nas:
+        client = await site.areas.client(f"{nas.address}/32", coa_port=nas.port)
+        at = await device(site.areas, client, nas.address, NAS_IDENTIFIER=b"ap-1")
+        for number, name in enumerate(("alice", "ALICE@corp", "alicia")):
+            await session(site.areas, at, f"s{number}", USER_NAME=name)
+        form = "/people/person/disconnect?user=alice"
+        shown = text_of(await admin.get(form))
+        assert "asked to end 2 live sessions" in shown
+        assert "alicia" not in shown
+        assert nas.requests == []
+        done = text_of(await admin.send(form))
+        assert "2 of 2 sessions done" in done
+        assert "the device has ended it" in done
+        assert len(nas.requests) == 2
+
+
+async def test_an_auditor_cannot_unlock_or_enrol(site: Site) -> None:
+    """An auditor sees the page of a person without the links of an operator."""
+    await with_alice(site)
+    await lock(site, "user", "alice", "alice")
+    async with site.visitor() as visitor:
+        await visitor.sign_in(await site.token(Role.AUDITOR))
+        page = await visitor.get(ALICE)
+        assert "Locked out since" in text_of(page)
+        assert "/unlock" not in page.text
+        assert "/enrol" not in page.text
