@@ -8,10 +8,11 @@ from sallyport.base.addresses import parse_address
 from sallyport.base.model import Model
 from sallyport.base.validation import Between, unfit
 from sallyport.domains.enforcement import DEFAULT_DAYS, LONGEST_DAYS
+from sallyport.policy.rules.bodies import RuleFields
 from sallyport.policy.rules.rule import Action
 from sallyport.preview.rule_test import Result
 from sallyport.web.operation import Done
-from sallyport.web.scope import AddressOrText, Flag, InDomain, Many, Name, Text, Whole
+from sallyport.web.scope import AddressOrText, Flag, Id, InDomain, Many, Name, Text, Whole
 
 MOST_GROUPS = 200
 
@@ -26,10 +27,21 @@ def _address(value: str) -> str:
         raise unfit("an IP address") from None
 
 
+class ProposedRule(RuleFields):
+    """A login rule that is not stored."""
+
+    ruleId: Id | None = Field(
+        default=None, description="Id of the rule that would be changed. Absent: the rule would be added."
+    )
+
+
 class PreviewEnforcement(InDomain):
     """Body of PreviewEnforcement."""
 
     days: Days = Field(default=DEFAULT_DAYS, description="Number of past days whose logins are decided again.")
+    rule: ProposedRule | None = Field(
+        default=None, description="A rule that is taken as added or changed, to see its effect before it is stored."
+    )
 
 
 class CheckEnrolments(InDomain):

@@ -3,16 +3,16 @@
 from sallyport.base.clock import Clock
 from sallyport.base.validation import moment
 from sallyport.domains.bodies import Impact, Survey
-from sallyport.domains.enforcement import ImpactPreview
 from sallyport.policy.rules.translation import Translation
 from sallyport.preview.bodies import CheckEnrolments, LoginRulesTested, PreviewEnforcement, ReadRule, TestLoginRules
 from sallyport.preview.rule_test import Answer, Question, RuleTest
+from sallyport.preview.service import Preview
 from sallyport.web.operation import Operations
 from sallyport.web.scope import OPERATORS, READERS, Caller, Gate
 
 
 def operations(
-    service: ImpactPreview, tests: RuleTest, translation: Translation, gate: Gate, clock: Clock
+    service: Preview, tests: RuleTest, translation: Translation, gate: Gate, clock: Clock
 ) -> list[Operations]:
     """Declare the operations of previews."""
     previews, rules = Operations("Domains", gate), Operations("Login rules", gate)
@@ -24,9 +24,10 @@ def operations(
 
         The logins of the last `days` that passed their first factor are decided again by the present rules, provider
         and fallback action. `unknown` means that the outcome depends on an enrolment that is not known. At most 1,000
-        users and 1,000 devices are listed, those with the worst outcomes first; `counts` includes all.
+        users and 1,000 devices are listed, those with the worst outcomes first; `counts` includes all. `rules` shows
+        which rules decide the logins. With `rule`, the logins are decided as if that rule were stored.
         """
-        return await service.impact(body.domainId, days=body.days)
+        return await service.impact(body.domainId, days=body.days, proposed=body.rule)
 
     @previews.post("/ad/CheckEnrolments", roles=OPERATORS)
     async def check_enrolments(body: CheckEnrolments, caller: Caller) -> Survey:

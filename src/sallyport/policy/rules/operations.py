@@ -48,10 +48,11 @@ def operations(service: LoginRules, names: Names, gate: Gate) -> Operations:
     async def update_login_rule(body: UpdateLoginRule, caller: Caller) -> RuleUpdated:
         """Change a login rule. An absent field keeps its value, an empty list or text clears it.
 
-        A change after which the rule allows and has no scope needs `everyone`. `warnings` as in AddLoginRule.
+        `before` moves the rule in the order. A change after which the rule allows and has no scope needs `everyone`.
+        `warnings` as in AddLoginRule.
         """
         warnings = await names.unknown(body.domainId, body)
-        await service.update(body.domainId, body.ruleId, body)
+        await service.update(body.domainId, body.ruleId, body, before=body.before)
         return RuleUpdated(message="rule updated", warnings=warnings)
 
     @rules.post("/ad/DeleteLoginRule", roles=ADMINS)

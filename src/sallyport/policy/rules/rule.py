@@ -13,6 +13,7 @@ MAX_CHARACTERS: Final = 2 << 20
 """Maximum length of all rules of a domain. A thread prepares them: 2 MiB of accented letters take some seconds."""
 MAX_REPLY_OCTETS: Final = 2048
 DEFAULT_PRIORITY: Final = 100
+MAX_PRIORITY: Final = 1_000_000
 DAYS: Final = ("mon", "tue", "wed", "thu", "fri", "sat", "sun")
 MIDNIGHT: Final = "00:00"
 END_OF_DAY: Final = "24:00"
