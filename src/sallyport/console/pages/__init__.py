@@ -2,7 +2,7 @@
 
 from typing import Final
 
-from sallyport.console.pages import account, home
+from sallyport.console.pages import account, bypass, home, rules
 
-ALL: Final = (home.pages, account.pages)
+ALL: Final = (home.pages, rules.pages, bypass.pages, account.pages)
 """The pages of each module."""
