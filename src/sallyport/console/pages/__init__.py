@@ -2,7 +2,7 @@
 
 from typing import Final
 
-from sallyport.console.pages import account, bypass, home, rules
+from sallyport.console.pages import account, bypass, home, keys, policies, rules, trail
 
-ALL: Final = (home.pages, rules.pages, bypass.pages, account.pages)
+ALL: Final = (home.pages, rules.pages, bypass.pages, policies.pages, keys.pages, trail.pages, account.pages)
 """The pages of each module."""
