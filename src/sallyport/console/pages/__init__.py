@@ -2,7 +2,16 @@
 
 from typing import Final
 
-from sallyport.console.pages import account, bypass, home, keys, policies, rules, trail
+from sallyport.console.pages import account, bypass, home, installation, keys, policies, rules, trail
 
-ALL: Final = (home.pages, rules.pages, bypass.pages, policies.pages, keys.pages, trail.pages, account.pages)
+ALL: Final = (
+    home.pages,
+    rules.pages,
+    bypass.pages,
+    policies.pages,
+    keys.pages,
+    trail.pages,
+    account.pages,
+    installation.pages,
+)
 """The pages of each module."""
