@@ -23,12 +23,14 @@ async def order(admin: Visitor) -> list[str]:
 async def test_rules_are_listed_in_their_order(site: Site, admin: Visitor) -> None:
     """The page has the rules as they are read, with their conditions in words, and exports them."""
     assert "No rule yet" in text_of(await admin.get("/rules"))
-    await rule(site, "late", clients=["vpn"], time={"days": ["mon"], "from": "22:00", "until": "6:00"})
+    await rule(
+        site, "late", clients=["vpn"], time={"days": ["mon", "tue", "wed", "sun"], "from": "22:00", "until": "6:00"}
+    )
     await rule(site, "first", users=["a", "b", "c", "d"], action="allow", vlan="20")
     page = text_of(await admin.get("/rules"))
     assert await order(admin) == ["first", "late"]
     assert "user a, b, c and 1 more VLAN 20" in page
-    assert "client vpn; mon 22:00-06:00 UTC" in page
+    assert "client vpn; mon-wed,sun 22:00-06:00 UTC" in page
     csv = (await admin.get("/rules?format=csv")).text.splitlines()
     assert csv[1].startswith("1,first,Allow without a second factor,")
 
@@ -116,7 +118,7 @@ async def test_a_login_is_tested(site: Site, admin: Visitor) -> None:
     await rule(site, "bob", users=["bob"])
     await rule(site, "guests", groups=["guests"])
     page = text_of(await admin.get("/rules/test?user=ann&groups=guests"))
-    assert ": block First factor local Second factor" in page
+    assert "The rule guests decides: block First factor local Second factor" in page
     assert "differs users ann" in page
     assert "MAC" in text_of(await admin.get("/rules/test"))
     wrong = await admin.get("/rules/test?user=ann&nas=x")

@@ -2,12 +2,13 @@
 
 from typing import Final
 
-from sallyport.console.pages import account, bypass, home, installation, keys, policies, rules, trail
+from sallyport.console.pages import account, bypass, directories, home, installation, keys, policies, rules, trail
 
 ALL: Final = (
     home.pages,
     rules.pages,
     bypass.pages,
+    directories.pages,
     policies.pages,
     keys.pages,
     trail.pages,

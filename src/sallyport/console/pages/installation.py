@@ -108,4 +108,5 @@ def _certificate(row: Row) -> Row:
 
 
 def _setting(row: Row) -> Row:
-    return {**row, "value": row["value"] or (f"({row['unset']})" if row["unset"] else "")}
+    value = str(row["value"] or (f"({row['unset']})" if row["unset"] else ""))
+    return {**row, "value": value.replace("`", ""), "description": str(row["description"]).replace("`", "")}

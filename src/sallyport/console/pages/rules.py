@@ -226,7 +226,7 @@ def _row(rule: Row) -> Row:
     parts = [f"{word} {joined(rule[key])}" for key, word in TEXTS.items() if rule[key]]
     window = rule["time"]
     if isinstance(window, dict):
-        days = ",".join(map(str, entries_of(window["days"])))
+        days = _days(window["days"])
         parts.append(f"{days} {window['from']}-{window['until']} {window['timezone']}".strip())
     replies = [f"{each['name']}={each['value']}" for each in entries(rule["replyAttributes"])]
     reply = [f"VLAN {rule['vlan']}"] if rule["vlan"] else []
@@ -238,9 +238,16 @@ def _row(rule: Row) -> Row:
     }
 
 
-def entries_of(value: JSON) -> list[JSON]:
-    """Return the entries of a list; no entries for a value that is no list."""
-    return value if isinstance(value, list) else []
+def _days(value: JSON) -> str:
+    """Return the days of a rule, consecutive days as a range such as `mon-fri`."""
+    places = sorted(DAYS.index(str(day)) for day in value) if isinstance(value, list) else []
+    runs = list[list[int]]()
+    for place in places:
+        if runs and place == runs[-1][-1] + 1:
+            runs[-1].append(place)
+        else:
+            runs.append([place])
+    return ",".join(DAYS[run[0]] if len(run) == 1 else f"{DAYS[run[0]]}-{DAYS[run[-1]]}" for run in runs)
 
 
 def _decided(impact: Row, domain: Domain) -> list[Row]:

@@ -19,7 +19,7 @@ PAGE: Final = 100
 COLUMNS: Final = (
     Column("time", "Time", "time"),
     Column("actor", "Who"),
-    Column("actorKind", "Kind of actor"),
+    Column("actorKind", "Kind of actor", is_chosen=False),
     Column("action", "Action", "code"),
     Column("target", "What"),
     Column("domain", "Domain"),
@@ -32,7 +32,7 @@ FILTERS: Final = (
     Filter("search", "Text"),
     Filter("actor", "Who"),
     Filter("action", "Action"),
-    Filter("from", "From (such as 2026-11-23T10:00)"),
+    Filter("from", "From, such as 2026-11-23"),
     Filter("to", "Until"),
 )
 EMPTY: Final = "No change yet. Each change by a person, a token, an agent or the command line will be listed here."
@@ -97,10 +97,16 @@ def _changes(changes: JSON) -> list[JSON]:
     found = list[JSON]()
     for field, value in changes.items():
         before, after = value if isinstance(value, list) and len(value) == 2 else (None, value)
-        found.append(f"{field}: {_value(after)}" if before is None else f"{field}: {_value(before)} → {_value(after)}")
+        if before is not None:
+            found.append(f"{field}: {_value(before)} → {_value(after)}")
+        elif after not in ("", [], {}, None):  # an added object has all its fields
+            found.append(f"{field}: {_value(after)}")
     return found
 
 
 def _value(value: JSON) -> str:
-    text = "none" if value is None else value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+    if isinstance(value, list) and not any(isinstance(each, dict | list) for each in value):
+        text = ", ".join(map(str, value))
+    else:
+        text = "none" if value is None else value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
     return f"{text[:LONGEST]}…" if len(text) > LONGEST else text or "empty"
