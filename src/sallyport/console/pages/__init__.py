@@ -2,13 +2,27 @@
 
 from typing import Final
 
-from sallyport.console.pages import account, bypass, directories, home, installation, keys, policies, rules, trail
+from sallyport.console.pages import (
+    account,
+    agents,
+    bypass,
+    directories,
+    endpoints,
+    home,
+    installation,
+    keys,
+    policies,
+    rules,
+    trail,
+)
 
 ALL: Final = (
     home.pages,
     rules.pages,
     bypass.pages,
     directories.pages,
+    endpoints.pages,
+    agents.pages,
     policies.pages,
     keys.pages,
     trail.pages,

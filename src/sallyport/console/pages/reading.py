@@ -1,6 +1,7 @@
 """What several pages need to read: all rows of a list, one row of it, and the lines of a text field."""
 
 from collections.abc import Iterable, Mapping, Sequence
+from types import MappingProxyType
 from typing import Final
 
 from sallyport.base.command import entries
@@ -12,6 +13,7 @@ from sallyport.web.scope import ADMINS, OPERATORS
 
 PAGE: Final = 1000
 MOST: Final = 100_000
+_NOTHING: Final[Mapping[str, JSON]] = MappingProxyType({})
 
 
 async def every(
@@ -75,3 +77,27 @@ def rights(visit: Visit) -> dict[str, object]:
 def choices(values: Sequence[str]) -> list[tuple[str, str]]:
     """Return the values of a choice that are also its texts."""
     return [(value, value) for value in values]
+
+
+async def find(
+    visit: Visit,
+    path: str,
+    rows: str,
+    key: str,
+    value: int,
+    kind: str,
+    *,
+    domain: int,
+    body: Mapping[str, JSON] = _NOTHING,
+) -> Row:
+    """Return the row of a list operation with an id. The list must be ordered by the id. kind: what the rows are.
+    Raises NotFound if there is no such row. Also raises Refused, StoreError."""
+    for page in range(1, MOST // PAGE + 1):
+        paging: dict[str, JSON] = {**body, "pageId": page, "pageNumber": page, "pageSize": PAGE}
+        found = entries((await visit.call(path, paging, domain=domain)).get(rows))
+        for row in found:
+            if row.get(key) == value:
+                return row
+        if len(found) < PAGE or int(str(found[-1].get(key))) > value:
+            break
+    raise NotFound(f"{kind} not found")
