@@ -440,7 +440,8 @@ async def presentations(visit: Visit) -> Context:
     found, missing = list[Row](), list[int]()
     for each in numbers[:MOST_REQUESTS]:
         try:
-            found.append(await visit.call(STATUS, {"presentationRequestId": each}))
+            answer = await visit.call(STATUS, {"presentationRequestId": each})
+            found.append({**answer, "status": str(answer["status"]).lower()})
         except NotFound:
             missing.append(each)
     return {
@@ -448,7 +449,7 @@ async def presentations(visit: Visit) -> Context:
         "requests": found,
         "request_columns": REQUEST_COLUMNS,
         "missing": missing,
-        "is_open": any(str(each["status"]).lower() == "pending" for each in found),
+        "is_open": any(each["status"] == "pending" for each in found),
         **rights(visit),
     }
 

@@ -119,6 +119,7 @@ async def people(visit: Visit) -> Context:
     empty = "No person yet: import a directory."
     table = await listed(visit, PEOPLE, path, "users", body, domain=domain.id, filters=SEARCH, empty=empty, most=1000)
     table.kept = ("domain", "group")
+    table.rows = [{**each, "groups": each["groups"] or None} for each in table.rows]
     return {"domain": domain, "table": table, "group": group}
 
 

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from typing import Final
 
 from sallyport.base.command import entries
-from sallyport.base.text import counted
+from sallyport.base.errors import NotFound
 from sallyport.base.wire import JSON, Row
 from sallyport.console.declare import Context, Pages, Redirect
 from sallyport.console.pages.reading import every, find, ids, joined, number, of, rights
@@ -114,12 +114,18 @@ async def instance(visit: Visit) -> Context:
     found = await _instance(visit, domain)
     body: Row = {"instanceIds": [found["instanceId"]], "pageSize": MOST_CHOICES}
     users = await visit.call(USERS, body, domain=domain.id)
+    try:
+        await visit.call("/api/v1/agent/agentStatus", {"instanceId": found["instanceId"]}, domain=domain.id)
+        has_agent = True
+    except NotFound:
+        has_agent = False
     asked: Row = {"machineIds": [found["instanceId"]], "pageSize": 100}
     policies = await visit.call("/api/v1/instances/listAllPasswordPolicy", asked)
     return {
         "title": found["instanceName"],
         "domain": domain,
         "instance": found,
+        "has_agent": has_agent,
         "users": [_user(each, domain) for each in entries(users["epmUsers"])],
         "user_columns": [
             column for column in USER_COLUMNS if column.key in ("userName", "source", "credType", "groups")
@@ -550,7 +556,8 @@ def _user(user: Row, domain: Domain) -> Row:
     return {
         **user,
         "isPrivileged": _is_yes(user["privilegedUser"]),
-        "machines": joined(list[JSON](shown)) or counted(0, "instance"),
+        "machines": joined(list[JSON](shown)) or None,
+        "groups": user["groups"] or None,
         "address": of(f"/endpoint-users/{user['userId']}", domain),
     }
 
