@@ -107,3 +107,18 @@ async def test_an_auditor_reads_directories(site: Site) -> None:
             page = await auditor.get(path)
             assert page.status_code == 200
             assert not [each for each in ("/add", "/edit", "/read", "/remove", "/mapping") if f"{each}?" in page.text]
+
+
+async def test_text_of_a_directory_is_only_text(site: Site, admin: Visitor) -> None:
+    """Names, groups and file errors that contain markup are shown as text on every page."""
+    bad = "x<script>alert(1)</script>"
+    async with at_work(site.areas):
+        ldif = person("ann", f"cn: {bad}", f"mail: {bad}@x.example")
+        ldif += f"dn: cn=g,dc=x\nobjectClass: groupOfNames\ncn: {bad}\nmember: uid=ann,ou=People,dc=x\n\n"
+        job = await queue(site.areas, ldif, name=bad)
+        await over(site.areas, job)
+    for path in ("/directories", "/directories/1", f"/directories/imports/{job}", "/directories/people",
+                 "/directories/groups", "/directories/1/mapping", "/directories/1/remove", "/audit"):  # fmt: skip
+        page = (await admin.get(path)).text
+        assert "<script>alert" not in page, path
+        assert "x&lt;script&gt;alert(1)" in page, path

@@ -60,7 +60,6 @@ PRIVILEGED: Final = (
 REPORTS: Final = (
     Column("time", "Time", "time"),
     Column("outcome", "Outcome"),
-    Column("version", "Desired state", "number"),
     Column("done", "Actions"),
 )
 ACCOUNTS: Final = (
@@ -207,10 +206,7 @@ async def accounts(visit: Visit) -> Context:
         visit, ACCOUNTS, "/api/v1/agent/listDiscovered", "discovered", body, domain=domain.id, most=1000,
         empty="No account yet: order the agent to list the accounts.",
     )  # fmt: skip
-    table.rows = [
-        {**(each["told"] if isinstance(each["told"], dict) else {}), **each, "userId": bool(each["userId"])}
-        for each in table.rows
-    ]
+    table.rows = [_account(each) for each in table.rows]
     return {"domain": domain, "table": table, "instance": body["instanceId"], **rights(visit)}
 
 
@@ -245,6 +241,12 @@ def _address(row: Row, domain: Domain) -> str:
 
 def _orders(found: list[Row]) -> list[Row]:
     return [{**each, "kindText": dict(KINDS).get(str(each["kind"]), each["kind"])} for each in found]
+
+
+def _account(row: Row) -> Row:
+    """Return a discovered account with the fields that the agent has reported."""
+    told = row["told"] if isinstance(row["told"], dict) else {}
+    return {**told, **row, "userId": bool(row["userId"]), "groups": told.get("groups") or None}
 
 
 def _report(row: Row) -> Row:
