@@ -10,6 +10,7 @@ tenantId in the body, or from the domain. A domain is given by its name or id.
 
 import json
 from collections.abc import Iterable, Mapping
+from pathlib import Path
 from typing import Annotated, Literal
 
 import trio
@@ -21,10 +22,12 @@ from sallyport.base import log
 from sallyport.base.actor import Actor, acting_as
 from sallyport.base.clock import now_us
 from sallyport.base.command import Arguments, Command, Commands, command
+from sallyport.base.config import Settings
 from sallyport.base.errors import Invalid, NotFound
 from sallyport.base.validation import refusal
 from sallyport.base.wire import JSON
 from sallyport.certs import commands as cert_commands
+from sallyport.deploy import commands as setting_commands
 from sallyport.directory import commands as directory_commands
 from sallyport.domains import commands as domain_commands
 from sallyport.domains.bodies import AddDomain
@@ -163,6 +166,7 @@ def commands(app: App) -> Commands:
                 app.tenancy,
                 app.note,
                 app.revocations.revoke_certified,
+                _certificates(app.settings),
             ),
             audit_commands.commands(app.audit, app.tenancy, find_domain),
             domain_commands.commands(app.domains, app.removal),
@@ -174,10 +178,18 @@ def commands(app: App) -> Commands:
             directory_commands.commands(app.directory.directories, find_domain),
             event_commands.commands(app.events, app.domains.anywhere),
             node_commands.commands(app.cluster),
+            setting_commands.commands(app.settings),
             store_commands.commands(app.copies, app.rotation),
             _single_commands(app),
         ]
     )
+
+
+def _certificates(settings: Settings) -> dict[str, Path]:
+    """Return the files of certificates that the settings name, by the names of the settings."""
+    named = {"tls_certificate": settings.tls_certificate, "eap_certificate": settings.eap_certificate}
+    found = {name: path for name, path in {**named, "eap_ca": settings.eap_ca}.items() if path is not None}
+    return dict(found)
 
 
 def _single_commands(app: App) -> dict[str, Command]:

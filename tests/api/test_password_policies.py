@@ -360,3 +360,16 @@ def test_every_change_is_in_the_trail(tenant: Tenant) -> None:
     actions = [each["action"] for each in trail["entries"] if each["action"].startswith("policy.")]
     assert sorted(actions) == ["policy.add", "policy.assign", "policy.delete", "policy.update"]
     assert "hunter2" not in str(trail)
+
+
+def test_a_password_is_validated_against_a_policy(world: World, tenant: Tenant) -> None:
+    """A policy can be tried before it is assigned to a machine. With both, the password must meet all policies. A
+    policy of another tenant does not exist."""
+    policy, web = add(tenant, minLen="12"), machine(tenant)
+    assert succeeded(send(tenant, VALIDATE, {"policyId": policy, "password": "a" * 12})) == MET
+    assert refused_rules(send(tenant, VALIDATE, {"policyId": policy, "password": "hunter"})) == ["minLen"]
+    assign(tenant, add(tenant, "digits", dcredit="-1"), web)
+    both = {"policyId": policy, "machineId": web, "password": "hunter"}
+    assert refused_rules(send(tenant, VALIDATE, both)) == ["minLen", "dcredit"]
+    theirs = add(world.tenant())
+    assert problem(send(tenant, VALIDATE, {"policyId": theirs, "password": "hunter2"})) == NO_POLICY

@@ -26,7 +26,7 @@ def entry(tenant: Tenant) -> dict[str, Any]:
 def test_a_domain_without_logins(tenant: Tenant) -> None:
     """A domain without logins has no affected users. The default range of the preview is 30 days."""
     answer = tenant.ask(PREVIEW, domainId=tenant.domain)
-    assert set(answer) == {"users", "devices", "counts", "logins", "from", "to", "policyVersion"}
+    assert set(answer) == {"users", "devices", "rules", "counts", "logins", "from", "to", "policyVersion"}
     assert (answer["users"], answer["devices"], answer["logins"]) == ([], [], 0)
     none = {"accept": 0, "challenge": 0, "reject": 0, "unknown": 0}
     assert answer["counts"] == {"users": none, "devices": none, "denied": 0}
@@ -50,6 +50,9 @@ def test_the_impact_by_name(tenant: Tenant) -> None:
     assert answer["devices"] == [
         {"device_id": device["device_id"], "device_name": "vpn-1", "outcome": "reject", "reason": NO_PROVIDER}
     ]
+    assert [(each["name"], each["action"], each["logins"], each["users"]) for each in answer["rules"]] == [
+        ("", "mfa_required", 2, 1), ("a", "allow", 1, 1),
+    ]  # fmt: skip
     assert (answer["logins"], answer["counts"]["denied"]) == (3, 2)
     assert answer["users"][0]["lastSeen"].endswith("Z")
     version = answer["policyVersion"]

@@ -17,6 +17,12 @@ from tests.console.visitor import PASSWORD
 from tests.peers.programs import needs
 from tests.service import RunningService, running_service
 
+OF_A_DOMAIN = [
+    "/rules", "/rules/add", "/rules/effect", "/rules/test", "/bypass", "/bypass/add", "/directories",
+    "/directories/add", "/instances", "/endpoint-groups", "/endpoint-groups/add", "/endpoint-users",
+    "/endpoint-users/add", "/agents", "/agents/settings", "/policies", "/policies/add", "/dids", "/dids/add",
+    "/schemas", "/credentials", "/wallets", "/wallets/add", "/presentations", "/keys", "/keys/add", "/audit",
+]  # fmt: skip
 pytestmark = [pytest.mark.peer, needs("chromium")]
 
 
@@ -132,7 +138,8 @@ def opens_on_a_phone(page: Page, base: str, token: str, paths: list[str]) -> lis
 
 def test_the_pages_fit_on_a_phone(chromium: Chromium, service: RunningService) -> None:
     """At a width of 360 px, no page scrolls sideways, and the menu opens."""
-    assert chromium.run(opens_on_a_phone, base_of(service), service.token, ["/", "/account", "/logins"]) == []
+    paths = ["/", "/account", "/logins", *OF_A_DOMAIN]
+    assert chromium.run(opens_on_a_phone, base_of(service), service.token, paths) == []
 
 
 EVIL = "<img src=x onerror=alert(1)>"

@@ -59,7 +59,9 @@ class FixedImpact:
         counts = Counts(
             users=Tally(reject=2, challenge=1, unknown=self.unknown), devices=Tally(reject=1), denied=self.denied
         )
-        return Impact(users=users, devices=devices, counts=counts, logins=6, since="a", until="b", policyVersion=1)
+        return Impact(
+            users=users, devices=devices, counts=counts, logins=6, rules=[], since="a", until="b", policyVersion=1
+        )
 
 
 @pytest.mark.parametrize(

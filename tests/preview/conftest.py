@@ -15,6 +15,7 @@ from sallyport.inventory.devices.device import Posture
 from sallyport.mfa.host import Fields, Host
 from sallyport.mfa.provider import Answer, Code, Enrolment, Outcome, ProviderError, Question
 from sallyport.policy.rules.bodies import RuleFields
+from sallyport.preview.bodies import ProposedRule
 from sallyport.store import counters
 from sallyport.store.model import Tx, Value
 from tests.areas import Areas, areas, clock
@@ -151,9 +152,11 @@ class Book:
 
         await areas.store.write(work)
 
-    async def impact(self, *, days: int = 30, fallback: str | None = None) -> Impact:
+    async def impact(
+        self, *, days: int = 30, fallback: str | None = None, proposed: ProposedRule | None = None
+    ) -> Impact:
         """Return the impact of enforce mode."""
-        return await self.areas.preview.impact(self.areas.domain, days=days, fallback=fallback)
+        return await self.areas.preview.impact(self.areas.domain, days=days, fallback=fallback, proposed=proposed)
 
     async def outcomes(self, **asked: int) -> dict[str, tuple[str, str, int]]:
         """Return the outcome, the reason and the number of logins of each user."""

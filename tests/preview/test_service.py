@@ -5,6 +5,7 @@ from dataclasses import replace
 import pytest
 from prometheus_client import CollectorRegistry
 
+from sallyport.base.errors import NotFound
 from sallyport.domains.bodies import Survey, Tally
 from sallyport.domains.domain import Domain, Effect
 from sallyport.endpoints.groups.group import NewGroup
@@ -13,6 +14,7 @@ from sallyport.login.login import Reason
 from sallyport.login.second.forecast import Standing
 from sallyport.metrics import MfaMetrics
 from sallyport.mfa.circuit import Guarded
+from sallyport.preview.bodies import ProposedRule
 from sallyport.preview.enrolled import SecondFactors
 from sallyport.preview.repo import PASSED
 from sallyport.preview.service import NO_CHALLENGES, Preview
@@ -335,3 +337,31 @@ async def test_a_survey_of_an_unreachable_provider(book: Book) -> None:
     await book.provider(away=True)
     assert await book.areas.preview.survey(book.areas.domain) == Survey(users=30, left=30)
     assert len(Scripted.calls) < 10
+
+
+async def test_the_rules_that_decide(book: Book) -> None:
+    """Each rule is listed with the logins and users that it decides; a disabled rule and an unused rule are not."""
+    await book.users("ann", "bob", "cy")
+    await book.rule(name="printers", action="allow", users=["ann"])
+    await book.rule(name="unused", action="block", users=["dan"])
+    await book.rule(name="off", action="block", enabled=False)
+    await book.events(["ann", "ANN", "bob", "cy", "ann", "cy"])
+    rules = [(each.name, each.action, each.logins, each.users) for each in (await book.impact()).rules]
+    assert rules == [("", "mfa_required", 3, 2), ("printers", "allow", 3, 1)]
+
+
+async def test_a_proposed_rule(book: Book) -> None:
+    """A rule that is not stored decides in the preview only: as a new rule, or as a change of a stored rule."""
+    await book.provider(enrolled="ann")
+    await book.users("ann", "bob")
+    await book.rule(action="block", users=["bob"])
+    await book.events(["ann", "bob"])
+    (stored,) = book.areas.rules.all_of(book.areas.domain)
+    new = await book.impact(proposed=ProposedRule.model_validate({"name": "x", "action": "block", "users": ["ann"]}))
+    assert {each.user: each.outcome for each in new.users} == {"ann": Effect.REJECT, "bob": Effect.REJECT}
+    assert [each.name for each in new.rules] == ["r", "x"]
+    changed = await book.impact(proposed=ProposedRule.model_validate({"ruleId": stored.id, "action": "allow"}))
+    assert {each.user: each.outcome for each in changed.users} == {"ann": Effect.CHALLENGE, "bob": Effect.ACCEPT}
+    assert list(book.areas.rules.all_of(book.areas.domain)) == [stored]
+    with pytest.raises(NotFound):
+        await book.impact(proposed=ProposedRule.model_validate({"ruleId": stored.id + 1, "action": "allow"}))

@@ -1,20 +1,24 @@
-"""The commands cert.init, cert.issue, cert.owners, cert.renew and cert.revoke of the control socket.
+"""The commands cert.init, cert.issue, cert.list, cert.owners, cert.renew and cert.revoke of the control socket.
 
 A command first writes the files, then records the tenant, then writes the audit trail. If the store fails, the command
 fails although the certificate exists. The certificate then belongs to no tenant until `cert renew` records its tenant.
 """
 
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
+from datetime import datetime
+from pathlib import Path
+from types import MappingProxyType
 from typing import Protocol, TypeAlias, TypeVar
 
+import trio
 from cryptography import x509
 from pydantic import Field
 
 from sallyport.base.command import Arguments, Command, Tenants, command
-from sallyport.base.errors import Invalid
+from sallyport.base.errors import Invalid, StartError
 from sallyport.base.wire import JSON, Row
 from sallyport.certs.authority import common_name, fingerprint
-from sallyport.certs.directory import Directory, present, read_certificates
+from sallyport.certs.directory import Directory, Issued, present, read_certificates
 
 T = TypeVar("T")
 Note: TypeAlias = Callable[[str, str, Mapping[str, JSON]], Awaitable[None]]
@@ -97,8 +101,16 @@ class Revoked(Arguments):
     wanted: str
 
 
-def commands(files: Files, owners: Owners, tenants: Tenants, note: Note, gone: Gone) -> dict[str, Command]:
-    """Return the commands of certificates by name."""
+def commands(
+    files: Files,
+    owners: Owners,
+    tenants: Tenants,
+    note: Note,
+    gone: Gone,
+    used: Mapping[str, Path] = MappingProxyType({}),
+) -> dict[str, Command]:
+    """Return the commands of the certificates by name. used: the files of certificates that the settings name, by the
+    names of the settings."""
     directory = files.directory
 
     async def noted(
@@ -183,10 +195,61 @@ def commands(files: Files, owners: Owners, tenants: Tenants, note: Note, gone: G
     return {
         "cert.init": command(NewAuthority, init),
         "cert.issue": command(OfClient, issue),
+        "cert.list": command(Arguments, lambda _: _everything(directory, owners, tenants, used)),
         "cert.owners": command(Arguments, listing),
         "cert.renew": command(Renewed, renew),
         "cert.revoke": command(Revoked, revoke),
     }
+
+
+async def _everything(directory: Directory, owners: Owners, tenants: Tenants, used: Mapping[str, Path]) -> JSON:
+    """Return the certificates of the settings, the authority's, and every certificate that was issued."""
+    numbers, now = await tenants.numbers(), present()
+
+    def read() -> list[Row]:
+        rows = [row for setting, path in used.items() for row in _of_file(setting, path, now)]
+        if not directory.ca.exists():
+            return rows
+        rows += _of_file("authority", directory.ca, now)
+        return rows + [_of_issued(each, now) for each in directory.issued()]
+
+    found = list[JSON]()
+    for row in await trio.to_thread.run_sync(read):
+        tenant_id = owners.by_fingerprint.get(str(row["sha256"]))
+        organization, tenant = (None, None) if tenant_id is None else numbers[tenant_id]
+        found.append({**row, "org": organization, "tenant": tenant})
+    return found
+
+
+def _of_file(use: str, path: Path, now: datetime) -> Iterator[Row]:
+    """Yield each certificate in a file. use: what the file is for. If the file cannot be read, yield a row with the
+    reason as state."""
+    try:
+        certificates = read_certificates(path)
+    except StartError as error:
+        yield {
+            "name": str(path),
+            "use": use,
+            "state": str(error),
+            "serial": "",
+            "sha256": "",
+            "expires": None,
+            "days": None,
+        }
+        return
+    for each in certificates:
+        state = "expired" if each.not_valid_after_utc <= now else "valid"
+        yield _row(each, use, state, now)
+
+
+def _of_issued(each: Issued, now: datetime) -> Row:
+    return _row(each.certificate, each.kind, each.state(now), now)
+
+
+def _row(certificate: x509.Certificate, use: str, state: str, now: datetime) -> Row:
+    ends = certificate.not_valid_after_utc
+    shown: Row = {**_shown(certificate), "use": use, "state": state, "days": (ends - now).days}
+    return {**shown, "expires": f"{ends:%Y-%m-%dT%H:%M:%SZ}"}
 
 
 def _shown(certificate: x509.Certificate) -> Row:

@@ -130,7 +130,7 @@ async def listed(
         answer = await visit.call(path, {**body, **paging}, domain=domain)
         more = entries(answer.get(rows))
         found += more
-        total = int(str(answer.get("totalCount", len(found))))
+        total = int(str(answer.get("totalCount", answer.get("count", len(found)))))
         if not exports or len(more) < size or len(found) >= min(total, MOST_EXPORTED):
             break
     return Table(visit, columns, found, total, page, size, filters, empty)

@@ -82,7 +82,8 @@ class Problem:
     def of(cls, error: Refused) -> "Problem":
         """Return the problem of an error."""
         wrong = error.errors if isinstance(error, Invalid) else ()
-        return cls(str(error), {each.field: each.message for each in wrong})
+        said = {each.field: each.message if each.is_sentence else f"Give {each.message}." for each in wrong}
+        return cls(str(error), said)
 
 
 @dataclass(frozen=True)

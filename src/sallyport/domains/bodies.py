@@ -258,6 +258,17 @@ class DeviceImpact(Model):
     reason: Reason
 
 
+class RuleImpact(Model):
+    """A login rule, or no rule, and the logins that it decides."""
+
+    ruleId: int | None = Field(description="Id of the rule; null for the logins that no rule matches.")
+    name: str = Field(description="Name of the rule; empty for no rule.")
+    action: str = Field(description="Action for these logins.")
+    logins: int = Field(description="Number of the logins.")
+    users: int = Field(description="Number of their users.")
+    lastSeen: str = Field(description="Last of the logins, ISO 8601 UTC.")
+
+
 class Tally(Model):
     """The number of users or devices for each outcome."""
 
@@ -296,6 +307,7 @@ class Impact(Summary):
 
     users: list[UserImpact] = Field(description="At most 1,000 users, the worst outcomes first.")
     devices: list[DeviceImpact] = Field(description="At most 1,000 devices, the worst outcomes first.")
+    rules: list[RuleImpact] = Field(description="Logins by the rule that decides them, the most logins first.")
     policyVersion: int = Field(
         description="Version of the configuration. Previews with the same version used the same rules."
     )

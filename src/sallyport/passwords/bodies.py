@@ -3,7 +3,7 @@
 import re
 from typing import Annotated, Final, Literal
 
-from pydantic import AfterValidator, BeforeValidator, ConfigDict, Field, SecretBytes
+from pydantic import AfterValidator, BeforeValidator, ConfigDict, Field, SecretBytes, model_validator
 
 from sallyport.base.agentwire.state import First
 from sallyport.base.model import Model
@@ -239,7 +239,10 @@ class PolicyList(Model):
 class ValidatePolicy(ScopedIfGiven):
     """Body of the operation `validatePolicy`."""
 
-    machineId: Id = Field(description="Id of the instance whose policies the password must meet.")
+    machineId: Id = Field(
+        description="Id of the instance whose policies the password must meet; 0 or absent if policyId is given."
+    )
+    policyId: Id | None = Field(default=None, description="Id of a policy that the password must meet.")
     password: Annotated[Octets, AfterValidator(_password)] = Field(
         description=f"Password to check: at most {MAX_PASSWORD} characters without NUL."
     )
@@ -247,3 +250,11 @@ class ValidatePolicy(ScopedIfGiven):
         default="",
         description="Login name of the user, for the rule usercheck (the password must not contain the name).",
     )
+
+    @model_validator(mode="before")
+    @classmethod
+    def _of_policy(cls, value: object) -> object:
+        """Set machineId to 0, which no instance has, if only a policy is given."""
+        if isinstance(value, dict) and value.get("policyId") is not None:
+            return {"machineId": 0, **value}
+        return value

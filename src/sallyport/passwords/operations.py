@@ -68,7 +68,7 @@ def operations(service: PasswordPolicies, gate: Gate) -> Operations:
 
     @policies.post("/api/v1/instances/validatePolicy", "/api/v1/instances/validatePassword", roles=READERS)
     async def validate_policy(body: ValidatePolicy, caller: Caller) -> list[str]:
-        """Check a password against the policies of an instance.
+        """Check a password against the policies of an instance, a policy (`policyId`), or both.
 
         If the instance has no policy, the password must have at least eight characters. They must be of at least three
         of these classes: digits, uppercase letters, lowercase letters, others.
@@ -76,7 +76,8 @@ def operations(service: PasswordPolicies, gate: Gate) -> Operations:
         The status is 400 if the password fails a rule. `errors` contains each failed rule under the name of its field.
         """
         password = body.password.get_secret_value().decode(errors="surrogateescape")
-        failed = await service.validate(caller.tenant_id, body.machineId, body.userName, password)
+        machine = None if body.policyId is not None and not body.machineId else body.machineId
+        failed = await service.validate(caller.tenant_id, machine, body.userName, password, policy_id=body.policyId)
         if failed:
             wrong = tuple(FieldError(each.rule, each.message, is_sentence=True) for each in failed)
             raise Invalid("the password does not meet the policy", wrong)

@@ -142,14 +142,25 @@ class PasswordPolicies:
 
         await self._store.write(work)
 
-    async def validate(self, tenant_id: int, instance_id: int, user_name: str, password: str) -> list[Failure]:
-        """Return the rules of a machine's policies that a password fails. If the machine has no policy, the rules of
-        GUIDANCE apply. Raises NotFound if the machine does not exist."""
+    async def validate(
+        self,
+        tenant_id: int,
+        instance_id: int | None,
+        user_name: str,
+        password: str,
+        *,
+        policy_id: int | None = None,
+    ) -> list[Failure]:
+        """Return the rules of a machine's policies, and of a policy, that a password fails. If the machine has no
+        policy and no policy is given, the rules of GUIDANCE apply. Raises NotFound if the machine or the policy does
+        not exist."""
+        machines = [] if instance_id is None else [instance_id]
 
         def work(tx: Tx) -> list[Failure]:
-            self._must_have(tx, tenant_id, [instance_id])
-            policies = repo.fields_of(tx, repo.ids_of(tx, [instance_id]))
-            return engine.all_failures(_rules(policies) or [engine.GUIDANCE], password, user_name)
+            self._must_have(tx, tenant_id, machines)
+            own = [] if policy_id is None else [repo.get(tx, tenant_id, policy_id).id]
+            rules = _rules(repo.fields_of(tx, sorted({*repo.ids_of(tx, machines), *own})))
+            return engine.all_failures(rules if rules or own else [engine.GUIDANCE], password, user_name)
 
         return await self._store.search(work)
 

@@ -9,10 +9,11 @@ from sallyport.base.model import Model
 from sallyport.base.validation import Between, unfit
 from sallyport.domains.bodies import AnyFallback
 from sallyport.domains.enforcement import DEFAULT_DAYS, LONGEST_DAYS
+from sallyport.policy.rules.bodies import RuleFields
 from sallyport.policy.rules.rule import Action
 from sallyport.preview.rule_test import Result
 from sallyport.web.operation import Done
-from sallyport.web.scope import AddressOrText, Flag, InDomain, Many, Name, Text, Whole
+from sallyport.web.scope import AddressOrText, Flag, Id, InDomain, Many, Name, Text, Whole
 
 MOST_GROUPS = 200
 
@@ -27,6 +28,14 @@ def _address(value: str) -> str:
         raise unfit("an IP address") from None
 
 
+class ProposedRule(RuleFields):
+    """A login rule that is not stored."""
+
+    ruleId: Id | None = Field(
+        default=None, description="Id of the rule that would be changed. Absent: the rule would be added."
+    )
+
+
 class PreviewEnforcement(InDomain):
     """Body of PreviewEnforcement."""
 
@@ -36,6 +45,10 @@ class PreviewEnforcement(InDomain):
     fallbackAction: AnyFallback | None = Field(
         default=None,
         description="Fallback action to decide with, deny or allow. Without it, that of the domain is used.",
+    )
+    rule: ProposedRule | None = Field(
+        default=None,
+        description="A rule to decide with as if it were added or changed. This shows its effect before it is stored.",
     )
 
 

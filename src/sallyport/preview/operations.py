@@ -3,7 +3,6 @@
 from sallyport.base.clock import Clock, iso
 from sallyport.base.validation import moment
 from sallyport.domains.bodies import Impact, Survey
-from sallyport.domains.enforcement import ImpactPreview
 from sallyport.policy.rules.translation import Translation
 from sallyport.preview.bodies import (
     CheckEnrolments,
@@ -14,12 +13,13 @@ from sallyport.preview.bodies import (
     TestLoginRules,
 )
 from sallyport.preview.rule_test import Answer, Question, RuleTest
+from sallyport.preview.service import Preview
 from sallyport.web.operation import Operations
 from sallyport.web.scope import OPERATORS, READERS, Caller, Gate
 
 
 def operations(
-    service: ImpactPreview, tests: RuleTest, translation: Translation, gate: Gate, clock: Clock
+    service: Preview, tests: RuleTest, translation: Translation, gate: Gate, clock: Clock
 ) -> list[Operations]:
     previews, rules = Operations("Domains", gate), Operations("Login rules", gate)
 
@@ -27,12 +27,13 @@ def operations(
     async def preview_enforcement(body: PreviewEnforcement, caller: Caller) -> Impact:
         """Preview the impact of enforce mode on a domain: the users and devices of its recent logins, and the outcomes.
 
-        The logins of the last `days` are decided again by the current rules, provider and fallback action, or by the given
-        `fallbackAction`. Only logins
-        that have passed their first factor are used. The outcome `unknown` depends on an enrolment that is not known.
-        At most 1,000 users and 1,000 devices are listed, the worst outcomes first. `counts` includes all of them.
+        The logins of the last `days` are decided again by the current rules, provider and fallback action, or by the
+        given `fallbackAction`. With `rule`, they are decided as if that rule were stored. Only logins that have passed
+        their first factor are used. The outcome `unknown` depends on an enrolment that is not known. At most 1,000
+        users and 1,000 devices are listed, the worst outcomes first. `counts` includes all of them. `rules` shows which
+        rules decide the logins.
         """
-        return await service.impact(body.domainId, days=body.days, fallback=body.fallbackAction)
+        return await service.impact(body.domainId, days=body.days, fallback=body.fallbackAction, proposed=body.rule)
 
     @previews.post("/ad/CheckEnrolments", roles=OPERATORS)
     async def check_enrolments(body: CheckEnrolments, caller: Caller) -> Survey:

@@ -2,14 +2,14 @@
 the reasons."""
 
 from collections.abc import Callable, Iterator, Sequence
-from typing import Final
+from typing import Final, Protocol
 
 import trio
 
 from sallyport.base.clock import SECOND, Clock, iso
 from sallyport.base.text import fold
 from sallyport.directory.principals import NOBODY, Membership
-from sallyport.domains.bodies import Counts, DeviceImpact, Impact, Survey, UserImpact
+from sallyport.domains.bodies import Counts, DeviceImpact, Impact, RuleImpact, Survey, UserImpact
 from sallyport.domains.domain import Domain, Effect, Fallback, FirstFactor, Mode
 from sallyport.domains.enforcement import DEFAULT_DAYS
 from sallyport.domains.service import Domains
@@ -19,8 +19,8 @@ from sallyport.login.decision import decide
 from sallyport.login.identity import kept
 from sallyport.login.login import NAMELESS, Decision, Reason, Verdict
 from sallyport.login.second.forecast import Standing
-from sallyport.policy.rules.match import Facts, kind_of
-from sallyport.policy.rules.rule import UNMATCHED, Action, Kind
+from sallyport.policy.rules.match import DomainRules, Facts, kind_of
+from sallyport.policy.rules.rule import UNMATCHED, Action, Given, Kind, Rule
 from sallyport.policy.rules.service import LoginRules
 from sallyport.preview import repo
 from sallyport.preview.enrolled import SecondFactors
@@ -40,6 +40,14 @@ MOST_SURVEYED: Final = 10_000
 NO_CHALLENGES: Final = "the device has never answered a challenge"
 
 
+class Proposed(Given, Protocol):
+    """A login rule that is not stored."""
+
+    @property
+    def ruleId(self) -> int | None:  # noqa: N802  the interface's spelling
+        """Id of the rule that would be changed; None for a new rule."""
+
+
 class _User:
     """The logins of a user. variants: the different combinations of the rule's action, whether the device gives up
     before the user answers, and the authentication method."""
@@ -54,12 +62,29 @@ class _User:
         self.variants: set[tuple[Action, bool, str]] = set()
 
 
+class _Decided:
+    """The logins that a rule decides. users: the case-folded names of their users."""
+
+    __slots__ = ("last_at", "logins", "users")
+
+    def __init__(self) -> None:
+        self.logins = 0
+        self.users: set[str] = set()
+        self.last_at = 0
+
+    def note(self, group: Group) -> None:
+        """Count the logins of a group."""
+        self.logins += group.logins
+        self.users.add(fold(group.user_name))
+        self.last_at = max(self.last_at, group.last_at)
+
+
 class _Traffic:
     """The recorded logins.
 
     users: by case-folded name. devices: by the device ids in events. actions: the combinations of action and method for
     each device, by the current device id. seen: the devices by their current id. members: the users' directory data by
-    name, if rules compare them.
+    name, if rules compare them. decided: the logins by the id of the rule that decides them.
     """
 
     def __init__(self) -> None:
@@ -68,7 +93,12 @@ class _Traffic:
         self.actions: dict[int, set[tuple[Action, str]]] = {}
         self.seen: dict[int, KnownDevice] = {}
         self.members: dict[str, Membership] = {}
+        self.decided: dict[int | None, _Decided] = {}
         self.logins = 0
+
+    def of_rule(self, rule_id: int | None) -> _Decided:
+        """Return the logins that a rule decides. rule_id: None for the logins that no rule matches."""
+        return self.decided.setdefault(rule_id, _Decided())
 
 
 class Preview:
@@ -100,7 +130,14 @@ class Preview:
         self._slice_events = slice_events
         self._limit = trio.CapacityLimiter(AT_ONCE)  # each may have a million users in memory
 
-    async def impact(self, domain_id: int, *, days: int = DEFAULT_DAYS, fallback: str | None = None) -> Impact:
+    async def impact(
+        self,
+        domain_id: int,
+        *,
+        days: int = DEFAULT_DAYS,
+        fallback: str | None = None,
+        proposed: Proposed | None = None,
+    ) -> Impact:
         """Return the impact that enforce mode would have had on the logins of the last days. Raises StoreError if the
         preview would take too long.
 
@@ -108,14 +145,20 @@ class Preview:
         the next login. The user does not count as denied, because enforce mode is not the cause. A device that is no
         longer in the inventory is left out, because nothing is known about its next registration.
 
-        fallback: the action to use instead of the fallback action of the domain.
+        fallback: the action to use instead of the fallback action of the domain. proposed: a login rule that is not
+        stored, and decides as if it were added or changed. Raises NotFound, Invalid if the rule is not valid.
         """
         async with self._limit:
             domain, version = self._domains.table.present(domain_id), self._configuration.version
             until = self._clock() + 1
             since = until - 1 - days * DAY
             second = self._second.of(domain)
-            traffic = await self._recorded(domain, second, since, until)
+            rules = (
+                self._rules.all_of(domain.id)
+                if proposed is None
+                else self._rules.with_proposed(domain.id, proposed.ruleId, proposed)
+            )
+            traffic = await self._recorded(domain, rules, second, since, until)
             await self._ask(domain, second, traffic)
             second = self._second.of(domain)  # a look-up may have shown that the provider is unreachable
             terms = _Terms(domain, domain.fallback if fallback is None else Fallback(fallback), second)
@@ -124,6 +167,7 @@ class Preview:
             return Impact(
                 users=users.kept(),
                 devices=devices.kept(),
+                rules=_rules(rules, traffic),
                 counts=Counts(users=users.tally(), devices=devices.tally(), denied=denied + denied_devices),
                 logins=traffic.logins,
                 since=iso(since),
@@ -142,7 +186,8 @@ class Preview:
             self._second.forget(domain)
         async with self._limit:
             until, second, time_slice = self._clock() + 1, self._second.of(domain), TimeSlice()
-            traffic = await self._recorded(domain, second, until - 1 - days * DAY, until)
+            rules = self._rules.all_of(domain.id)
+            traffic = await self._recorded(domain, rules, second, until - 1 - days * DAY, until)
             total, open_, asked = 0, 0, Worst[tuple[str, str]](MOST_SURVEYED)
             for key, user in traffic.users.items():
                 if _needs_factor(user):
@@ -157,10 +202,14 @@ class Preview:
 
     # --- recorded logins --------------------------------------------------------------------------------------
 
-    async def _recorded(self, domain: Domain, second: Standing, since: int, until: int) -> _Traffic:
-        """Return the logins in a range of time, by user and by device, with the action of the login rules."""
-        rules, traffic, time_slice = self._rules.of(domain.id), _Traffic(), TimeSlice()
-        enabled = [rule for rule in self._rules.all_of(domain.id) if rule.definition.enabled]
+    async def _recorded(
+        self, domain: Domain, own: Sequence[Rule], second: Standing, since: int, until: int
+    ) -> _Traffic:
+        """Return all logins in a range of time, by user and by device, with the action of the rules. own: the rules of
+        the domain, including disabled ones."""
+        traffic, time_slice = _Traffic(), TimeSlice()
+        enabled = [rule for rule in own if rule.definition.enabled]
+        rules = await trio.to_thread.run_sync(DomainRules, enabled) if enabled else None
         is_local = domain.first_factor is FirstFactor.LOCAL  # a local user has one name
         scopes = Scopes(
             stations=any(rule.definition.stations for rule in enabled),
@@ -182,7 +231,7 @@ class Preview:
         for part in parts_of(spans, max(SECOND, longest)):
             found = await self._groups(domain, part, scopes, traffic)
             while found:  # groups are removed one by one, since freeing all at once would block the event loop
-                group, action = found.pop(), UNMATCHED
+                group, action, rule = found.pop(), UNMATCHED, None
                 device = traffic.devices[group.device_id]
                 if rules is not None:
                     rule = rules.match(
@@ -192,6 +241,7 @@ class Preview:
                     )
                     action = UNMATCHED if rule is None else rule.action
                 _note(domain, traffic, group, device, action, gives_up=_gives_up(second, device))
+                traffic.of_rule(None if rule is None else rule.id).note(group)
                 await time_slice()
         return traffic
 
@@ -328,6 +378,23 @@ def effect_of(decision: Decision) -> Effect:
     if decision.reason is Reason.ENROLMENT_UNKNOWN and decision.applied is Verdict.CHALLENGE:
         return Effect.UNKNOWN
     return Effect(decision.applied.value)
+
+
+def _rules(rules: Sequence[Rule], traffic: _Traffic) -> list[RuleImpact]:
+    """Return the logins by the rule that decides them, the most logins first."""
+    known = {rule.id: rule for rule in rules}
+    found = [
+        RuleImpact(
+            ruleId=rule_id,
+            name="" if rule_id is None else known[rule_id].name,
+            action=UNMATCHED if rule_id is None else known[rule_id].action,
+            logins=decided.logins,
+            users=len(decided.users),
+            lastSeen=iso(decided.last_at),
+        )
+        for rule_id, decided in traffic.decided.items()
+    ]
+    return sorted(found, key=lambda each: (-each.logins, each.ruleId or 0))
 
 
 def _severity(decided: tuple[Effect, str]) -> tuple[int, str]:

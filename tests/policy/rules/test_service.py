@@ -188,3 +188,39 @@ async def test_stored_reply_attributes_do_not_depend_on_the_dictionary(areas: Ar
     await areas.configuration.reload()
     (kept,) = later.all_of(areas.domain)
     assert kept.attributes == b"\x0b\x03x"
+
+
+async def order(areas: Areas) -> str:
+    """Return the names of the domain's rules in the order in which they are read."""
+    return "".join(each.name for each in sorted(areas.rules.all_of(areas.domain), key=lambda rule: rule.place))
+
+
+async def test_a_rule_moves_before_another(areas: Areas) -> None:
+    """A rule is read directly before another rule from then on, and the order of the other rules stays. Only the
+    priorities that must change are changed, and each change is in the audit trail."""
+    ids = {name: await areas.rules.add(areas.domain, fields(name=name)) for name in "abcd"}
+    await areas.rules.add(areas.domain, fields(name="u", users=["ann"]))
+    assert await order(areas) == "uabcd"
+    for rule, before, expected in (("c", "b", "uacbd"), ("d", "a", "udacb"), ("a", "d", "uadcb"), ("b", "c", "uadbc")):
+        await areas.rules.update(areas.domain, ids[rule], change(), before=ids[before])
+        assert await order(areas) == expected
+    assert {rule.definition.priority for rule in areas.rules.all_of(areas.domain)} <= {100, 101, 102, 103}
+    sql = "select count(*) from audit_trail where action = 'rule.update'"
+    before = await areas.store.read(lambda tx: tx.value(int, sql))
+    await areas.rules.update(areas.domain, ids["b"], change(), before=ids["c"])
+    assert await areas.store.read(lambda tx: tx.value(int, sql)) == before
+
+
+async def test_a_rule_moves_only_among_rules_of_its_kind(areas: Areas) -> None:
+    """A rule cannot be read before a rule of another kind of identity, itself, or a rule of another domain. A priority
+    cannot exceed its maximum."""
+    other = await areas.domains.add(areas.tenant, "branch")
+    theirs = await areas.rules.add(other, fields())
+    plain = await areas.rules.add(areas.domain, fields(priority=1_000_000))
+    last = await areas.rules.add(areas.domain, fields(priority=1_000_000))
+    of_user = await areas.rules.add(areas.domain, fields(users=["ann"]))
+    for before in (of_user, plain, theirs, 99):
+        with pytest.raises(Invalid, match="before must be another rule"):
+            await areas.rules.update(areas.domain, plain, change(), before=before)
+    with pytest.raises(Invalid, match="smaller priorities"):
+        await areas.rules.update(areas.domain, last, change(), before=plain)

@@ -4,16 +4,26 @@ from typing import Final
 
 from sallyport.console.pages import (
     account,
+    agents,
+    bypass,
     clients,
+    credentials,
     devices,
+    directories,
     domains,
+    endpoints,
     enforcement,
     factors,
     home,
+    installation,
+    keys,
     logins,
     people,
+    policies,
+    rules,
     senders,
     sessions,
+    trail,
 )
 
 ALL: Final = (
@@ -23,10 +33,20 @@ ALL: Final = (
     domains.pages,
     enforcement.pages,
     factors.pages,
+    rules.pages,
+    bypass.pages,
     devices.pages,
     sessions.pages,
     clients.pages,
     people.pages,
+    directories.pages,
+    endpoints.pages,
+    agents.pages,
+    policies.pages,
+    credentials.pages,
+    keys.pages,
+    trail.pages,
     account.pages,
+    installation.pages,
 )
 """The pages of each module."""

@@ -13,6 +13,7 @@ from sallyport.policy.rules.rule import (
     DAYS,
     DEFAULT_PRIORITY,
     END_OF_DAY,
+    MAX_PRIORITY,
     MAX_REPLY_OCTETS,
     MIDNIGHT,
     Action,
@@ -81,13 +82,17 @@ Entry = Annotated[PlainText, Field(max_length=255), AfterValidator(_entry)]
 Entries = Annotated[list[Entry], Field(max_length=MAX_ENTRIES), BeforeValidator(_entries)]
 Kinds = Annotated[list[Annotated[Kind, BeforeValidator(_lower)]], BeforeValidator(_entries)]
 AnyAction = Annotated[Action, BeforeValidator(_lower)]
-Priority = Annotated[Whole, Between(0, 1_000_000)]
+Priority = Annotated[Whole, Between(0, MAX_PRIORITY)]
 Clock = Annotated[str, AfterValidator(_clock)]
 
 RULE_ID: Final = "Id of the rule, as AddLoginRule has returned it."
 NAME: Final = "Name of the rule."
 ACTION: Final = "Action for a login that matches the rule and has passed its first factor."
 PRIORITY: Final = "Within each kind of rule (with users, groups, OUs, none of them), lower priorities are read first."
+BEFORE: Final = (
+    "Id of the rule before which this rule is read from now on. Both rules must have the same kind of identity (users, "
+    "groups, OUs, none). The priorities of rules change as far as needed."
+)
 ENABLED: Final = "Whether the rule is used. A disabled rule is only stored."
 USERS: Final = "User names without a realm. An empty list matches every user."
 GROUPS: Final = "Names of groups that the user belongs to. An empty list matches every user."
@@ -231,6 +236,7 @@ class UpdateLoginRule(InDomain, RuleFields):
     """
 
     ruleId: Id = Field(description=RULE_ID)
+    before: Id | None = Field(default=None, description=BEFORE)
 
 
 class DeleteLoginRule(InDomain):

@@ -104,14 +104,23 @@ def add(line: CommandLine, /, *, name: str, action: str, domain: str, **given: o
 @click.argument("rule_id", type=NUMBER)
 @click.option("--name", help="New name.")
 @click.option("--action", type=ACTIONS, help="New action for a login that matches the rule.")
+@click.option("--before", type=NUMBER, help="Id of the rule before which this rule is read from now on.")
 @described
 @click.pass_obj
 def update(
-    line: CommandLine, /, *, rule_id: int, name: str | None, action: str | None, domain: str, **given: object
+    line: CommandLine,
+    /,
+    *,
+    rule_id: int,
+    name: str | None,
+    action: str | None,
+    before: int | None,
+    domain: str,
+    **given: object,
 ) -> None:
     """Change a rule. A setting without an option keeps its value. An empty value clears the setting, as in --user
     ''."""
-    body: Row = {"ruleId": rule_id, "name": name, "action": action, **_fields(given)}
+    body: Row = {"ruleId": rule_id, "name": name, "action": action, "before": before, **_fields(given)}
     made = _run(line, "/ad/UpdateLoginRule", body, domain)
     line.note(f"rule {rule_id} is changed")
     _warn(line, made, body)

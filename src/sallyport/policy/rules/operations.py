@@ -48,11 +48,12 @@ def operations(service: LoginRules, names: Names, gate: Gate) -> Operations:
     async def update_login_rule(body: UpdateLoginRule, caller: Caller) -> RuleUpdated:
         """Change a login rule. An absent field keeps its value. An empty list or text clears the field.
 
+        `before` moves the rule in the order.
         If the changed rule is an `allow` rule without a scope, the change must be confirmed by `everyone`. `warnings`
         lists users, groups and clients that do not exist.
         """
         warnings = await names.unknown(body.domainId, body)
-        await service.update(body.domainId, body.ruleId, body)
+        await service.update(body.domainId, body.ruleId, body, before=body.before)
         return RuleUpdated(message="rule updated", warnings=warnings)
 
     @rules.post("/ad/DeleteLoginRule", roles=ADMINS)

@@ -87,6 +87,12 @@ def get(tx: Tx, domain_id: int, rule_id: int) -> Definition:
     return Definition.parse(row.definition)
 
 
+def all_of(tx: Tx, domain_id: int) -> list[Rule]:
+    """Return a domain's rules, ordered by id."""
+    sql = f"select {_COLUMNS} from login_rules where domain_id = :domain order by id"
+    return [_rule(row) for row in tx.all(_Row, sql, domain=domain_id)]
+
+
 def add(tx: Tx, domain_id: int, definition: Definition, attributes: bytes, at: int) -> int:
     """Insert a rule, and return its id. Raises Conflict if the domain would have too many rules, or too many characters
     in all its rules."""

@@ -14,6 +14,7 @@ MAX_CHARACTERS: Final = 2 << 20
 accented letters."""
 MAX_REPLY_OCTETS: Final = 2048
 DEFAULT_PRIORITY: Final = 100
+MAX_PRIORITY: Final = 1_000_000
 DAYS: Final = ("mon", "tue", "wed", "thu", "fri", "sat", "sun")
 MIDNIGHT: Final = "00:00"
 END_OF_DAY: Final = "24:00"

@@ -3,12 +3,12 @@
 from collections.abc import Mapping, Sequence
 
 from sallyport.base.clock import Clock, now_us
-from sallyport.base.errors import Invalid
+from sallyport.base.errors import Invalid, NotFound
 from sallyport.base.wire import JSON
 from sallyport.policy.rules import repo
 from sallyport.policy.rules.match import DomainRules
 from sallyport.policy.rules.repo import OfDomain
-from sallyport.policy.rules.rule import UNMATCHED, Definition, Given, Rule
+from sallyport.policy.rules.rule import MAX_PRIORITY, UNMATCHED, Definition, Given, Rule
 from sallyport.policy.rules.translation import Translation, check_clients
 from sallyport.radius.dictionary import Dictionary
 from sallyport.store import audit
@@ -54,21 +54,34 @@ class LoginRules:
 
         return await self._configuration.change(work)
 
-    async def update(self, domain_id: int, rule_id: int, fields: Given) -> None:
-        """Change those fields of a rule that are present. Raises NotFound if the domain has no such rule. Raises
-        Invalid, Conflict."""
+    def with_proposed(self, domain_id: int, rule_id: int | None, fields: Given) -> list[Rule]:
+        """Return a domain's rules as they would be if a rule were changed, or added if `rule_id` is None. Nothing is
+        stored. Raises NotFound, Invalid."""
+        own = list(self.all_of(domain_id))
+        place = next((place for place, rule in enumerate(own) if rule.id == rule_id), len(own))
+        if rule_id is not None and place == len(own):
+            raise NotFound(repo.NOT_FOUND)
+        before = own[place].definition if place < len(own) else Definition("", UNMATCHED)
+        now = before.changed(self._translated(fields))
+        last = max((rule.id for rule in own), default=0)
+        own[place : place + 1] = [Rule(rule_id or last + 1, domain_id, now.name, now.action, b"", now)]
+        return own
+
+    async def update(self, domain_id: int, rule_id: int, fields: Given, *, before: int | None = None) -> None:
+        """Change the fields of a rule that are present. before: the id of the rule before which this rule is read from
+        now on. Raises NotFound if the domain has no such rule. Also raises Invalid, Conflict."""
         changes, at = self._translated(fields), self._clock()
 
         def work(tx: Tx) -> None:
-            before = repo.get(tx, domain_id, rule_id)
-            definition = before.changed(changes)
-            _check_scope(before, definition, everyone=fields.everyone)
+            kept = repo.get(tx, domain_id, rule_id)
+            definition = kept.changed(changes)
+            _check_scope(kept, definition, everyone=fields.everyone)
             attributes = self.translation.replies(definition.vlan, definition.reply_attributes)
-            repo.update(tx, domain_id, rule_id, definition, attributes, at)
-            if definition != before:
-                _record(
-                    tx, "rule.update", domain_id, f"{rule_id} {before.name}", at, before.as_json(), definition.as_json()
-                )
+            _update(tx, Rule(rule_id, domain_id, kept.name, kept.action, attributes, kept), definition, at)
+            if before is not None:
+                rules = repo.all_of(tx, domain_id)
+                for rule, priority in moved(rules, rule_id, before).items():
+                    _update(tx, rule, rule.definition.changed({"priority": priority}), at)
 
         await self._configuration.change(work)
 
@@ -95,6 +108,46 @@ class LoginRules:
             kept["media"] = tuple(self.translation.media(fields.media))
         check_clients(fields.clients or ())
         return kept
+
+
+def moved(rules: Sequence[Rule], rule_id: int, before: int) -> dict[Rule, int]:
+    """Return the rules whose priority must change, with the new priority, so that a rule is read directly before
+    another rule. The order of the other rules stays. Raises Invalid if the rules have different kinds of identity.
+    """
+    known = {rule.id: rule for rule in rules}
+    rule, other = known[rule_id], known.get(before)
+    if other is None or other is rule or other.place[0] != rule.place[0]:
+        raise Invalid.about(
+            "before must be another rule of the domain with the same kind of identity: rules with users are read "
+            "first, then rules with groups, then rules with OUs, then the others",
+            "before",
+        )
+    same = sorted((each for each in rules if each.place[0] == rule.place[0] and each is not rule), key=_place)
+    same.insert(same.index(other), rule)
+    changes, last = dict[Rule, int](), (-1, 0)
+    for each in same:
+        priority = (
+            min(each.definition.priority, other.definition.priority) if each is rule else each.definition.priority
+        )
+        priority = max(priority, last[0] + (each.id < last[1]))
+        if priority > MAX_PRIORITY:
+            raise Invalid.about(f"a priority would exceed {MAX_PRIORITY}: give the rules smaller priorities", "before")
+        if priority != each.definition.priority:
+            changes[each] = priority
+        last = (priority, each.id)
+    return changes
+
+
+def _place(rule: Rule) -> tuple[int, int, int]:
+    return rule.place
+
+
+def _update(tx: Tx, rule: Rule, now: Definition, at: int) -> None:
+    """Update a rule with the reply attributes of `rule`, and record the changes of its definition."""
+    before = rule.definition
+    repo.update(tx, rule.domain_id, rule.id, now, rule.attributes, at)
+    if now != before:
+        _record(tx, "rule.update", rule.domain_id, f"{rule.id} {before.name}", at, before.as_json(), now.as_json())
 
 
 def _check_scope(before: Definition | None, now: Definition, *, everyone: bool) -> None:

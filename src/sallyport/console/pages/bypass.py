@@ -1,0 +1,74 @@
+"""MAC authentication bypass: the stations that are admitted by their MAC address."""
+
+from typing import Final
+
+from sallyport.base.command import entries
+from sallyport.base.errors import NotFound
+from sallyport.base.wire import Row
+from sallyport.console.declare import Context, Pages, Redirect
+from sallyport.console.pages.reading import lines, of, rights
+from sallyport.console.table import Column, Filter, listed
+from sallyport.console.visit import Visit
+from sallyport.web.scope import ADMINS, READERS
+
+pages = Pages()
+COLUMNS: Final = (
+    Column("station", "MAC address", "code"),
+    Column("name", "Name"),
+    Column("addedAt", "Added", "time"),
+)
+FILTERS: Final = (Filter("search", "Address or name"),)
+EMPTY: Final = (
+    "No station yet. Add the MAC addresses of printers, phones and cameras that cannot log in; a switch with MAC "
+    "authentication then admits them without a password."
+)
+
+
+@pages.show("/bypass", "MAC bypass", roles=READERS, template="bypass.html", menu="Sign-in policy")
+async def bypass(visit: Visit) -> Context:
+    """List the stations of a domain."""
+    domain = visit.domain()
+    body = {"search": visit.query.get("search", "")}
+    columns = COLUMNS
+    if visit.may(ADMINS):
+        remove = Column("station", "MAC address", link=lambda row: of(f"/bypass/{row['station']}/remove", domain))
+        columns = (remove, *COLUMNS[1:])
+    table = await listed(
+        visit, columns, "/ad/ListBypassStations", "stations", body, domain=domain.id, filters=FILTERS, empty=EMPTY,
+        most=1000,
+    )  # fmt: skip
+    return {"domain": domain, "table": table, **rights(visit)}
+
+
+@pages.show("/bypass/add", "Add bypass stations", roles=ADMINS, template="bypass_add.html")
+async def new(visit: Visit) -> Context:
+    """Show the form of new stations."""
+    return {"domain": visit.domain()}
+
+
+@pages.submit("/bypass/add", roles=ADMINS)
+async def add(visit: Visit) -> Redirect:
+    """Admit stations."""
+    domain = visit.domain()
+    body: Row = {"station": lines(visit.fields.get("station", "")), "name": visit.fields.get("name", "")}
+    added = await visit.call("/ad/AddBypassStation", body, domain=domain.id)
+    return Redirect(of("/bypass", domain), f"{added['message']} to {domain.name}.")
+
+
+@pages.show("/bypass/{station}/remove", "Remove a bypass station", roles=ADMINS, template="bypass_remove.html")
+async def confirm(visit: Visit) -> Context:
+    """Show the station that would be removed."""
+    domain = visit.domain()
+    body: Row = {"search": visit.at["station"], "pageSize": 1}
+    found = entries((await visit.call("/ad/ListBypassStations", body, domain=domain.id))["stations"])
+    if not found or found[0]["station"] != visit.at["station"]:
+        raise NotFound("station not found")
+    return {"domain": domain, "station": found[0]}
+
+
+@pages.submit("/bypass/{station}/remove", roles=ADMINS)
+async def remove(visit: Visit) -> Redirect:
+    """Remove the station."""
+    domain = visit.domain()
+    await visit.call("/ad/DeleteBypassStation", {"station": visit.at["station"]}, domain=domain.id)
+    return Redirect(of("/bypass", domain), f"The station {visit.at['station']} is removed.")

@@ -1,0 +1,163 @@
+"""API keys of agents, and access tokens."""
+
+from typing import Final
+
+from sallyport.base.command import entries
+from sallyport.base.errors import Invalid, NotFound
+from sallyport.base.wire import JSON, Row
+from sallyport.console.declare import Context, Pages, Redirect
+from sallyport.console.pages.reading import every, lines, number, of, one, rights
+from sallyport.console.table import Column, Filter, complete, listed
+from sallyport.console.visit import Visit
+from sallyport.domains.domain import Domain
+from sallyport.web.scope import ADMINS, INSTALLATIONS, READERS
+
+pages = Pages()
+KINDS: Final = {"enrolment": "enrols agents", "own": "agent's own key"}
+COLUMNS: Final = (
+    Column("keyId", "Key", "number"),
+    Column("name", "Name"),
+    Column("kindText", "Kind"),
+    Column("agent", "Agent"),
+    Column("instanceId", "Instance", "number"),
+    Column("status", "Status"),
+    Column("usedText", "Used"),
+    Column("createdAt", "Created", "time", is_chosen=False),
+    Column("expiresAt", "Expires", "time"),
+    Column("lastSeen", "Last used", "time"),
+)
+AGENTS: Final = (("endpoint", "Endpoint agent"), ("directory", "Directory agent"))
+EMPTY: Final = "No key yet. Create one to enrol an endpoint agent or a directory agent."
+TOKENS: Final = (
+    Column("id", "Token", "number"),
+    Column("name", "Name"),
+    Column("role", "Role"),
+    Column("org", "Org", "number"),
+    Column("tenant", "Tenant", "number"),
+    Column("status", "Status"),
+    Column("created", "Created", "time"),
+    Column("expires", "Expires", "time"),
+    Column("revoked", "Revoked", "time", is_chosen=False),
+)
+ROLES: Final = (
+    ("admin", "admin: changes everything in the tenant"),
+    ("operator", "operator: changes everything but tokens, secrets of clients, rules and modes"),
+    ("auditor", "auditor: reads everything but secrets"),
+)
+EMPTY_TOKENS: Final = "No token yet. Create one for a program that uses the API."
+STATUS: Final = Filter("status", "Status", [(each, each) for each in ("active", "expired", "revoked")])
+
+
+@pages.show("/keys", "API keys", roles=READERS, template="keys.html", menu="Administration")
+async def keys(visit: Visit) -> Context:
+    """List the API keys of a domain."""
+    domain = visit.domain()
+    columns = COLUMNS
+    if visit.may(ADMINS):
+        columns = (Column("keyId", "Key", link=lambda row: of(f"/keys/{row['keyId']}/revoke", domain)), *COLUMNS[1:])
+    table = await listed(visit, columns, "/api/v1/agent/listKeys", "keys", {}, domain=domain.id, empty=EMPTY, most=1000)
+    table.rows = [_key(each) for each in table.rows]
+    return {"domain": domain, "table": table, **rights(visit)}
+
+
+@pages.show("/keys/add", "Create an API key", roles=ADMINS, template="key_add.html")
+async def new_key(visit: Visit) -> Context:
+    """Show the form of a new key."""
+    domain = visit.domain()
+    return {"domain": domain, "agents": AGENTS, "instances": await _instances(visit, domain)}
+
+
+@pages.submit("/keys/add", roles=ADMINS, template="key_made.html")
+async def add_key(visit: Visit) -> Context:
+    """Create a key, and show it once with the configuration file of its agent."""
+    domain, fields = visit.domain(), visit.fields
+    body: Row = {name: fields.get(name, "") for name in ("agent", "name")}
+    for name in ("uses", "expiresAt", "instanceId", "service", "directoryName", "baseDN", "bindDN"):
+        if fields.get(name):
+            body[name] = fields[name]
+    if fields.get("servers"):
+        body["servers"] = lines(fields["servers"])
+    made = await visit.call("/api/v1/agent/createKey", body, domain=domain.id)
+    return {"title": "The API key is created", "domain": domain, "made": made, "agent": body["agent"]}
+
+
+@pages.show("/keys/{key}/revoke", "Revoke an API key", roles=ADMINS, template="key_revoke.html")
+async def confirm_key(visit: Visit) -> Context:
+    """Show the key that would be revoked."""
+    domain = visit.domain()
+    found = await every(visit, "/api/v1/agent/listKeys", "keys", {}, domain=domain.id)
+    return {"domain": domain, "key": _key(one(found, "keyId", visit.at["key"], "API key"))}
+
+
+@pages.submit("/keys/{key}/revoke", roles=ADMINS)
+async def revoke_key(visit: Visit) -> Redirect:
+    """Revoke a key."""
+    domain = visit.domain()
+    body: Row = {"keyId": number(visit.at["key"], "API key")}
+    await visit.call("/api/v1/agent/revokeKey", body, domain=domain.id)
+    return Redirect(of("/keys", domain), f"The key {body['keyId']} is revoked.")
+
+
+@pages.show("/tokens", "Access tokens", roles=INSTALLATIONS, template="tokens.html", menu="Installation")
+async def tokens(visit: Visit) -> Context:
+    """List the access tokens of all tenants."""
+    found = await _tokens(visit)
+    link = Column("id", "Token", link=lambda row: f"/tokens/{row['id']}/revoke")
+    filters = (Filter("search", "Text"), STATUS)
+    return {"table": complete(visit, (link, *TOKENS[1:]), found, filters=filters, empty=EMPTY_TOKENS)}
+
+
+@pages.show("/tokens/add", "Create an access token", roles=INSTALLATIONS, template="token_add.html")
+async def new_token(visit: Visit) -> Context:
+    """Show the form of a new token."""
+    scopes = sorted((await visit.services.tenancy.numbers()).values())
+    chosen = f"{visit.person.session.organization}/{visit.person.session.tenant_number}"
+    texts = [(f"{org}/{tenant}", f"org {org}, tenant {tenant}") for org, tenant in scopes]
+    return {"roles": ROLES, "scopes": texts, "chosen": chosen}
+
+
+@pages.submit("/tokens/add", roles=INSTALLATIONS, template="token_made.html")
+async def add_token(visit: Visit) -> Context:
+    """Create a token in a tenant that exists, and show it once."""
+    fields = visit.fields
+    wanted = {f"{org}/{tenant}": (org, tenant) for org, tenant in (await visit.services.tenancy.numbers()).values()}
+    scope = wanted.get(fields.get("scope", ""))
+    if scope is None:
+        raise Invalid.about("no such tenant", "scope")
+    arguments: dict[str, JSON] = {"role": fields.get("role", ""), "name": fields.get("name") or None}
+    if fields.get("expires"):
+        arguments["expires"] = fields["expires"]
+    made = await visit.command("token.create", org=scope[0], tenant=scope[1], **arguments)
+    return {"title": "The access token is created", "made": made}
+
+
+@pages.show("/tokens/{token}/revoke", "Revoke an access token", roles=INSTALLATIONS, template="token_revoke.html")
+async def confirm_token(visit: Visit) -> Context:
+    """Show the token that would be revoked."""
+    return {"token": one(await _tokens(visit), "id", visit.at["token"], "token")}
+
+
+@pages.submit("/tokens/{token}/revoke", roles=INSTALLATIONS)
+async def revoke_token(visit: Visit) -> Redirect:
+    """Revoke a token."""
+    revoked = await visit.command("token.revoke", token=number(visit.at["token"], "token"))
+    if not isinstance(revoked, dict):
+        raise NotFound("token not found")
+    return Redirect("/tokens", f"The token {revoked['name']} is revoked.")
+
+
+async def _tokens(visit: Visit) -> list[Row]:
+    return entries(await visit.command("token.list"))
+
+
+async def _instances(visit: Visit, domain: Domain) -> list[tuple[str, str]]:
+    found = await every(visit, "/api/v1/instances/list", "instances", {}, domain=domain.id)
+    return [
+        ("", "any instance of the domain"),
+        *((str(each["instanceId"]), str(each["instanceName"])) for each in found),
+    ]
+
+
+def _key(row: Row) -> Row:
+    uses = "" if row["uses"] is None else f" of {row['uses']}"
+    return {**row, "kindText": KINDS[str(row["kind"])], "usedText": f"{row['used']}{uses}"}

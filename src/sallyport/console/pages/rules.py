@@ -1,0 +1,351 @@
+"""Login rules: the order in which they are read, changes, tests, and the effect on recorded logins."""
+
+from collections.abc import Mapping
+from typing import Final
+
+from sallyport.base.command import entries
+from sallyport.base.errors import Invalid, Refused
+from sallyport.base.wire import JSON, Row
+from sallyport.console.declare import Context, Pages, Redirect
+from sallyport.console.pages.reading import choices, every, joined, lines, number, of, one, rights
+from sallyport.console.table import SIZE, Column, Filter, Table, page_of
+from sallyport.console.visit import Problem, Visit
+from sallyport.domains.domain import Domain
+from sallyport.policy.rules.rule import DAYS
+from sallyport.vendors import MEDIA, PRODUCTS
+from sallyport.web.scope import ADMINS, READERS
+
+pages = Pages()
+LISTED: Final = 1000
+"""Users in an answer of PreviewEnforcement."""
+ACTIONS: Final = (
+    ("mfa_required", "Require a second factor"),
+    ("allow", "Allow without a second factor"),
+    ("block", "Block"),
+)
+KINDS: Final = (("user", "Person"), ("machine", "Computer account"), ("station", "Bypass station"))
+TEXTS: Final = {
+    "users": "user", "groups": "group", "ous": "unit", "kinds": "kind", "clients": "client", "products": "product",
+    "media": "medium", "stations": "station", "serviceTypes": "Service-Type",
+}  # fmt: skip
+"""The conditions of a rule, with a word for each."""
+COLUMNS: Final = (
+    Column("position", "Order", "number"),
+    Column("name", "Rule", link=lambda row: f"/rules/{row['ruleId']}/edit?domain={row['domainId']}"),
+    Column("actionText", "Action"),
+    Column("scope", "Logins"),
+    Column("reply", "Reply"),
+    Column("priority", "Priority", "number", is_chosen=False),
+    Column("enabled", "Enabled", "flag"),
+    Column("ruleId", "Id", "number", is_chosen=False),
+)
+DECIDED: Final = (
+    Column("shownName", "Rule", link=lambda row: str(row["address"])),
+    Column("actionText", "Action"),
+    Column("logins", "Logins", "number"),
+    Column("users", "Users", "number"),
+    Column("lastSeen", "Last login", "time"),
+)
+CHANGED: Final = (
+    Column("user", "User", "code"),
+    Column("logins", "Logins", "number"),
+    Column("was", "Now", "outcome"),
+    Column("outcome", "With the rule", "outcome"),
+    Column("reason", "Reason"),
+)
+READ: Final = (
+    Column("position", "Order", "number"),
+    Column("name", "Rule"),
+    Column("actionText", "Action"),
+    Column("result", "Result"),
+    Column("scope", "Condition"),
+    Column("has", "The login has", "code"),
+)
+FILTERS: Final = (Filter("search", "Name"),)
+EMPTY: Final = (
+    "No rule yet. Without a rule, each login needs a second factor if the domain has an MFA provider. Add a rule to "
+    "exempt or block logins, or to set a VLAN."
+)
+FACTS: Final = ("user", "client", "station", "nas", "nasIdentifier", "medium", "serviceType", "at")
+
+
+@pages.show("/rules", "Login rules", roles=READERS, template="rules.html", menu="Sign-in policy")
+async def rules(visit: Visit) -> Context:
+    """List the rules in the order in which they are read."""
+    domain = visit.domain()
+    own = await _in_order(visit, domain)
+    names = {int(str(rule["ruleId"])): place for place, rule in enumerate(own)}
+    search = visit.query.get("search", "").casefold()
+    found = [rule for rule in own if search in str(rule["name"]).casefold()]
+    page = page_of(visit)
+    shown = found if visit.query.get("format") == "csv" else found[(page - 1) * SIZE : page * SIZE]
+    table = Table(visit, COLUMNS, [_row(each) for each in shown], len(found), page, SIZE, FILTERS, EMPTY)
+    moves = {}
+    for rule in shown:
+        place = names[int(str(rule["ruleId"]))]
+        moves[rule["ruleId"]] = {"up": _neighbour(own, place, -1), "down": _neighbour(own, place, 1)}
+    return {"domain": domain, "table": table, "moves": moves, **rights(visit)}
+
+
+@pages.show("/rules/{rule}/move", "Move a login rule", roles=ADMINS, template="rule_move.html")
+async def where(visit: Visit) -> Context:
+    """Show the rules before which a rule can be read."""
+    domain = visit.domain()
+    own = await _in_order(visit, domain)
+    rule = one(own, "ruleId", visit.at["rule"], "rule")
+    others = [each for each in own if each is not rule and _kind(each) == _kind(rule)]
+    return {"domain": domain, "rule": rule, "others": [(each["ruleId"], each["name"]) for each in others]}
+
+
+@pages.submit("/rules/{rule}/move", roles=ADMINS)
+async def move(visit: Visit) -> Redirect:
+    """Read a rule directly before another one from now on."""
+    domain = visit.domain()
+    body: Row = {"ruleId": number(visit.at["rule"], "rule"), "before": number(visit.fields.get("before", ""), "rule")}
+    await visit.call("/ad/UpdateLoginRule", body, domain=domain.id)
+    return Redirect(of("/rules", domain), "The order of the rules is changed.")
+
+
+@pages.show("/rules/add", "Add a login rule", roles=ADMINS, template="rule.html")
+async def new(visit: Visit) -> Context:
+    """Show the form of a new rule."""
+    return _form(visit.domain(), None)
+
+
+@pages.submit("/rules/add", roles=ADMINS)
+async def add(visit: Visit) -> Redirect | Context:
+    """Add a rule, or show its effect."""
+    domain, body = visit.domain(), _body(visit)
+    if visit.fields.get("do") == "effect":
+        return {**_form(domain, None), **await _effect(visit, domain, body)}
+    made = await visit.call("/ad/AddLoginRule", body, domain=domain.id)
+    return Redirect(of("/rules", domain), _notice("The rule is added.", made))
+
+
+@pages.show("/rules/{rule}/edit", "Login rule", roles=READERS, template="rule.html")
+async def edit(visit: Visit) -> Context:
+    """Show the form of a rule."""
+    domain = visit.domain()
+    rule = await _rule(visit, domain)
+    return {**_form(domain, rule), "title": f"Login rule {rule['name']}", **rights(visit)}
+
+
+@pages.submit("/rules/{rule}/edit", roles=ADMINS)
+async def change(visit: Visit) -> Redirect | Context:
+    """Change a rule, or show the effect of the change."""
+    domain = visit.domain()
+    rule = await _rule(visit, domain)
+    body: Row = {**_body(visit), "ruleId": rule["ruleId"]}
+    if visit.fields.get("do") == "effect":
+        shown = {**_form(domain, rule), "title": f"Login rule {rule['name']}", **rights(visit)}
+        return {**shown, **await _effect(visit, domain, body)}
+    made = await visit.call("/ad/UpdateLoginRule", body, domain=domain.id)
+    return Redirect(of("/rules", domain), _notice("The rule is changed.", made))
+
+
+@pages.show("/rules/{rule}/remove", "Remove a login rule", roles=ADMINS, template="rule_remove.html")
+async def confirm(visit: Visit) -> Context:
+    """Show the rule that would be removed, and the logins that it decided."""
+    domain = visit.domain()
+    rule = await _rule(visit, domain)
+    effect = await _effect(visit, domain, {"ruleId": rule["ruleId"], "enabled": False})
+    return {"domain": domain, "rule": _row(rule), **effect}
+
+
+@pages.submit("/rules/{rule}/remove", roles=ADMINS)
+async def remove(visit: Visit) -> Redirect:
+    """Remove a rule."""
+    domain = visit.domain()
+    rule = await _rule(visit, domain)
+    await visit.call("/ad/DeleteLoginRule", {"ruleId": rule["ruleId"]}, domain=domain.id)
+    return Redirect(of("/rules", domain), f"The rule {rule['name']} is removed.")
+
+
+@pages.show("/rules/effect", "Rules of last week's logins", roles=READERS, template="rules_effect.html")
+async def effect(visit: Visit) -> Context:
+    """Show which rules decide the logins of the last week."""
+    domain = visit.domain()
+    impact = await visit.call("/ad/PreviewEnforcement", {"days": 7}, domain=domain.id)
+    decided = _decided(impact, domain)
+    used = {each["ruleId"] for each in entries(impact["rules"])}
+    unused = [_row(rule) for rule in await _in_order(visit, domain) if rule["ruleId"] not in used and rule["enabled"]]
+    columns = [column for column in COLUMNS if column.is_chosen and column.key != "enabled"]
+    return {
+        "domain": domain, "impact": impact, "decided": decided, "decided_columns": DECIDED, "unused": unused,
+        "unused_columns": columns,
+    }  # fmt: skip
+
+
+@pages.show("/rules/test", "Test the login rules", roles=READERS, template="rules_test.html")
+async def test(visit: Visit) -> Context:
+    """Show which rule would decide a login with a correct password. The facts of the login are in the address."""
+    domain, query = visit.domain(), visit.query
+    context: dict[str, object] = {"domain": domain, "tested": None, "media": _media(), "columns": READ}
+    if not query.get("user"):
+        return context
+    body: Row = {name: query.get(name, "") for name in FACTS}
+    body["groups"] = lines(query.get("groups", "").replace(",", "\n"))
+    try:
+        tested = await visit.call("/ad/TestLoginRules", body, domain=domain.id)
+    except Refused as error:
+        return {**context, "problem": Problem.of(error)}
+    names = dict(ACTIONS)
+    read = [{**each, "actionText": names[str(each["action"])]} for each in entries(tested["rules"])]
+    return {**context, "tested": tested, "read": read, "action": names[str(tested["action"])]}
+
+
+# --- rows -------------------------------------------------------------------------------------------------------------
+
+
+async def _in_order(visit: Visit, domain: Domain) -> list[Row]:
+    found = await every(visit, "/ad/ListLoginRules", "rules", {}, domain=domain.id)
+    return sorted(found, key=lambda rule: int(str(rule["position"])))
+
+
+async def _rule(visit: Visit, domain: Domain) -> Row:
+    found = await every(visit, "/ad/ListLoginRules", "rules", {}, domain=domain.id)
+    return one(found, "ruleId", visit.at["rule"], "rule")
+
+
+def _kind(rule: Row) -> int:
+    """Return the kind of identity of a rule: rules of a smaller kind are read first."""
+    identities = ("users", "groups", "ous")
+    return next((place for place, key in enumerate(identities) if rule[key]), len(identities))
+
+
+def _neighbour(own: list[Row], place: int, step: int) -> JSON:
+    """Return the id of the rule beside a rule in the order, if both have the same kind of identity."""
+    beside = place + step
+    if not 0 <= beside < len(own) or _kind(own[beside]) != _kind(own[place]):
+        return None
+    return own[beside]["ruleId"]
+
+
+def _row(rule: Row) -> Row:
+    """Return a rule with its conditions and its reply as texts."""
+    parts = [f"{word} {joined(rule[key])}" for key, word in TEXTS.items() if rule[key]]
+    window = rule["time"]
+    if isinstance(window, dict):
+        days = _days(window["days"])
+        parts.append(f"{days} {window['from']}-{window['until']} {window['timezone']}".strip())
+    replies = [f"{each['name']}={each['value']}" for each in entries(rule["replyAttributes"])]
+    reply = [f"VLAN {rule['vlan']}"] if rule["vlan"] else []
+    return {
+        **rule,
+        "actionText": dict(ACTIONS)[str(rule["action"])],
+        "scope": "; ".join(parts) or "all logins",
+        "reply": ", ".join([*reply, *replies]),
+    }
+
+
+def _days(value: JSON) -> str:
+    """Return the days of a rule, consecutive days as a range such as `mon-fri`."""
+    places = sorted(DAYS.index(str(day)) for day in value) if isinstance(value, list) else []
+    runs = list[list[int]]()
+    for place in places:
+        if runs and place == runs[-1][-1] + 1:
+            runs[-1].append(place)
+        else:
+            runs.append([place])
+    return ",".join(DAYS[run[0]] if len(run) == 1 else f"{DAYS[run[0]]}-{DAYS[run[-1]]}" for run in runs)
+
+
+def _decided(impact: Row, domain: Domain) -> list[Row]:
+    return [
+        {
+            **each,
+            "shownName": each["name"] or "no rule matches",
+            "address": of("/rules" if each["ruleId"] is None else f"/rules/{each['ruleId']}/edit", domain),
+            "actionText": dict(ACTIONS)[str(each["action"])],
+        }
+        for each in entries(impact["rules"])
+    ]
+
+
+# --- the form ---------------------------------------------------------------------------------------------------------
+
+
+def _form(domain: Domain, rule: Row | None) -> dict[str, object]:
+    """Return the variables of the form. rule: the stored rule; None for a new one."""
+    replies = [f"{each['name']}={each['value']}" for each in entries(rule["replyAttributes"])] if rule else []
+    return {
+        "domain": domain,
+        "rule": rule,
+        "actions": ACTIONS,
+        "kinds": KINDS,
+        "products": choices([*sorted(PRODUCTS, key=str.casefold)]),
+        "media": _media(),
+        "days": choices(DAYS),
+        "replies": "\n".join(replies),
+        "effect": None,
+        "is_admin": True,
+    }
+
+
+def _media() -> list[tuple[str, str]]:
+    return choices(
+        ["Ethernet", "Wireless", "Virtual", *sorted({*MEDIA.values()} - {"Ethernet", "Wireless", "Virtual"})]
+    )
+
+
+def _body(visit: Visit) -> Row:
+    """Return the submitted form as the fields of a rule. Raises Invalid."""
+    fields = visit.fields
+    body: Row = {
+        "name": fields.get("name", ""),
+        "action": fields.get("action", ""),
+        "enabled": bool(fields.get("enabled")),
+        "everyone": bool(fields.get("everyone")),
+        "vlan": fields.get("vlan", ""),
+        "kinds": list[JSON](fields.getlist("kinds")),
+        "media": list[JSON](fields.getlist("media")),
+        "replyAttributes": [_reply(str(line)) for line in lines(fields.get("replyAttributes", ""))],
+        "time": "",
+    }
+    for key in ("users", "groups", "ous", "clients", "stations", "serviceTypes", "products"):
+        body[key] = lines(fields.get(key, ""))
+    if fields.get("priority"):
+        body["priority"] = fields["priority"]
+    if fields.getlist("days") or fields.get("from") or fields.get("until"):
+        body["time"] = {
+            "days": list[JSON](fields.getlist("days")),
+            "from": fields.get("from") or "00:00",
+            "until": fields.get("until") or "24:00",
+            "timezone": fields.get("timezone") or "UTC",
+        }
+    return body
+
+
+def _reply(line: str) -> JSON:
+    name, sign, value = line.partition("=")
+    if not sign:
+        raise Invalid.about(f'"{line}" is not understood: write NAME=VALUE', "replyAttributes")
+    return {"name": name.strip(), "value": value.strip()}
+
+
+def _notice(text: str, made: Row) -> str:
+    warnings = made["warnings"]
+    return " ".join([text, *(f"Note: {each}." for each in warnings)]) if isinstance(warnings, list) else text
+
+
+async def _effect(visit: Visit, domain: Domain, body: Mapping[str, JSON]) -> dict[str, object]:
+    """Return the effect of a rule on the logins of the last week: the users whose outcome would change, and the rules
+    that would decide."""
+    path = "/ad/PreviewEnforcement"
+    now = await visit.call(path, {"days": 7}, domain=domain.id)
+    then = await visit.call(path, {"days": 7, "rule": dict(body)}, domain=domain.id)
+    before = {str(each["user"]): each for each in entries(now["users"])}
+    changed = [
+        {**each, "was": before[str(each["user"])]["outcome"]}
+        for each in entries(then["users"])
+        if str(each["user"]) in before and before[str(each["user"])]["outcome"] != each["outcome"]
+    ]
+    return {
+        "effect": then,
+        "present": now,
+        "changed": changed,
+        "changed_columns": CHANGED,
+        "decided": _decided(then, domain),
+        "decided_columns": DECIDED,
+        "is_partial": len(before) == LISTED,
+    }

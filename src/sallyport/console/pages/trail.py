@@ -1,0 +1,112 @@
+"""The audit trail: that of the tenant, and for installation administrators that of the whole installation."""
+
+import json
+from dataclasses import replace
+from typing import Final
+
+from sallyport.base.command import entries
+from sallyport.base.errors import Invalid
+from sallyport.base.wire import JSON, Row
+from sallyport.console.declare import Context, Pages
+from sallyport.console.table import Column, Filter, Table, listed, wanted
+from sallyport.console.visit import Problem, Visit
+from sallyport.web.scope import INSTALLATIONS, READERS
+
+pages = Pages()
+LONGEST: Final = 200
+MOST_EXPORTED: Final = 10_000
+PAGE: Final = 100
+COLUMNS: Final = (
+    Column("time", "Time", "time"),
+    Column("actor", "Who"),
+    Column("actorKind", "Kind of actor", is_chosen=False),
+    Column("action", "Action", "code"),
+    Column("target", "What"),
+    Column("domain", "Domain"),
+    Column("changed", "Changes"),
+    Column("tokenId", "Token id", "number", is_chosen=False),
+    Column("auditId", "Id", "number", is_chosen=False),
+)
+WHOLE: Final = (*COLUMNS[:1], Column("org", "Org", "number"), Column("tenant", "Tenant", "number"), *COLUMNS[1:])
+FILTERS: Final = (
+    Filter("search", "Text"),
+    Filter("actor", "Who"),
+    Filter("action", "Action"),
+    Filter("from", "From, such as 2026-11-23"),
+    Filter("to", "Until"),
+)
+EMPTY: Final = "No change yet. Each change by a person, a token, an agent or the command line will be listed here."
+
+
+@pages.show("/audit", "Audit trail", roles=READERS, template="audit.html", menu="Administration")
+async def trail(visit: Visit) -> Context:
+    """List the changes in the tenant, the newest first."""
+    names = {domain.id: domain.name for domain in visit.domains()}
+    filters = (*FILTERS, Filter("domainId", "Domain", [(str(each), name) for each, name in names.items()]))
+    body = wanted(visit, filters)
+    try:
+        table = await listed(
+            visit, COLUMNS, "/api/v1/audit/list", "entries", body, filters=filters, empty=EMPTY, most=1000
+        )
+    except Invalid as error:
+        return {"table": Table(visit, COLUMNS, [], 0, filters=filters), "problem": Problem.of(error)}
+    table.rows = [_row(each, names) for each in table.rows]
+    return {"table": table}
+
+
+@pages.show(
+    "/installation/audit", "Audit trail of all tenants", roles=INSTALLATIONS, template="audit.html", menu="Installation"
+)
+async def whole(visit: Visit) -> Context:
+    """List the changes of the whole installation, the newest first. The page after this one begins after its last
+    entry, whose time and id are in the address."""
+    exports, after = visit.query.get("format") == "csv", _after(visit.query.get("after", ""))
+    asked, found = wanted(visit, FILTERS), list[Row]()
+    names = {domain.id: domain.name for domain in visit.services.domains.table.by_id.values()}
+    try:
+        while True:
+            answer = await visit.command("audit.list", **asked, after=after, limit=PAGE)
+            more = entries(answer["entries"]) if isinstance(answer, dict) else []
+            after = answer["after"] if isinstance(answer, dict) else None
+            found += more
+            if not exports or len(more) < PAGE or len(found) >= MOST_EXPORTED:
+                break
+    except Invalid as error:
+        return {"table": Table(visit, WHOLE, [], 0, filters=FILTERS), "problem": Problem.of(error)}
+    following = visit.url(after="-".join(map(str, after))) if isinstance(after, list) and len(more) == PAGE else ""
+    table = Table(visit, WHOLE, [_row(each, names) for each in found], None, filters=FILTERS, empty=EMPTY)
+    return {"table": replace(table, next_url=following)}
+
+
+def _after(text: str) -> JSON:
+    at, _, number = text.partition("-")
+    known = at.isdecimal() and number.isdecimal() and len(text) < 39 and text.isascii()
+    return [int(at), int(number)] if known else None
+
+
+def _row(entry: Row, names: dict[int, str]) -> Row:
+    number = entry["domainId"]
+    name = names.get(number, f"removed ({number})") if isinstance(number, int) else None
+    return {**entry, "domain": name, "changed": _changes(entry["changes"])}
+
+
+def _changes(changes: JSON) -> list[JSON]:
+    """Return each changed field with the values before and after the change."""
+    if not isinstance(changes, dict):
+        return []
+    found = list[JSON]()
+    for field, value in changes.items():
+        before, after = value if isinstance(value, list) and len(value) == 2 else (None, value)
+        if before is not None:
+            found.append(f"{field}: {_value(before)} → {_value(after)}")
+        elif after not in ("", [], {}, None):  # an added object has all its fields
+            found.append(f"{field}: {_value(after)}")
+    return found
+
+
+def _value(value: JSON) -> str:
+    if isinstance(value, list) and not any(isinstance(each, dict | list) for each in value):
+        text = ", ".join(map(str, value))
+    else:
+        text = "none" if value is None else value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+    return f"{text[:LONGEST]}…" if len(text) > LONGEST else text or "empty"

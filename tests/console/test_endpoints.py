@@ -1,0 +1,78 @@
+"""The pages of instances, endpoint groups and endpoint users."""
+
+from sallyport.endpoints.instances.instance import NewInstance
+from sallyport.web.scope import Role
+from tests.console.visitor import Site, Visitor, text_of
+
+
+async def test_an_instance_is_added_and_shown(site: Site, admin: Visitor) -> None:
+    """The page of an instance has its users and its methods. A wrong address is named."""
+    assert "No instance yet" in text_of(await admin.get("/instances"))
+    refused = await admin.send("/instances/add", {"instanceName": "web1", "privateIp": "10.0.0.300"})
+    assert refused.status_code == 400
+    assert "an IP address" in text_of(refused) and 'value="web1"' in refused.text
+    answer = await admin.send("/instances/add", {"instanceName": "web1", "osId": "1", "privateIp": "10.0.0.3"})
+    page = answer.headers["location"]
+    assert "10.0.0.3" in text_of(await admin.get(page))
+    await admin.send("/endpoint-users/add", {"userName": "ann", "credType": "Password"})
+    await admin.send("/instances/1/users", {"chosen": "1"})
+    assert "ann Local" in text_of(await admin.get(page))
+    await admin.send("/instances/1/methods", {"chosen": "SSH"})
+    assert "Methods SSH" in text_of(await admin.get(page))
+    await admin.send("/instances/1/users", {})
+    assert "No user yet" in text_of(await admin.get(page))
+    assert "web1 Linux" in text_of(await admin.get("/instances?filter=10.0.0"))
+
+
+async def test_a_group_gives_access_and_is_removed(site: Site, admin: Visitor) -> None:
+    """A group has instances, users, methods and a credential policy. Its removal lists them first."""
+    assert "No group yet" in text_of(await admin.get("/endpoint-groups"))
+    for name in ("web1", "web2"):
+        await site.areas.instances.add(site.areas.domain, NewInstance(name))
+    await admin.send("/endpoint-users/add", {"userName": "ann"})
+    answer = await admin.send("/endpoint-groups/add", {"groupName": "admins", "instance": "1"})
+    page = answer.headers["location"].partition("?")[0]
+    await admin.send(f"{page}/users", {"chosen": "1"})
+    await admin.send(f"{page}/methods", {"chosen": "DID"})
+    assert (await admin.send(f"{page}/policy", {"ttlUser": "soon"})).status_code == 400
+    await admin.send(f"{page}/policy", {"ttlUser": "8h", "privileged": "yes", "homeDir": "/home"})
+    await admin.send(f"{page}/edit", {"groupName": "root", "instance": "2", "status": "Active"})
+    text = text_of(await admin.get(page))
+    assert "Methods DID" in text and "sessions up to 8h, root, home /home" in text
+    assert "web2" in text and "web1" not in text
+    remove = text_of(await admin.get(f"{page}/remove"))
+    assert "Its instances web2 Its users ann" in remove
+    await admin.send(f"{page}/policy", {"do": "remove"})
+    assert "Credential policy none" in text_of(await admin.get(page))
+    await admin.send(f"{page}/remove")
+    assert "1 group deleted" in text_of(await admin.get("/endpoint-groups"))
+    assert (await admin.get(page)).status_code == 404
+
+
+async def test_a_user_is_added_changed_and_removed(site: Site, admin: Visitor) -> None:
+    """No page reads or shows a secret of a user. An empty password keeps the stored one."""
+    assert "No user yet" in text_of(await admin.get("/endpoint-users"))
+    await admin.send("/endpoint-users/add", {"userName": "ann", "password": "Correct-Horse-7", "privileged": "yes"})
+    page = await admin.get("/endpoint-users/1")
+    assert "Password set" in text_of(page) and "Correct-Horse" not in page.text
+    await admin.send("/endpoint-users/1", {"userName": "anna", "sshKey": "ssh-ed25519 AAAA"})
+    assert "invalid" in text_of(await admin.send("/endpoint-users/1", {"userName": "", "sshKey": ""}))
+    assert len(await site.audited("user.read")) == 0
+    text = text_of(await admin.get("/endpoint-users?userName=ann"))
+    assert "ann" in text and "yes" in text
+    remove = text_of(await admin.get("/endpoint-users/1/remove"))
+    assert "Secrets that are deleted password" in remove
+    await admin.send("/endpoint-users/1/remove")
+    assert "No user yet" in text_of(await admin.get("/endpoint-users"))
+
+
+async def test_an_auditor_reads_endpoints(site: Site) -> None:
+    """An auditor sees instances, groups and users, and the pages offer no change."""
+    await site.areas.instances.add(site.areas.domain, NewInstance("web1"))
+    async with site.visitor() as auditor:
+        await auditor.sign_in(await site.token(Role.AUDITOR))
+        for path in ("/instances", "/instances/1", "/endpoint-groups", "/endpoint-users"):
+            page = await auditor.get(path)
+            assert page.status_code == 200
+            assert "/add?" not in page.text and "/users?domain" not in page.text.replace("/endpoint-users?domain", "")
+        assert (await auditor.get("/instances/1/users")).status_code == 403

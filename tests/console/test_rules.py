@@ -1,0 +1,153 @@
+"""The pages of login rules and of MAC bypass."""
+
+import re
+
+from sallyport.policy.rules.bodies import RuleFields
+from sallyport.preview.bodies import ProposedRule
+from sallyport.web.scope import Role
+from tests.console.visitor import Site, Visitor, text_of
+from tests.preview.conftest import Book, Scripted
+
+
+async def rule(site: Site, name: str, **fields: object) -> int:
+    """Add a rule to the domain corp and return its id."""
+    given = RuleFields.model_validate({"name": name, "action": "block", **fields})
+    return await site.areas.rules.add(site.areas.domain, given)
+
+
+async def order(admin: Visitor) -> list[str]:
+    """Return the names of the rules in the order of the page."""
+    return re.findall(r'href="/rules/\d+/edit\?domain=\d+">([^<]+)</a>', (await admin.get("/rules")).text)
+
+
+async def test_rules_are_listed_in_their_order(site: Site, admin: Visitor) -> None:
+    """The page has the rules as they are read, with their conditions in words, and exports them."""
+    assert "No rule yet" in text_of(await admin.get("/rules"))
+    await rule(
+        site, "late", clients=["vpn"], time={"days": ["mon", "tue", "wed", "sun"], "from": "22:00", "until": "6:00"}
+    )
+    await rule(site, "first", users=["a", "b", "c", "d"], action="allow", vlan="20")
+    page = text_of(await admin.get("/rules"))
+    assert await order(admin) == ["first", "late"]
+    assert "user a, b, c and 1 more VLAN 20" in page
+    assert "client vpn; mon-wed,sun 22:00-06:00 UTC" in page
+    csv = (await admin.get("/rules?format=csv")).text.splitlines()
+    assert csv[1].startswith("1,first,Allow without a second factor,")
+
+
+async def test_a_rule_moves_up_and_down(site: Site, admin: Visitor) -> None:
+    """The buttons of a rule swap it with its neighbour of the same kind, and the page before a chosen rule."""
+    a, b, c = [await rule(site, name) for name in "abc"]
+    await rule(site, "u", users=["ann"])
+    shown = (await admin.get("/rules")).text
+    assert "Move a up" not in shown  # the rule before it has users, so it is always read first
+    assert "Move c down" not in shown
+    assert "Move u down" not in shown
+    answer = await admin.send(f"/rules/{b}/move?domain=1", {"before": str(a)}, page="/rules")
+    assert answer.headers["location"] == "/rules?domain=1"
+    assert await order(admin) == ["u", "b", "a", "c"]
+    await admin.send(f"/rules/{c}/move", {"before": str(b)})
+    assert await order(admin) == ["u", "c", "b", "a"]
+    assert (await admin.send(f"/rules/{c}/move", {"before": "999"})).status_code == 400
+
+
+async def test_a_rule_is_added_changed_and_removed(site: Site, admin: Visitor) -> None:
+    """The form has every field of a rule, and a refused form is shown again with its values and the reasons."""
+    fields = {
+        "name": "night", "action": "allow", "enabled": "yes", "users": "ann\r\n\r\n bob ", "clients": "192.0.2.0/24",
+        "kinds": "user", "days": "mon", "from": "22:00", "until": "06:00", "timezone": "Europe/Berlin",
+        "vlan": "20", "replyAttributes": "Filter-Id=staff\nClass=7", "priority": "7",
+    }  # fmt: skip
+    refused = await admin.send("/rules/add", {**fields, "vlan": "9999"})
+    assert refused.status_code == 400
+    assert 'value="night"' in refused.text
+    assert "4094" in text_of(refused)
+    answer = await admin.send("/rules/add", fields)
+    assert answer.status_code == 303
+    assert "no such user" in text_of(await admin.get("/rules"))
+    (kept,) = site.areas.rules.all_of(site.areas.domain)
+    assert kept.definition.users == ("ann", "bob")
+    assert kept.definition.time is not None and kept.definition.time.timezone == "Europe/Berlin"
+    assert [(each.name, each.value) for each in kept.definition.reply_attributes] == [
+        ("Filter-Id", "staff"), ("Class", "7"),
+    ]  # fmt: skip
+    page = f"/rules/{kept.id}/edit"
+    assert "ann\nbob</textarea>" in (await admin.get(page)).text
+    await admin.send(page, {"name": "day", "action": "block", "users": "ann"})
+    (kept,) = site.areas.rules.all_of(site.areas.domain)
+    assert (kept.name, kept.definition.enabled, kept.definition.vlan) == ("day", False, "")
+    assert "user ann" in text_of(await admin.get(f"/rules/{kept.id}/remove"))
+    await admin.send(f"/rules/{kept.id}/remove")
+    assert site.areas.rules.all_of(site.areas.domain) == ()
+
+
+async def test_a_rule_for_everyone_needs_its_confirmation(site: Site, admin: Visitor) -> None:
+    """A rule that allows and has no condition is refused until the person confirms it."""
+    fields = {"name": "all", "action": "allow", "enabled": "yes"}
+    assert "would admit everyone" in text_of(await admin.send("/rules/add", fields))
+    assert (await admin.send("/rules/add", {**fields, "everyone": "yes"})).status_code == 303
+
+
+async def test_the_effect_of_a_rule_before_it_is_stored(site: Site, admin: Visitor) -> None:
+    """The form shows the users of last week's logins whose outcome would change, and stores nothing."""
+    book = Book(site.areas)
+    await book.provider(enrolled="ann,bob")
+    await book.users("ann", "bob")
+    await book.events(["ann", "ann", "bob"])
+    fields = {"name": "no ann", "action": "block", "enabled": "yes", "users": "ann", "do": "effect"}
+    page = await admin.send("/rules/add", fields)
+    text = text_of(page)
+    assert "Users then 0 accepted, 1 asked for a second factor, 1 refused, 0 unknown" in text
+    assert "ann 2 challenge reject blocked by rule" in text
+    assert "bob 1 challenge" not in text
+    assert 'value="no ann"' in page.text
+    assert site.areas.rules.all_of(site.areas.domain) == ()
+    stored = await rule(site, "no ann", users=["ann"])
+    assert "ann 2 reject challenge" in text_of(await admin.get(f"/rules/{stored}/remove"))
+    week = text_of(await admin.get("/rules/effect"))
+    assert "no ann Block 2 1" in week and "no rule matches Require a second factor 1 1" in week
+    impact = await book.impact(proposed=ProposedRule(ruleId=stored, enabled=False))
+    assert [each.ruleId for each in impact.rules] == [None]
+    Scripted.calls.clear()
+
+
+async def test_a_login_is_tested(site: Site, admin: Visitor) -> None:
+    """The page of a test names the rule that decides, and the reason why an earlier rule does not. Its address can be
+    shared. A wrong fact is named."""
+    await site.areas.add_user(site.areas.domain, "ann", b"hello")
+    await rule(site, "bob", users=["bob"])
+    await rule(site, "guests", groups=["guests"])
+    page = text_of(await admin.get("/rules/test?user=ann&groups=guests"))
+    assert "The rule guests decides: block First factor local Second factor" in page
+    assert "differs users ann" in page
+    assert "MAC" in text_of(await admin.get("/rules/test"))
+    wrong = await admin.get("/rules/test?user=ann&nas=x")
+    assert wrong.status_code == 200
+    assert "an IP address" in text_of(wrong)
+
+
+async def test_bypass_stations_are_added_and_removed(site: Site, admin: Visitor) -> None:
+    """Stations are added in any notation, found by any part, and removed one by one."""
+    assert "No station yet" in text_of(await admin.get("/bypass"))
+    assert "invalid" in text_of(await admin.send("/bypass/add", {"station": "printer"}))
+    answer = await admin.send("/bypass/add", {"station": "AABB.CCDD.EE01\naa-bb-cc-dd-ee-02", "name": "printers"})
+    assert answer.headers["location"] == "/bypass?domain=1"
+    assert "2 stations added to corp" in text_of(await admin.get("/bypass"))
+    found = text_of(await admin.get("/bypass?search=ee02"))
+    assert "aa:bb:cc:dd:ee:02" in found and "aa:bb:cc:dd:ee:01" not in found
+    path = "/bypass/aa:bb:cc:dd:ee:02/remove"
+    assert "printers" in text_of(await admin.get(path))
+    await admin.send(path)
+    assert (await admin.get(path)).status_code == 404
+    assert "1 in all" in text_of(await admin.get("/bypass"))
+
+
+async def test_an_auditor_sees_rules_and_cannot_change_them(site: Site) -> None:
+    """An auditor reads rules and stations, and the pages offer no change."""
+    number = await rule(site, "r")
+    async with site.visitor() as auditor:
+        await auditor.sign_in(await site.token(Role.AUDITOR))
+        for path in ("/rules", f"/rules/{number}/edit", "/bypass", "/rules/effect"):
+            page = await auditor.get(path)
+            assert page.status_code == 200
+            assert not re.findall(r"<button>(?:Save|Add)|/add|/move|/remove", page.text)

@@ -1,0 +1,47 @@
+"""The pages of the audit trail."""
+
+from sallyport.base.actor import Actor, acting_as
+from tests.console.visitor import Site, Visitor, text_of
+
+
+async def test_changes_are_listed_with_their_fields(site: Site, admin: Visitor) -> None:
+    """The trail has each change of the tenant with its actor, its domain and the values before and after."""
+    with acting_as(Actor("token", "ci", 7, site.areas.tenant)):
+        await site.areas.bypass.add(site.areas.domain, ["aabbccddee01"], "printers")
+    await admin.send("/rules/add", {"name": "night", "action": "block"})
+    page = text_of(await admin.get("/audit"))
+    assert "rule.add rule 1 night corp name: night, action: block" in page
+    csv = (await admin.get("/audit?format=csv&action=rule.add")).text.splitlines()
+    assert len(csv) == 2 and ",rule.add," in csv[1]
+
+
+async def test_the_trail_is_filtered(site: Site, admin: Visitor) -> None:
+    """The filters find by text, actor, action, domain and time. A time that cannot be read is named on the page."""
+    other = await site.areas.domains.add(site.areas.tenant, "branch")
+    await admin.send("/rules/add", {"name": "night", "action": "block"})
+    await admin.send(f"/rules/add?domain={other}", {"name": "day", "action": "block"})
+    for query, found in (
+        ("search=night", ["night"]), (f"domainId={other}", ["day"]), ("actor=admin&action=rule.add", ["night", "day"]),
+        ("action=rule.add&from=2026-01-02", []), ("action=rule.add&to=2026-01-02", ["night", "day"]),
+    ):  # fmt: skip
+        page = text_of(await admin.get(f"/audit?{query}"))
+        assert [name for name in ("night", "day") if f"rule {1 + (name == 'day')} {name}" in page] == found
+    wrong = await admin.get("/audit?from=yesterday")
+    assert (wrong.status_code, "invalid from" in text_of(wrong)) == (200, True)
+
+
+async def test_only_the_installation_sees_all_tenants(site: Site, admin: Visitor) -> None:
+    """An installation administrator sees the changes of all tenants, page by page; a tenant's admin does not."""
+    other = await site.areas.tenancy.ensure_tenant(3, 4)
+    for number in range(120):
+        await site.areas.domains.add(other, f"d{number}")
+    assert (await admin.get("/installation/audit")).status_code == 403
+    assert "d119" not in text_of(await admin.get("/audit"))
+    seed = await site.administrator()
+    async with site.visitor() as root:
+        await root.sign_in_as("root", site.code(seed))
+        first = await root.get("/installation/audit?action=domain.add")
+        assert "d119" in text_of(first) and "d5 " not in text_of(first)
+        (older,) = {part.split('"')[0] for part in first.text.split('rel="next" href="')[1:]}
+        assert "d5 " in text_of(await root.get(older.replace("&amp;", "&")))
+        assert len((await root.get("/installation/audit?action=domain.add&format=csv")).text.splitlines()) == 122
