@@ -29,7 +29,7 @@ WALKS = [
     Walk(
         "docs/guides/enforcement.md",
         before=[HERE, ALICE, "sallyport provider set default totp"],
-        replace={"check default --user alice": "check default --user alice --password -"},
+        replace={"check default --user alice": "check default --user alice --password -", "PILOT REST": "1 2"},
         typed={"sallyport domain check": "correct horse battery"},
     ),
     Walk("docs/guides/password-policies.md", fails=["echo 'correcthorse'"]),
