@@ -178,7 +178,7 @@ def alerts() -> str:
             ]
     legend = (
         "`grafana/prometheus/rules` has these rules. An alert fires if its expression has been true for the time after "
-        "*Fires after*. In the texts, N stands for a number, and an italic word for the value of a label. In commands, "
+        "*Fires after*. In the texts, N means a number, and an italic word the value of a label. In commands, "
         "replace words in capitals, such as DOMAIN."
     )
     return _page("Alerts", legend, *parts)
