@@ -176,7 +176,12 @@ def alerts() -> str:
                 f"**What to do**: {notes['runbook']}",
                 f"```text\n{rule['expr'].strip()}\n```",
             ]
-    return _page("Alerts", "`grafana/prometheus/rules` has these rules.", *parts)
+    legend = (
+        "`grafana/prometheus/rules` has these rules. An alert fires if its expression has been true for the time after "
+        "*Fires after*. In the texts, N means a number, and an italic word the value of a label. In commands, "
+        "replace words in capitals, such as DOMAIN."
+    )
+    return _page("Alerts", legend, *parts)
 
 
 def log_events() -> str:

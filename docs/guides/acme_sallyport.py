@@ -11,12 +11,8 @@ from sallyport.outgoing.fields import SecretKey, ServerUrl
 from sallyport.outgoing.http import exchange, json_object, text_at
 
 ENROLMENTS = {"enrolled": Enrolment.ENROLLED, "unknown": Enrolment.NOT_ENROLLED}
-OUTCOMES = {
-    "waiting": Outcome.WAITING,
-    "approved": Outcome.APPROVED,
-    "denied": Outcome.DENIED,
-    "unknown": Outcome.NOT_ENROLLED,
-}
+POLLED = {"waiting": Outcome.WAITING, "approved": Outcome.APPROVED, "denied": Outcome.DENIED}
+STARTED = POLLED | {"unknown": Outcome.NOT_ENROLLED}
 
 
 class AcmeFields(Fields):
@@ -45,12 +41,12 @@ class Acme:
         """Prompt the user. The service sends one prompt for each id."""
         prompt = {"id": question.challenge_id, "user": question.user, "device": question.device}
         response = await exchange(self._client, "POST", "/prompts", json=prompt)
-        return _answer(text_at(json_object(response), "status"), question.challenge_id)
+        return _answer(STARTED, text_at(json_object(response), "status"), question.challenge_id)
 
     async def poll(self, handle: str) -> Answer:
         """Ask for the answer of the user."""
         response = await exchange(self._client, "GET", f"/prompts/{handle}")
-        return _answer(text_at(json_object(response), "status"), handle)
+        return _answer(POLLED, text_at(json_object(response), "status"), handle)
 
     async def verify(self, question: Question, code: Code, handle: str) -> Answer:
         """Return DENIED: the service has no codes."""
@@ -65,7 +61,7 @@ class Acme:
         await self._client.aclose()
 
 
-def _answer(status: str, handle: str) -> Answer:
-    if status not in OUTCOMES:
-        raise ProviderError(f"the service answered a status that is none of {', '.join(OUTCOMES)}")
-    return Answer(OUTCOMES[status], handle=handle)
+def _answer(outcomes: dict[str, Outcome], status: str, handle: str) -> Answer:
+    if status not in outcomes:
+        raise ProviderError(f"the service answered a status that is none of {', '.join(outcomes)}")
+    return Answer(outcomes[status], handle=handle)

@@ -34,7 +34,7 @@ WALKS = [
     Walk(
         "docs/guides/enforcement.md",
         before=[HERE, ALICE, "sallyport provider set default totp"],
-        replace={"check default --user alice": "check default --user alice --password -"},
+        replace={"check default --user alice": "check default --user alice --password -", "PILOT REST": "1 2"},
         typed={"sallyport domain check": "correct horse battery"},
     ),
     Walk("docs/guides/password-policies.md", fails=["echo 'correcthorse'"]),
@@ -66,9 +66,9 @@ WALKS = [
     Walk(
         "docs/install/backup.md",
         before=["mkdir -p /var/backups/sallyport", "sallyport db backup /var/backups/sallyport --keep 14"],
-        replace={"/var/backups": "backups"},
+        replace={"/var/backups": "backups", "/var/lib/sallyport/backups": "backups/sallyport"},
         typed={"sallyport db restore": "y"},
-        skip=["sudo systemctl", "sudo /usr/bin/python3", "sudo install"],
+        skip=["sudo systemctl", "sudo apt-get", "sudo install", "docker compose"],
     ),
     *(Walk(f"docs/operate/{name}.md") for name in ("capacity", "data", "lockouts", "running", "sessions")),
     Walk("docs/install/upgrade.md", typed={"sallyport db restore": "y\nn"}),
@@ -108,8 +108,9 @@ NOT_RUN = {
     },
     "docs/install/backup.md": {
         "sudo systemctl": "it needs two machines",
-        "sudo /usr/bin/python3": "it changes the machine; tests/deploy installs the service in a Debian of its own",
+        "sudo apt-get": "it changes the machine; tests/deploy installs the service in a Debian of its own",
         "sudo install": "tests/deploy/test_debian.py runs it in a Debian of its own",
+        "docker compose": "it needs Docker; tests/deploy/test_image.py builds the image",
     },
     "docs/install/cluster.md": {
         "openssl rand": "tests/nodes/cluster.py gives its nodes a key",

@@ -66,7 +66,8 @@ def backup(line: CommandLine, *, file: Path, keep: int | None) -> None:
 @click.option("--revoke-tokens", is_flag=True, help="Revoke all access tokens and enrolment keys of the backup.")
 @click.pass_obj
 def restore(line: CommandLine, *, file: Path, yes: bool, revoke_tokens: bool) -> None:
-    """Replace the database by a backup at once. The backup needs the master key under which it was made.
+    """Replace the database by a backup at once. Without the master key under which it was made, a backup cannot be
+    restored.
 
     Pending prompts, enrolments and all one-time codes up to now become void. Tokens that were revoked after the backup
     become valid again, unless --revoke-tokens revokes all tokens.

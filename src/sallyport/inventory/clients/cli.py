@@ -174,7 +174,8 @@ def list_(line: CommandLine, *, form: Form | None) -> None:
 @click.option("--json", "form", flag_value="json", help="Print JSON.")
 @click.pass_obj
 def unknown(line: CommandLine, *, form: Form | None) -> None:
-    """List senders whose packets were dropped since the start, with the cause and the remedy of each."""
+    """List senders whose last request was dropped, or was an unsigned login that was rejected. Each has the cause and
+    the remedy. The list begins at the start of the service."""
     senders = line.rows("listen.senders")
     line.print_rows(senders, SENDERS, form)
     if form != "json":
