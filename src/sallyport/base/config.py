@@ -187,7 +187,7 @@ class Settings(BaseModel):
         "user answer",
     )
     max_waiting_requests: int = Field(
-        16384, ge=1, description="maximum number of requests that wait at the same time, over all RADIUS clients"
+        32768, ge=1, description="maximum number of requests that wait at the same time, over all RADIUS clients"
     )
     lockout_failures: int = Field(
         10,
