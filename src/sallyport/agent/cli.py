@@ -37,10 +37,10 @@ which = click.argument("which", type=click.Choice(["endpoint", "directory"]), de
 @click.option("--start", is_flag=True, help="Also enable and start the unit.")
 @prefix_option
 def install(*, which: str, start: bool, prefix: Path) -> None:
-    """Write an agent's configuration file and its systemd unit. The configuration file is read from standard input.
+    """Write an agent's configuration file and its systemd unit. Standard input supplies the configuration file.
 
-    The command `agent key create` prints the configuration file. If standard input is empty or a terminal, an existing
-    file is kept.
+    The command `agent key create` prints this file. If standard input is empty or a terminal, the configuration file
+    that exists already is kept.
     """
     from sallyport.agent.templates import AGENTS
 

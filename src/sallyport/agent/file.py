@@ -109,9 +109,9 @@ class Table:
 class Credentials:
     """The API keys in the file.
 
-    key: the agent's own key. next_key: a generated key that the service has not accepted yet. renew_at: the time at
-    which to renew `key`, in ISO 8601, or empty if unknown. former_key: the key before `key`. A service that was
-    restored from a backup may know only the former key.
+    key: the agent's own key. next_key: a key that the agent has generated and that the service has not accepted yet.
+    renew_at: the time at which to renew `key`, in ISO 8601, or empty if unknown. former_key: the agent's previous key.
+    A service that was restored from a backup may know only the previous key.
     """
 
     enrolment_key: Secret | None = None
@@ -123,8 +123,8 @@ class Credentials:
 
 @dataclass(frozen=True, slots=True)
 class AgentFile:
-    """The settings that the files of both agents have in common. own: the table `[endpoint]` or `[directory]`. Each
-    agent reads and checks its own table."""
+    """The settings that every agent's file contains. own: the table `[endpoint]` or `[directory]`. The agent of this
+    table reads and checks it."""
 
     path: Path
     service: str

@@ -1,13 +1,13 @@
-"""The agent's own API key. The agent gets it in exchange for the enrolment key in its file, and renews it long before
-it expires.
+"""The agent's own API key. The agent gets this key in exchange for the enrolment key in its file, and renews it long
+before it expires.
 
 The agent generates a key, and writes it into the file as `next_key` before it sends the hash of the key to the service.
 When the service has stored the hash, the agent renames `next_key` to `key`. After a crash, the agent sends the hash of
 the same key again.
 
-The service accepts the old key until the agent has used the new key. The file keeps the old key as `former_key`. If the
-service is restored from a backup that was made before the renewal, the service knows only the old key. The agent then
-uses the old key to register its present key again.
+After a renewal, the service accepts the old key until the agent has used the new key. The file keeps the old key as
+`former_key`. If the service is restored from a backup that was made before the renewal, the service knows only the old
+key. The agent then uses the old key to register the new key again.
 """
 
 from collections.abc import Callable, Mapping
@@ -42,8 +42,8 @@ class KeyRing:
 
     @property
     def enrolment_key(self) -> Secret | None:
-        """Return the enrolment key in the file. Return None if the file has none, for example because it was exchanged
-        already."""
+        """Return the enrolment key in the file. Return None if the file has none, for example because the agent has
+        already exchanged it for its own key."""
         return self._keys.enrolment_key
 
     @property
@@ -62,7 +62,7 @@ class KeyRing:
         enrolment key.
 
         fields: further fields of the request body. path: the path of the operation exchangeKey, or of another operation
-        with the same form of answer. Raises ServiceAway, ServiceRefused. Raises ConfigError if the file cannot be
+        whose answer has the same form. Raises ServiceAway, ServiceRefused. Raises ConfigError if the file cannot be
         written.
         """
         enrolment_key = self._keys.enrolment_key
@@ -89,8 +89,8 @@ class KeyRing:
     def refused(self, refusal: ServiceRefused) -> None:
         """Recover after the service has refused a request.
 
-        Read the file again, because an admin may have added an enrolment key. If the service did not accept the key
-        (status 401), register the key again with the former key. Raises ConfigError.
+        Read the file again, because an admin may have added an enrolment key. If the service has refused the agent's
+        key (status 401), use the former key to register the key again. Raises ConfigError.
         """
         self.reload()
         key, former = self._keys.key, self._keys.former_key
@@ -100,7 +100,8 @@ class KeyRing:
                 self._keep({}, answer)
 
     def _register(self, path: str, fields: Mapping[str, object], authority: Secret) -> tuple[dict[str, object], str]:
-        """Register the hash of the next key. Return the answer and the next key. If there is no next key, generate one.
+        """Register the hash of `next_key` with the service. Return the service's answer, and `next_key`. If the file
+        has no `next_key`, generate one first.
 
         authority: the key that authorizes the request.
         """

@@ -70,8 +70,8 @@ class ServiceClient:
         """Send a POST request, and return the JSON object of the answer. key: the API key. timeout_s: the time limit of
         the whole request.
 
-        If the connection is closed before the answer, the request is sent again, so the service may carry it out twice.
-        Raises ServiceAway, ServiceRefused.
+        If the connection is closed before the answer arrives, the request is sent a second time. So the service may
+        carry out the request twice. Raises ServiceAway, ServiceRefused.
         """
         octets = json.dumps(body, ensure_ascii=False, separators=(",", ":")).encode()
         status, kind, answer, after = self._exchange(path, octets, key, timeout_s)
@@ -161,8 +161,9 @@ class ServiceClient:
 
 
 class BackOff:
-    """An exponential back-off. The wait doubles with each failure. Each wait is shortened at random by up to half, so
-    that agents do not retry all at the same time. chance: a function that returns a random number from 0 to 1."""
+    """An exponential back-off. The wait doubles with each failure. Each wait is then shortened at random, to no less
+    than half, so that agents do not retry all at the same time. chance: a function that returns a random number from 0
+    to 1."""
 
     def __init__(
         self, *, first_s: float = FIRST_WAIT_S, most_s: float = MOST_WAIT_S, chance: Callable[[], float] = random.random

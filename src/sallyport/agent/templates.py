@@ -50,8 +50,8 @@ class DirectoryPlace:
 
     @classmethod
     def of(cls, ldap: Mapping[str, object], wished: Mapping[str, object], name: str) -> "DirectoryPlace":
-        """Return the settings in `wished`. Settings that are missing there are taken from `ldap`, the first factor of
-        the domain. name: the name of the directory if `wished` has none."""
+        """Return the settings in `wished`. A setting that is missing in `wished` is taken from `ldap`, the settings of
+        the domain's first factor. name: the name of the directory if `wished` has none."""
         found = {field: wished.get(field) or ldap.get(field) for field in ("servers", "baseDN", "bindDN", "startTls")}
         servers = found["servers"]
         return cls(
@@ -150,8 +150,8 @@ CapabilityBoundingSet=
 class Installed:
     """The systemd unit and the configuration file of an agent.
 
-    state: the name of the state directory below /var/lib. memory: the value of MemoryMax in the unit. own: the lines of
-    the unit that only this agent has.
+    state: the name of the state directory below /var/lib. memory: the value of MemoryMax in the unit. own: lines of the
+    unit that the units of other agents do not have.
     """
 
     agent: str

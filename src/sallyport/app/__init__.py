@@ -349,8 +349,8 @@ class App:
         )
 
     async def note(self, action: str, target: str, changes: Mapping[str, JSON]) -> None:
-        """Write an entry of the audit trail about a change outside the store, such as a new certificate. The entry
-        belongs to the whole installation."""
+        """Write an entry of the audit trail about a change that is not in the store, such as a new certificate file.
+        The entry belongs to no tenant, but to the whole installation."""
         await self.store.write(
             lambda tx: record(tx, action, at=self.clock(), tenant_id=INSTALLATION, target=target, changes=changes)
         )
@@ -394,9 +394,9 @@ class App:
         return self.dictionary.attribute(attribute).value_name(number)
 
     def _void(self, tx: Tx, revoke_tokens: bool) -> None:
-        """Invalidate the prompts and codes in a restored backup, and the tokens if `revoke_tokens` is set.
+        """Invalidate the prompts and codes in a restored backup. If `revoke_tokens` is true, also revoke the tokens.
 
-        Otherwise codes and prompts that were used after the backup would be valid again.
+        Otherwise, codes and prompts that were used after the backup would be valid again.
         """
         now = self.clock()
         sessions.void(tx)
@@ -449,7 +449,7 @@ class App:
     def _check_key(self, tx: Tx) -> None:
         """Check that the master key can decrypt the secrets in a store. Raises SecretError.
 
-        The check runs before a restored store replaces the current one.
+        In a restore, the check runs on the rows of the backup, before the backup replaces the store.
         """
         self.clients.check_key(tx)
         self.users.check_key(tx)

@@ -90,8 +90,8 @@ class Logins:
         )
 
     def _calls(self) -> tuple[Challenges, Calls]:
-        """Return the objects for challenges and for the calls of providers. On a shared database, all nodes share
-        them."""
+        """Return two objects: one for challenges, and one for the calls of providers. On a shared database, all nodes
+        share the challenges and the calls."""
         app = self._app
         if not app.cluster.is_shared:
             return Challenges(app.store, app.vault, app.clock), Calls()
@@ -126,9 +126,11 @@ class Logins:
         )
 
     def _winbind_of(self, domain_id: int) -> Helpers | None:
-        """Return the helpers for the winbind of this host, or None if the domain's organization may not use winbind.
+        """Return the helpers for the winbind of this host. Return None if the domain's organization may not use
+        winbind.
 
-        The host has joined the Active Directory of one company, so other organizations must not use it.
+        This host has joined the Active Directory of one company. Other organizations must not use this Active
+        Directory.
         """
         allowed, tenant_id = self._app.settings.winbind_orgs, self._app.domains.tenant_of(domain_id)
         is_allowed = allowed is None or self._organizations.value.get(tenant_id or 0) in allowed

@@ -46,7 +46,8 @@ def notices_of(app: App) -> Notices:
 
 
 def guesses_of(app: App, kind: str, *, burst: int) -> Guesses:
-    """Return the rate limit for wrong keys of one kind. The wrong keys that all nodes receive count together.
+    """Return the rate limit for wrong keys of one kind. A wrong key counts on every node, whichever node has received
+    it.
 
     kind: the name of the kind.
     """

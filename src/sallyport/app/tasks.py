@@ -1,12 +1,13 @@
-"""The periodic tasks of the service. Some tasks run on each node. Other tasks run on one node for all nodes.
+"""The periodic tasks of the service. Some tasks run on each node. Other tasks run for all nodes, on the node that has
+the lease.
 
-A task that runs on one node for all nodes runs on the node with the lease. A node that was paused may believe that it
-still has the lease. If a task on two nodes at once could do harm, its transactions check the lease. These tasks are
-retention by size, positions of outlets, revocations, imports handed over by another node, silent agents and scheduled
-rotations.
+A node that was paused may believe that it still has the lease. Then a task of the second kind runs on two nodes at
+once. If this could do harm, the transactions of the task check the lease. These tasks are retention by size, positions
+of outlets, revocations, imports handed over by another node, silent agents and scheduled rotations.
 
-The other tasks of the node with the lease may run twice at the same time. Each changes a row only if no other node has
-changed it (directory schedules, mode reverts, sessions of restarted devices), or changes only rows that are overdue.
+The other tasks of the second kind may run on two nodes at the same time. Such a task changes a row only if no other
+node has changed the row (directory schedules, mode reverts, sessions of restarted devices), or changes only rows that
+are overdue.
 """
 
 from collections.abc import Awaitable, Callable

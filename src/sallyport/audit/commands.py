@@ -16,11 +16,11 @@ PAGE = 100
 
 
 class ListAudit(Arguments):
-    """Arguments of the command audit.list. It returns entries of a domain or of the whole installation, the newest
-    first.
+    """Arguments of the command audit.list. The command returns the entries of a domain or of the whole installation,
+    the newest first.
 
-    domain: the name or domainId, or None for the whole installation. after: the time (in microseconds) and the id of
-    the last entry on the previous page, or None for the first page.
+    domain: the name or domainId of the domain, or None for the whole installation. after: the time (in microseconds)
+    and the id of the last entry on the previous page, or None for the first page.
     """
 
     domain: str | None = None
@@ -35,7 +35,7 @@ class ListAudit(Arguments):
 
 def commands(service: Audit, tenants: Tenants, find_domain: Callable[[str], int]) -> dict[str, Command]:
     """Return the commands of the audit trail, by name. find_domain: a function that takes the name or id of a domain
-    and returns its id. It raises NotFound if the domain does not exist."""
+    and returns the id of the domain. The function raises NotFound if the domain does not exist."""
 
     async def listing(wanted: ListAudit) -> JSON:
         query = AuditQuery(

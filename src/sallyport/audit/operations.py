@@ -18,8 +18,8 @@ def operations(service: Audit, gate: Gate) -> Operations:
 
     @audit.post("/api/v1/audit/list", roles=READERS)
     async def list_audit(body: ListAudit, caller: Caller) -> Plain[AuditList]:
-        """List the changes in the tenant with their actors, the newest first. The service writes each entry in the
-        transaction of the change."""
+        """List the changes in the tenant with their actors, the newest first. The entry of a change is written in the
+        same transaction as the change."""
         page = body.page()
         rows, total = await service.page(
             AuditQuery(

@@ -25,8 +25,8 @@ class AuditRow:
 
 @dataclass(frozen=True, slots=True)
 class NumberedRow(AuditRow):
-    """An entry with the orgId and tenantId of its tenant. organization, tenant: the orgId and the tenantId, or None if
-    the entry concerns the whole installation."""
+    """An entry, with the numbers of the tenant to which it belongs. organization: the orgId. tenant: the tenantId. Both
+    are None if the entry concerns the whole installation."""
 
     organization: int | None
     tenant: int | None
@@ -34,12 +34,13 @@ class NumberedRow(AuditRow):
 
 @dataclass(frozen=True, slots=True)
 class AuditQuery:
-    """A query for one page of entries. If `domain_id` is given, the query selects the entries of this domain.
-    Otherwise, if `tenant_id` is given, it selects the entries of this tenant. Otherwise, it selects all entries.
+    """A query for one page of entries. If `domain_id` is given, the query selects the entries of this domain. If only
+    `tenant_id` is given, the query selects the entries of this tenant. If neither is given, the query selects all
+    entries.
 
-    search: the text that an entry must contain, or empty for any text. since, until: the start and the end (exclusive)
-    of the period. action, actor: the exact values, or empty for any value. before: the (at, id) of the last entry on
-    the previous page.
+    search: the text that an entry must contain, or empty for any text. since: the start of the period. until: the end
+    of the period, which no longer belongs to the period. action, actor: the exact values, or empty for any value.
+    before: the (at, id) of the last entry on the previous page.
     """
 
     tenant_id: int | None = None
@@ -55,7 +56,7 @@ class AuditQuery:
 
     @property
     def narrowed(self) -> bool:
-        """Whether the query has a filter other than domain and tenant."""
+        """Whether the query filters by anything other than domain and tenant."""
         return bool(self.search or self.action or self.actor or self.since or self.until < FOREVER)
 
 
@@ -79,8 +80,8 @@ def newest(tx: Tx, query: AuditQuery) -> list[AuditRow]:
 
 
 def matching(tx: Tx, query: AuditQuery) -> int:
-    """Return the number of entries that match the query. If the query has no filter other than domain and tenant,
-    return a stored total."""
+    """Return the number of entries that match the query. If the query has no filter, or filters only by domain or
+    tenant, the number is read from the stored totals."""
     if query.narrowed:
         where, parameters = _filter(query)
         return tx.value(int, f"select count(*) from audit_trail where {where}", **parameters) or 0
@@ -89,7 +90,7 @@ def matching(tx: Tx, query: AuditQuery) -> int:
 
 
 def between(tx: Tx, after: int, last: int, limit: int) -> list[NumberedRow]:
-    """Return at most `limit` entries with ids greater than `after` and up to `last`."""
+    """Return at most `limit` entries. The id of each entry is greater than `after`, and not greater than `last`."""
     columns = ", ".join(f"audit_trail.{name} as {name}" for name in AuditRow.__dataclass_fields__)
     return tx.all(
         NumberedRow,
@@ -103,8 +104,8 @@ def between(tx: Tx, after: int, last: int, limit: int) -> list[NumberedRow]:
 
 
 def _of(query: AuditQuery) -> tuple[str, dict[str, Value]]:
-    """Return (SQL condition, parameters) for the domain or the tenant of a query. The condition selects all entries if
-    the query has neither."""
+    """Return an SQL condition and its parameters, for the domain or the tenant of a query. If the query has no domain
+    and no tenant, the condition selects all entries."""
     if query.domain_id is not None:
         return "domain_id = :d", {"d": query.domain_id}
     if query.tenant_id is not None:
@@ -127,7 +128,7 @@ def _filter(query: AuditQuery) -> tuple[str, dict[str, Value]]:
 
 
 def delete_older(tx: Tx, at: int, limit: int) -> int:
-    """Delete at most `limit` of the oldest entries before a time. Return the number of deleted entries. A trigger of
-    the database updates the stored totals."""
+    """Delete the oldest entries that are older than the time `at`, but at most `limit` of them. Return the number of
+    deleted entries. A trigger of the database updates the stored totals."""
     oldest = "select id from audit_trail where at < :at order by at, id limit :limit"
     return tx.execute(f"delete from audit_trail where id in ({oldest})", at=at, limit=limit)

@@ -1,8 +1,8 @@
 """The service for the audit trail. It returns pages of entries, and deletes old entries.
 
-Entries are deleted after `audit_days` days, or never if `audit_days` is 0. Once an hour, the service looks for expired
-entries. It deletes them in chunks of a few hundred rows. Each transaction deletes one chunk and updates the totals.
-Between two transactions, the service pauses, so that logins can write to the store.
+Entries are deleted after `audit_days` days. If `audit_days` is 0, entries are never deleted. Once an hour, the service
+looks for expired entries. It deletes them in chunks of a few hundred rows. Each transaction deletes one chunk and
+updates the totals. The service pauses after each transaction, so that logins can write to the store.
 """
 
 from functools import partial
@@ -44,8 +44,7 @@ class Audit:
 
 
 class Retention:
-    """The task that deletes expired entries. days: the retention time in days. If it is 0, entries are never
-    deleted."""
+    """The task that deletes expired entries. days: the retention time in days; 0 if entries are never deleted."""
 
     def __init__(self, store: Store, *, days: int, clock: Clock = now_us, every_s: float = EVERY_S) -> None:
         self._store = store
@@ -58,8 +57,8 @@ class Retention:
         await every(self._every_s, self.purge, failure="audit_purge_failed")
 
     async def purge(self) -> None:
-        """Delete all expired entries in chunks. Raises StoreError. Chunks that were deleted before the error remain
-        deleted."""
+        """Delete all expired entries in chunks. Raises StoreError. If an error occurs, the chunks that were deleted
+        before the error are not restored."""
         if not self._days:
             return
         chunk = partial(repo.delete_older, at=self._clock() - self._days * DAY, limit=CHUNK)

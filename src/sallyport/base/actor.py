@@ -1,7 +1,7 @@
 """The actor of a change, for the audit trail: the token that calls an operation, or the user of the command line.
 
-The HTTP API and the control socket set the actor at the start of each request, as a context variable. All tasks that
-the request starts inherit the actor, and so does the store's thread.
+The HTTP API and the control socket set the actor at the start of each request, as a context variable. The tasks that a
+request starts have the same actor. So has the work of the request in the store's thread.
 """
 
 from contextvars import ContextVar

@@ -4,8 +4,9 @@
     users.put("alice", user, tenant_id)
 
 When a table is full, a new entry replaces the oldest entry of the owner with the most entries. So an owner that fills
-the table loses its own entries. Owners can be nested. `put(state, value, tenant_id, client_id)` selects the tenant with
-the most entries, and within this tenant the client with the most entries. Then it drops the client's oldest entry.
+the table loses its own entries. Owners can be nested, as in `put(state, value, tenant_id, client_id)`. When this table
+is full, the table selects the tenant with the most entries, and among the clients of this tenant the client with the
+most entries. Then the oldest entry of this client is dropped.
 
 Reading is as fast as reading a dictionary. A change takes constant time for each level of owners. A plain dictionary
 would be slower: after many removals at the front, `next(iter(...))` steps over every gap to find the oldest key.
@@ -54,8 +55,8 @@ class BoundedMap(Generic[K, V]):
         return list(self._values.values())
 
     def put(self, key: K, value: V, *owners: Hashable) -> V | None:
-        """Set the value of a key, and make it the newest entry. Return the value that was dropped to make room, or
-        None.
+        """Set the value of a key, and make the entry the newest. If the map was full, another entry is dropped. Return
+        the value of the dropped entry, or None.
 
         owners: the owners of the entry, from the outermost (such as the tenant) to the innermost.
         """
@@ -84,8 +85,8 @@ class BoundedMap(Generic[K, V]):
         return self._values.pop(key, None)
 
     def pop_oldest_while(self, is_over: Callable[[V], bool]) -> list[V]:
-        """Remove entries from the oldest on, as long as `is_over` returns true for the value. Return the values, the
-        oldest first."""
+        """Remove the oldest entries, one after another, as long as `is_over` returns true for the value of the oldest
+        entry. Return the removed values, the oldest first."""
         removed: list[V] = []
         while self._values:
             key = next(iter(self._values))
@@ -105,7 +106,8 @@ class BoundedMap(Generic[K, V]):
 class ExpiringMap(Generic[K, V]):
     """A bounded map whose entries expire. Each `put` removes the expired entries.
 
-    lifetime: the time from the last `put` of an entry until it expires, in the unit of the times passed as `now`.
+    lifetime: how long an entry is valid after its last `put`. It has the same unit as the times that are passed as
+    `now`.
     """
 
     __slots__ = ("_lifetime", "_map")
@@ -137,10 +139,11 @@ class ExpiringMap(Generic[K, V]):
 
 
 class _Share(Generic[K]):
-    """The keys of an owner, the oldest first. If owners are nested, a share contains the shares of the inner owners
-    (its parts) instead of keys.
+    """The keys of an owner, the oldest first. If owners are nested, the share of an outer owner has no keys of its own.
+    It contains the shares of the inner owners: its parts.
 
-    The parts are grouped by size. A size changes by one at a time, so the largest part is found without a search.
+    The parts are grouped by size. The size of a part changes by one at a time, so the largest part is found without a
+    search.
     """
 
     __slots__ = ("_by_size", "_keys", "_largest", "_parts", "size")
@@ -187,8 +190,8 @@ class _Share(Generic[K]):
         share._keys.move_to_end(key)
 
     def oldest(self) -> K:
-        """Return the oldest key of the largest part. Of equally large parts, the part that reached the size first is
-        used."""
+        """Return the oldest key of the largest part. If several parts have this size, the part that got the size first
+        is used."""
         if not self._parts:
             return next(iter(self._keys))
         return self._parts[next(iter(self._by_size[self._largest]))].oldest()

@@ -106,9 +106,10 @@ def entries(value: JSON) -> list[Row]:
 
 
 class CommandLine(Protocol):
-    """The connection of a command to the service, and its outputs.
+    """The connection of a command to the service, and the outputs of the command.
 
-    Results go to standard output, and notes to standard error. Terminal control sequences are replaced in both.
+    Results go to standard output, and notes go to standard error. In both outputs, terminal control sequences are
+    replaced.
     """
 
     def settings(self) -> Settings:
@@ -123,11 +124,11 @@ class CommandLine(Protocol):
         domain: str | None = None,
         domains: Sequence[str] | None = None,
     ) -> Row:
-        """Run an operation of the API in the running service, or on the store if no service runs. Return the answer.
+        """Run an operation of the API in the running service. If no service runs, run the operation on the store.
+        Return the answer. If the answer is not a JSON object, return an object with the answer in the field `message`.
 
-        An answer that is not a JSON object is returned in the field `message`. domain, domains: names or ids of
-        domains, which are sent as domainId and domainIds, together with orgId and tenantId. Without a domain, the body
-        must contain orgId and tenantId. Raises SallyportError if the operation fails.
+        domain, domains: names or ids of domains. They are sent as domainId or domainIds, and orgId and tenantId are
+        added. Without a domain, the body must contain orgId and tenantId. Raises SallyportError if the operation fails.
         """
 
     def listed(
@@ -149,12 +150,12 @@ class CommandLine(Protocol):
     def listed_everywhere(
         self, path: str, field: str | None, body: Mapping[str, JSON] = MappingProxyType({}), /, *, size: int = 1000
     ) -> Iterator[Row]:
-        """Yield the entries of a list operation for every tenant of the installation. The fields `org` and `tenant` are
-        added to each entry (see `listed`)."""
+        """Yield the entries of a list operation for every tenant of the installation. Each entry gets two additional
+        fields, `org` and `tenant`. For the arguments, see `listed`."""
 
     def call(self, command: str, /, **arguments: JSON) -> JSON:
-        """Run a command in the running service, or on the store if no service runs. Raises SallyportError if the
-        command fails."""
+        """Run a command in the running service. If no service runs, run the command on the store. Raises SallyportError
+        if the command fails."""
 
     def row(self, command: str, /, **arguments: JSON) -> Row:
         """Run a command that returns an object (see `call`)."""
@@ -163,7 +164,8 @@ class CommandLine(Protocol):
         """Run a command that returns a list of objects (see `call`)."""
 
     def read_secret(self, prompt: str, *, confirm: bool = True) -> bytes:
-        """Read a secret: at a terminal with a prompt and without echo, otherwise the next line of standard input.
+        """Read a secret. At a terminal, show a prompt, and do not show the typed secret. Without a terminal, read the
+        next line of standard input.
 
         confirm: whether to ask twice at a terminal.
         """
@@ -188,7 +190,8 @@ class CommandLine(Protocol):
 
 
 def domains(line: CommandLine, name: str | None) -> Iterator[Row]:
-    """Yield the domain with a name or id, as GetAllDomains returns it. If the name is None, yield every domain."""
+    """Yield the domain with the given name or id, as GetAllDomains returns it. If `name` is None, yield
+    every domain."""
     path, field, size = "/ad/GetAllDomains", "domains", 100
     if name is None:
         yield from line.listed_everywhere(path, field, size=size)
@@ -201,8 +204,8 @@ def domains(line: CommandLine, name: str | None) -> Iterator[Row]:
 def named(
     rows: Iterable[Row], field: str, name: str, kind: str, all_rows: Callable[[], Iterable[Row]] | None = None
 ) -> Row:
-    """Return the only entry whose field equals a name, ignoring case. Raises NotFound if no entry or several entries
-    have the name.
+    """Return the only entry with a name. Case is ignored. Raises NotFound if no entry has the name, or if several
+    entries have it.
 
     field: the field of an entry that contains its name. kind: the kind of entry, for the message. all_rows: returns all
     entries, for suggestions in the message; None if `rows` already contains all entries.

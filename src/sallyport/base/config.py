@@ -51,8 +51,8 @@ DEFAULT_DATA_DIR: Final = Path("./sallyport-data")
 
 
 def unset(words: str) -> dict[str, JsonValue]:
-    """Return the metadata of a field that has no default. words: a text for the reference and the settings file. It
-    says which value is used if the setting is not set."""
+    """Return the metadata of a settings field without a default. words: says which value is used if the setting is not
+    set; this text appears in the reference and in the settings file."""
     return {"unset": words}
 
 
@@ -288,10 +288,10 @@ class Settings(BaseModel):
         return base_url(value)
 
     def link_base(self, bound: Address | None = None) -> str:
-        """Return the base of the URLs that link to this service, without a slash at the end.
+        """Return the base URL for links to this service, without a slash at the end.
 
-        bound: the actual address of the HTTP listener, if it is known. If the listener accepts connections on all
-        addresses, the URL contains the host name of the machine.
+        bound: the actual address of the HTTP listener, if this address is known. If the listener accepts connections on
+        all addresses, the URL contains the host name of the machine.
         """
         if self.public_url:
             return self.public_url
@@ -306,7 +306,7 @@ class Settings(BaseModel):
         return self.did_url or self.link_base(bound)
 
     def below(self, directory: Path) -> "Settings":
-        """Return these settings with absolute paths. Relative paths start at `directory`."""
+        """Return a copy of these settings with absolute paths. A relative path is taken as a path below `directory`."""
         paths = {name: directory / value for name, value in self if isinstance(value, Path)}
         database = {"database": str(directory / self.database)} if self.database and not self.database_url else {}
         return self.model_copy(update={**paths, **database})
@@ -360,12 +360,12 @@ PATHS: Final = frozenset(
 
 
 def load(file: Path | None, environ: Mapping[str, str]) -> Settings:
-    """Return the settings from a file, if a file is given, and from the environment. The environment overrides the
+    """Return the settings from the environment and, if `file` is given, from a file. The environment overrides the
     file.
 
-    In the settings file of the system service, relative paths start at the service's data directory. `data_dir` then
-    has this directory as its default. Raises ConfigError if the file cannot be read, a key is unknown, or a value is
-    malformed. The message never contains a value.
+    In the settings file of the system service, paths are relative to the data directory of the service. This directory
+    is then also the default of `data_dir`. Raises ConfigError if the file cannot be read, a key is unknown, or a value
+    is malformed. The message never contains a value.
     """
     values = {} if file is None else _read(file)
     if file == systemd.CONFIG_FILE:
@@ -379,8 +379,8 @@ def load(file: Path | None, environ: Mapping[str, str]) -> Settings:
 
 
 def of_service(values: Mapping[str, object]) -> dict[str, object]:
-    """Return the values of the system service's settings file, with absolute paths. The URL of a database stays as it
-    is."""
+    """Return the values in the settings file of the system service, after relative paths were made absolute. The URL of
+    a database is not changed."""
     paths = {
         name: value
         for name, value in values.items()

@@ -15,10 +15,11 @@ PRIVATE = 0o600
 
 @contextmanager
 def replacing(path: Path, *, mode: int = PRIVATE, like: Path | None = None) -> Iterator[BinaryIO]:
-    """Yield a temporary file to write. At the end of the block, sync the file, and rename it to `path`.
+    """Yield a temporary file to write. At the end of the block, sync the file, and rename it to `path`. If the block or
+    an operation on the file fails, the old file at `path` is unchanged.
 
-    If root writes in another user's directory, the file belongs to that user. like: an existing file whose owner the
-    new file gets. After an OSError or an error of the block, the old file at `path` is unchanged.
+    If root writes in another user's directory, the new file belongs to the owner of the directory. like: an existing
+    file; the new file gets the owner of this file.
     """
     temporary = path.with_name(f".{path.name}.{secrets.token_hex(4)}")
     with as_owner(path.parent):

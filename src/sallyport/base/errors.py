@@ -111,10 +111,10 @@ class WireError(SallyportError):
 
 
 class ServiceAway(SallyportError):
-    """An agent's request got no valid answer, and the agent should retry later.
+    """An agent's request got no valid answer, and the agent should retry later. Either the service is unreachable, or
+    another program answered, or the HTTP status asks for a retry (429, or 500 and above).
 
-    The service is unreachable, another program answered, or the HTTP status asks for a retry (429, or 500 and above).
-    after_s: the Retry-After of the answer, in seconds; 0 if the answer has none.
+    after_s: the Retry-After of the answer, in seconds; 0 if the answer has no Retry-After.
     """
 
     def __init__(self, message: str, after_s: float = 0.0) -> None:
@@ -142,8 +142,8 @@ class SecretError(SallyportError):
 class FieldError:
     """A wrong field of a request body.
 
-    field: the path of the field, with dots. message: a phrase for the accepted values; if `is_sentence` is true, a
-    sentence about the error. The message never contains a submitted value.
+    field: the path of the field, with dots. is_sentence: whether `message` is a sentence about the error; otherwise it
+    is a phrase for the accepted values. The message never contains a submitted value.
     """
 
     field: str
@@ -151,8 +151,8 @@ class FieldError:
     is_sentence: bool = False
 
     def about(self, name: str) -> str:
-        """Return the message about a field whose value must stay secret. name: the name that the caller uses for the
-        field."""
+        """Return the message about this field without the field's value, which must stay secret. name: the name of the
+        field that the caller shows to the user."""
         if not self.is_sentence:
             return f"{name} is not accepted; give {self.message}"
         return f"{name}{'' if self.message.startswith('is ') else ':'} {self.message}"
@@ -193,8 +193,8 @@ def invalid_field(field: str, accepted: str) -> Invalid:
 
 @contextmanager
 def in_field(field: str) -> Iterator[None]:
-    """Name the field of each Invalid that the block raises without a field. Code in the block often does not know the
-    field's name."""
+    """Add the name of a field to an Invalid that the block raises, if the error names no field yet. Code in the block
+    often does not know the name of the field."""
     try:
         yield
     except Invalid as error:

@@ -31,8 +31,8 @@ T = TypeVar("T")
 class PerMinute(Generic[OwnerT]):
     """A limit of calls per minute for each owner.
 
-    most: the maximum number of calls. what: a plural noun for the calls, for the error message. tell: reports each
-    admitted call to the other nodes, where `count` is called.
+    most: the maximum number of calls. what: a plural noun for the calls, for the error message. tell: a function that
+    reports each admitted call to the other nodes; the other nodes then call `count`.
     """
 
     def __init__(
@@ -73,8 +73,8 @@ class FairQueue(Generic[OwnerT, T]):
         return self._size
 
     def put(self, owner: OwnerT, item: T) -> None:
-        """Add an item behind the owner's other items. An owner without waiting items comes last in the order of
-        owners."""
+        """Add an item behind the owner's other items. If the owner has no items in the queue, the owner's turn comes
+        after the turns of all other owners."""
         own = self._by_owner.get(owner)
         if own is None:
             self._by_owner[owner] = own = deque()
@@ -93,8 +93,9 @@ class FairQueue(Generic[OwnerT, T]):
 class FairShares(Generic[OwnerT, SourceT, T]):
     """A queue that serves its owners in turn, and the sources of each owner in turn.
 
-    limit: the number of items at which the queue is full. A full queue still accepts items of an owner that uses less
-    than its equal share of the limit. So the queue holds at most twice the limit.
+    limit: the number of items at which the queue is full. An owner's equal share is the limit, divided by the number of
+    owners in the queue. If the queue is full, an owner can still add items until it has used its equal share. So the
+    queue can hold more items than the limit.
     """
 
     __slots__ = ("_by_owner", "_limit", "_size")
@@ -108,8 +109,8 @@ class FairShares(Generic[OwnerT, SourceT, T]):
         return self._size
 
     def put(self, owner: OwnerT, source: SourceT, item: T) -> bool:
-        """Add an item behind the other items of the source. Return False if the owner cannot add items, because the
-        queue is full."""
+        """Add an item behind the other items of the same source. Return False if the item was not added, because the
+        queue is full and the owner has used its equal share."""
         own = self._by_owner.get(owner)
         if own is None:
             self._by_owner[owner] = own = FairQueue()
@@ -182,9 +183,9 @@ class LoopTurns:
     """A limit of the tasks that may continue in one pass of the event loop. Waiting tenants take turns.
 
     Without this limit, a thousand answers that arrive at once would be handled in one pass, and a login would wait for
-    all of them. A pass admits at most `most` tasks, and admits no more after LONG_S seconds of CPU time. One answer of
-    a hostile server can take 20 ms. So after a pass longer than LONG_S, each of the next two passes admits only one
-    task.
+    all of them. A pass admits at most `most` tasks, and admits no more tasks after LONG_S seconds of CPU time. One
+    answer of a hostile server can take 20 ms. So after a pass that took longer than LONG_S, only one task is admitted
+    in each of the next two passes.
     """
 
     def __init__(self, most: int) -> None:

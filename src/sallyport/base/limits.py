@@ -5,9 +5,9 @@
 
     SALLYPORT_LIMITS="domains=50, wallets=20000"        # in the environment
 
-The store counts and checks the rows of a tenant in the transaction that adds them (`store/schema/limits.py`). A
-transaction that exceeds a limit raises `errors.LimitReached`. There are two exceptions. If `keeps_newest` is true for a
-limit, the store deletes the tenant's oldest row. If `leaves_out` is true, the new row is silently left out.
+The transaction that adds rows also counts the rows and checks the limit (`store/schema/limits.py`). If the limit is
+exceeded, the transaction raises `errors.LimitReached`. There are two exceptions. If `keeps_newest` is true for a limit,
+the store deletes the tenant's oldest rows instead. If `leaves_out` is true, the store silently leaves out the new rows.
 """
 
 from collections.abc import Mapping

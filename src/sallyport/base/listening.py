@@ -1,8 +1,9 @@
 """Error messages for sockets that cannot be bound. A message names the setting with the address, and the process that
 already uses the address.
 
-Linux lists sockets in /proc/net, with their inode and the user of the process. The process itself is found through its
-file descriptors in /proc/PID/fd. Only root and the user of the process can read these.
+Linux lists each socket in /proc/net with its inode and its user. The process is not listed there. It is found because
+one of its file descriptors in /proc/PID/fd has this inode. Only root and the user of the process can read these file
+descriptors.
 """
 
 import errno
@@ -109,7 +110,8 @@ def lowest_unprivileged_port() -> int:
 def holder(address: Address, kind: socket.SocketKind) -> Holder | None:
     """Return the process whose socket prevents a bind to an address. Return None if /proc lists no such socket.
 
-    If several sockets prevent the bind, a listening socket is preferred, then a socket of the same address family.
+    If several sockets prevent the bind, a listening socket is chosen before the others. Among equal sockets, a socket
+    of the same address family is chosen.
     """
     entries = [entry for entry in _entries(kind) if _conflicts(entry, address)]
     if not entries:
@@ -120,8 +122,8 @@ def holder(address: Address, kind: socket.SocketKind) -> Holder | None:
 
 
 def process_name(process_id: int) -> str:
-    """Return a process in the form `radiusd (process 4711)`, for a message. Its arguments are left out, because they
-    may contain secrets."""
+    """Return the name and id of a process, such as `radiusd (process 4711)`, for a message. The arguments of the
+    process are left out, because they may contain secrets."""
     try:
         name = Path(f"/proc/{process_id}/comm").read_text(encoding="utf-8", errors="replace").strip()
     except OSError:
@@ -130,7 +132,8 @@ def process_name(process_id: int) -> str:
 
 
 def locking_process(path: Path) -> str:
-    """Return the process that holds a lock (flock) on a file, for a message. Every user can read /proc/locks."""
+    """Return the name and id of the process that holds a lock (flock) on a file, for a message. Every user can read
+    /proc/locks."""
     status = path.stat()
     device = f"{os.major(status.st_dev):02x}:{os.minor(status.st_dev):02x}:{status.st_ino}"
     for line in Path("/proc/locks").read_text(encoding="utf-8").splitlines():
@@ -159,10 +162,10 @@ def _host(text: str) -> ipaddress.IPv4Address | ipaddress.IPv6Address:
 
 
 def _conflicts(entry: _Entry, address: Address) -> bool:
-    """Return whether a socket can prevent a bind to an address.
+    """Return whether a socket (`entry`) can prevent a bind to an address.
 
-    A socket on `::` may use its port for IPv4 too. An IPv4 socket never prevents a bind to IPv6, because the service's
-    IPv6 sockets do not accept IPv4.
+    An IPv6 socket on `::` may use its port for IPv4 too, so it can prevent a bind to an IPv4 address. An IPv4 socket
+    never prevents a bind to an IPv6 address, because the service's IPv6 sockets do not accept IPv4.
     """
     wanted = ipaddress.ip_address(address.host)
     if entry.port != address.port or (wanted.version == 6 and entry.host.version == 4):

@@ -1,8 +1,8 @@
 """The log: one event per line on standard error, as JSON, or as coloured text on a terminal.
 
-All modules log through `structlog.get_logger()`. This module sets the format and the level, and whether the log
-contains the names of people or pseudonyms. The level and the pseudonyms can be changed while the process runs. These
-settings are global, like structlog's configuration.
+All modules log through `structlog.get_logger()`. This module sets the format and the level of the log. It also sets
+whether the log contains the names of people, or pseudonyms instead. The level and the pseudonyms can be changed while
+the process runs. All settings of the log are global, like structlog's configuration.
 """
 
 import hashlib
@@ -95,7 +95,7 @@ def _stamp(
 def configure(*, level: str = "info", json: bool | None = None) -> None:
     """Set up structlog for the process.
 
-    json: whether events are JSON; None for JSON unless standard error is a terminal.
+    json: True to log JSON, False to log text; None to log text if standard error is a terminal, and otherwise JSON.
     """
     _manner.level = level
     readable = sys.stderr.isatty() if json is None else not json
@@ -141,8 +141,8 @@ def hide_identities(pseudonyms: Pseudonyms | None) -> None:
 
 
 def _readable() -> list[structlog.typing.Processor]:
-    """Return the processors for a terminal. Tracebacks are plain, because structlog's default shows local variables,
-    and these may contain passwords."""
+    """Return the processors for a terminal. Tracebacks contain no local variables, because these may contain passwords.
+    structlog's default would show them."""
     return [
         structlog.dev.ConsoleRenderer(colors=sys.stderr.isatty(), exception_formatter=structlog.dev.plain_traceback)
     ]

@@ -17,10 +17,11 @@ class Model(BaseModel):
 def as_given(
     model: type[BaseModel], values: Mapping[str, object], *, nothing: tuple[object, ...] = (None,)
 ) -> Mapping[str, object]:
-    """Return the sent values without the nulls that mean "not set".
+    """Return the sent values without each null that means "not set".
 
-    Some programs send null for each field without a value. A null is left out if the field's default is not null. In
-    all other fields, a null has a meaning or is an error. nothing: the values that are treated like null.
+    Some programs send null for each field without a value. If the default of a field is not null, a null of this field
+    is left out. A null of any other field is kept, because there it has a meaning or is an error. nothing: the values
+    that count as null.
     """
     if not any(value in nothing for value in values.values()):
         return values

@@ -13,8 +13,8 @@ from contextlib import suppress
 class Notifier:
     """The connection to the service manager.
 
-    watchdog_s: the time in seconds within which the service manager expects `alive`; None without a watchdog. alive_s:
-    the interval in seconds at which to call `alive`, half of watchdog_s.
+    watchdog_s: the longest time in seconds between two calls of `alive` that the service manager accepts; None if there
+    is no watchdog. alive_s: the interval in seconds at which `alive` should be called, which is half of watchdog_s.
     """
 
     def __init__(self, environ: Mapping[str, str]) -> None:
@@ -37,8 +37,8 @@ class Notifier:
         self._send("RELOADING=1", f"MONOTONIC_USEC={time.clock_gettime_ns(time.CLOCK_MONOTONIC) // 1000}")
 
     def stopping(self, within_s: float | None = None) -> None:
-        """Report that the process is stopping. within_s: the maximum time in seconds until the process ends; this
-        replaces the timeout of the unit."""
+        """Report that the process is stopping. within_s: the maximum time in seconds until the process ends. The
+        service manager then uses this time instead of the unit's timeout."""
         self._send("STOPPING=1", *(() if within_s is None else (f"EXTEND_TIMEOUT_USEC={int(within_s * 1e6)}",)))
 
     def alive(self) -> None:

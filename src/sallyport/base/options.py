@@ -97,15 +97,15 @@ class Group(click.Group):
 
 
 def option_name(parameter: click.Parameter) -> str:
-    """Return the name of an option as the user types it. For an argument, return the name in the help."""
+    """Return the name of an option as the user types it. Return the name of an argument as the help shows it."""
     if isinstance(parameter, click.Argument):
         return (parameter.name or "").upper()
     return max(parameter.opts, key=len)
 
 
 def scope_of(command: click.Command, context: click.Context) -> list[str]:
-    """Return the required options of a command with the values that the user gave to the called command. Each element
-    is an option and its value, such as `--domain default`."""
+    """Return the required options of `command`, for a suggestion to the user. The values are those that the user gave
+    to the command that runs now (`context`). Each element is an option and its value, such as `--domain default`."""
     return [
         f"{option_name(each)} {shlex.quote(str(context.params[each.name]))}"
         for each in command.params
@@ -114,8 +114,8 @@ def scope_of(command: click.Command, context: click.Context) -> list[str]:
 
 
 def list_command(group: str) -> str:
-    """Return the command that lists the objects of a group, such as `sallyport user list --domain default`. It has the
-    required options (see `scope_of`)."""
+    """Return the command that lists the objects of a group, such as `sallyport user list --domain default`. The
+    required options are included (see `scope_of`)."""
     context, words = click.get_current_context(silent=True), f"sallyport {group} list"
     root = context.find_root().command if context is not None else None
     if context is None or not isinstance(root, click.Group):

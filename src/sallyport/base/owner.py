@@ -1,9 +1,9 @@
 """File access as the owner of a directory, if root runs this program.
 
 Commands that root runs access directories of other users, mostly of the service's user. If root created a file there,
-the service could not read the file. If the directory's owner created a symbolic link there, root would follow the link
-to any file. So the thread that accesses such files takes the owner's identity for files (setfsuid(2)), as the kernel's
-NFS server does. Threads that this thread starts inherit the identity.
+the service could not read the file. There is also a danger: the owner of the directory could create a symbolic link
+there, and root would follow the link to any file. So the thread that accesses such files takes the owner's identity for
+files (setfsuid(2)), as the kernel's NFS server does. Threads that this thread starts inherit the identity.
 """
 
 import os
@@ -34,8 +34,8 @@ def user_name(user_id: int) -> str:
 
 
 def denied(path: Path, owner: Path | None = None) -> str:
-    """Return the error message for a path that the user may not access. owner: a path that belongs to a user with the
-    permission; the message names this user."""
+    """Return the error message for a path that the user may not access. The message names a user who may access it: the
+    owner of the path. owner: another path, whose owner is named instead."""
     try:
         name = user_name((owner or path).stat().st_uid)
     except OSError:
@@ -46,11 +46,13 @@ def denied(path: Path, owner: Path | None = None) -> str:
 
 @contextmanager
 def as_owner(directory: Path, *, reads_all: bool = True) -> Iterator[None]:
-    """Access files as the owner of a directory during the block, in this thread and in the threads that it starts.
+    """Access files as the owner of a directory during the block. This applies to this thread, and to the threads that
+    this thread starts in the block.
 
-    Nothing changes if the user is not root, or if the thread already acts as another user. reads_all: whether to keep
-    root's right to read every file, for this program's own modules and for a backup that is restored. Raises OSError if
-    the directory does not exist. Raises StartError if root lacks a capability, as in some containers.
+    Nothing changes if the user is not root, if root owns the directory, or if the thread already acts as another user.
+    reads_all: whether the thread keeps root's right to read every file; it is needed for this program's own modules,
+    and for a backup that is restored. Raises OSError if the directory does not exist. Raises StartError if root lacks a
+    capability, as in some containers.
     """
     if os.geteuid() != 0 or not (owner := directory.stat()).st_uid or (before := _file_ids())[0] != 0:
         yield
@@ -121,7 +123,7 @@ def _act_as(user_id: int, group_id: int) -> None:
 
 
 def _keep_reading() -> None:
-    """Restore the capability of root to read every file in this thread, because setfsuid(2) has removed it."""
+    """Give this thread root's right to read every file again. setfsuid(2) has removed the capability for it."""
     from ctypes import c_uint32
 
     library, header = _libc(), (c_uint32 * 2)(_VERSION_3, 0)

@@ -49,8 +49,8 @@ def new_key() -> str:
 
 
 def token_hash(token: str) -> str:
-    """Return the SHA-256 of a token or key in hexadecimal digits, for the store. A token has 256 random bits, so the
-    hash needs no salt."""
+    """Return the SHA-256 of a token or key in hexadecimal digits. The store contains only this hash. The hash needs no
+    salt, because a token has 256 random bits."""
     return hashlib.sha256(token.encode()).hexdigest()
 
 

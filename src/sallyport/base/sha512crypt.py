@@ -1,8 +1,8 @@
 """Password hashes for /etc/shadow that every Linux accepts: `$6$salt$...`, SHA-512 with 5,000 rounds.
 
-The algorithm is "Unix crypt using SHA-256 and SHA-512", version 0.6, by U. Drepper. The numbers in comments are the
-steps of its description. It is implemented here because the service creates hashes for other machines, and Python has
-no `crypt` module after version 3.12.
+The algorithm is described in "Unix crypt using SHA-256 and SHA-512", version 0.6, by U. Drepper. The numbers in
+comments are the steps of this description. This module implements the algorithm, because the service creates hashes for
+other machines, and Python has no `crypt` module after version 3.12.
 """
 
 import hmac
@@ -61,8 +61,8 @@ def _stretched(digest: bytes, length: int) -> bytes:
 
 
 def _encoded(digest: bytes) -> str:
-    """Return a digest in the base64 of crypt(3) (step 22): three octets at a time in rotating order, lowest six bits
-    first."""
+    """Encode a digest in the base64 of crypt(3) (step 22). Three octets are encoded at a time, and their order rotates.
+    In each group, the lowest six bits come first."""
     groups = [(turn, turn + 21, turn + 42) for turn in range(21)]
     turned = [group[turn % 3 :] + group[: turn % 3] for turn, group in enumerate(groups)]
     text = [_letters(digest[high] << 16 | digest[middle] << 8 | digest[low], 4) for high, middle, low in turned]

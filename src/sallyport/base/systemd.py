@@ -1,8 +1,8 @@
 """The installation on a host: paths and names of the system service, and functions for systemd units.
 
-`sallyport server install` creates the user, directories and units that are named here. The Debian package uses the same
-names, and every command finds the system service by these names. The agents install their units with these functions.
-Every command imports this module, so it uses only the standard library.
+This module names the user, directories and units that `sallyport server install` creates. The Debian package uses the
+same names. Every command uses these names to find the system service. The agents install their units with the functions
+of this module. Every command imports this module, so it uses only the standard library.
 """
 
 import os

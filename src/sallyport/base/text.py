@@ -53,10 +53,11 @@ def nearest(word: str, known: Iterable[str]) -> str:
 
 
 def existing(word: str, known: Iterable[str]) -> str:
-    """Return `; existing: NAME, NAME` with some of the known names, for an error message.
+    """Return `; existing: NAME, NAME` with some of the known names, for an error message. Return "" if there are no
+    names.
 
-    The names that are most similar to the word are listed; if no name is similar, the first names. Return "" if there
-    are no names. known: may be very long; at most MOST_COMPARED names are read.
+    The listed names are those that are most similar to the word. If no name is similar, the first names are listed.
+    known: may be very long; at most MOST_COMPARED names are read.
     """
     names = sorted(set(islice(known, MOST_COMPARED)))
     shown = get_close_matches(word, names, n=SUGGESTED) or names[:SUGGESTED]
@@ -85,8 +86,8 @@ def _with_joiners(text: str) -> str:
 
 @lru_cache(4096)
 def _marks_of(character: str) -> tuple[int, int, bool]:
-    """Return the number of combining marks before and after the letter in a character, and whether the character
-    contains a letter."""
+    """Return how many combining marks a character contains before its letter and after its letter, and whether it
+    contains a letter. Without a letter, all marks count as marks before the letter."""
     are_marks = [combining(each) > 0 for each in normalize("NFKD", character)]
     if all(are_marks):
         return len(are_marks), 0, False
@@ -96,7 +97,7 @@ def _marks_of(character: str) -> tuple[int, int, bool]:
 def fold_name(name: str) -> str:
     """Return a user name in the form for comparison, without surrounding spaces.
 
-    Many servers that check passwords ignore surrounding spaces. Without this function, ` ann` could log in as ann, but
-    without ann's login rules, failure counts and prompts.
+    Many servers ignore surrounding spaces when they check a password. Without this function, ` ann` could log in with
+    the password of ann. The login rules, failure counts and prompts of ann would then not apply.
     """
     return fold(name.strip())

@@ -27,8 +27,8 @@ class TlsStream:
     async def handshake(self, turn: trio.Lock) -> bytes:
         """Do the handshake. Return the peer's certificate in DER, or b"" if the peer has sent no certificate.
 
-        turn: a lock that all handshakes of the listener share, so that only one handshake continues in each pass of the
-        event loop.
+        turn: a lock that all handshakes of the listener share. Because of this lock, only one handshake continues in
+        each pass of the event loop.
         """
         try:
             await self._step(self._tls.do_handshake, turn)
@@ -57,7 +57,7 @@ class TlsStream:
             await self._flush()
 
     async def _step(self, work: Callable[[], T], turn: trio.Lock | None = None) -> T:
-        """Call a TLS operation. Call it again each time octets arrive, until it succeeds."""
+        """Call a TLS operation, and call it again each time octets arrive, until the operation succeeds."""
         while True:
             if turn is not None:
                 async with turn:

@@ -1,10 +1,10 @@
 """Conversion of pydantic's errors to `Invalid`, which names the wrong fields and never contains a submitted value.
 
-Pydantic puts submitted values into some of its messages, for example a character of a UUID. So this module has its own
-phrase for each type of error. All other types of errors become `is not valid`. Validators of this program describe
-their errors themselves: `unfit("an IP address")` names the accepted values, and `unfit_because("userName and station
-exclude each other")` is a sentence about the error. For the range of a number, use `Between`: its error names both
-limits.
+Some of pydantic's messages contain submitted values, for example a character of a UUID. So this module has its own
+phrase for each type of error that it knows. All other types of errors become `is not valid`. Validators of this program
+describe their errors themselves. `unfit("an IP address")` names the accepted values. `unfit_because("userName and
+station exclude each other")` is a sentence about the error. For the range of a number, use `Between`: its error names
+both limits.
 """
 
 from collections.abc import Iterator, Mapping
@@ -124,9 +124,9 @@ def moment(field: str, text: str, default: int) -> int:
 def refusal(error: ValidationError, within: str = "") -> Invalid:
     """Convert an error of pydantic to Invalid, with a message such as `missing orgId` or `invalid pageId`.
 
-    The error lists at most MAX_LISTED wrong fields. The message contains only the last part of the first field's path,
-    because user interfaces show the message to users. If there are more than MAX_COUNTED errors, no field is named.
-    within: the path of the validated object in the body.
+    The Invalid lists at most MAX_LISTED wrong fields. Its message names only the first wrong field, by the last part of
+    the path, because user interfaces show the message to users. If there are more than MAX_COUNTED errors, the Invalid
+    names no single field. within: the path of the validated object in the body.
     """
     if error.error_count() > MAX_COUNTED:
         field = within or BODY
@@ -155,8 +155,8 @@ def _headline(detail: ErrorDetails) -> str:
 
 
 def _path(detail: ErrorDetails) -> list[str]:
-    """Return the path to the wrong field. For an unknown field, return the path to the object that contains it, because
-    the name of an unknown field is a submitted value."""
+    """Return the path to the wrong field. If a field is unknown, its name is a submitted value. Therefore the path then
+    ends with the object that contains the field."""
     known = detail["loc"][:-1] if detail["type"] == _UNKNOWN else detail["loc"]
     return [str(part) for part in known if not isinstance(part, str) or _is_name(part)]
 
@@ -166,8 +166,8 @@ def _is_name(part: str) -> bool:
 
 
 def described(detail: ErrorDetails) -> tuple[str, bool]:
-    """Return the message of an error, and whether the message is a sentence (otherwise it is a phrase for the accepted
-    values)."""
+    """Return the message of an error, and whether the message is a sentence. If it is not a sentence, it is a phrase
+    for the accepted values."""
     kind, context = detail["type"], detail.get("ctx", {})
     if kind == _SENTENCE:
         return str(context["message"]), True

@@ -151,8 +151,8 @@ def camel(name: str) -> str:
 
 @cache
 def _plan(kind: Hashable) -> tuple[tuple[str, str, bool, _Reader], ...]:
-    """Return (name, name in JSON, whether the field is required, function that reads a value) for each field of a
-    message class."""
+    """Return one tuple for each field of a message class: the name, the name in JSON, whether the field is required,
+    and the function that reads its value."""
     hints = get_type_hints(kind, include_extras=True)
     return tuple(
         (
@@ -167,7 +167,7 @@ def _plan(kind: Hashable) -> tuple[tuple[str, str, bool, _Reader], ...]:
 
 @dataclass
 class _Dataclass:
-    """A type that only the type checker needs: the type of the argument of `fields`."""
+    """A stand-in for the type of the argument of `fields`. Only the type checker needs it."""
 
 
 def _takes_none(hint: object) -> bool:

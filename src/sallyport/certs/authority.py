@@ -3,7 +3,7 @@ certificates.
 
 The keys are RSA keys, because every supplicant accepts RSA. The certificates have these properties:
 
-    all        version 3, SHA-256, a random serial number, a validity that began an hour ago, because clocks differ
+    all        version 3, SHA-256, a random serial number, valid from an hour before the issue, because clocks differ
     authority  path length 0, ten years, so that it outlasts the devices on which it is installed by hand
     server     the extended key usage serverAuth (for Windows), a subject alternative name (Android checks no other
                name), and at most 397 days (Apple accepts 825 days from a private authority, 398 from a public one)
@@ -78,8 +78,8 @@ class Authority:
         return self._sign(hosts[0], [_host(each) for each in hosts], Usage.SERVER, key, now)
 
     def client(self, name: str, key: rsa.RSAPublicKey, now: datetime) -> x509.Certificate:
-        """Return a certificate for a user, a machine or a RADIUS server. Raises Invalid if a certificate cannot have
-        the name."""
+        """Return a certificate for a client: a user, a machine or a RADIUS server. Raises Invalid if the name is not
+        allowed in a certificate."""
         return self._sign(name, _client_names(checked_name(name)), Usage.CLIENT, key, now)
 
     def _sign(
@@ -104,7 +104,8 @@ class Authority:
     ) -> x509.CertificateRevocationList:
         """Return the certificate revocation list (RFC 5280 section 5). number: the CRL number.
 
-        The list is valid for as long as a certificate. A renewal signs a new list before the old one expires.
+        The list is valid for the same time as a certificate. A renewal of the server's certificate also signs a new
+        list, so that the list is replaced before it expires.
         """
         issuer_key = x509.AuthorityKeyIdentifier.from_issuer_public_key(self.key.public_key())
         builder = (
@@ -126,7 +127,8 @@ def new_key(bits: int = BITS) -> rsa.RSAPrivateKey:
 
 
 def taken_back(serial: int, now: datetime) -> x509.RevokedCertificate:
-    """Return the entry of a certificate revocation list for a serial number."""
+    """Return the entry for a revoked certificate in a certificate revocation list. serial: the serial number of the
+    certificate."""
     return x509.RevokedCertificateBuilder().serial_number(serial).revocation_date(now).build()
 
 
@@ -142,7 +144,8 @@ def fingerprint(certificate: x509.Certificate) -> str:
 
 
 def host_names(certificate: x509.Certificate) -> list[str]:
-    """Return the host names and IP addresses in a certificate's subject alternative name, in their order."""
+    """Return the host names and IP addresses in a certificate's subject alternative name. The order is that of the
+    certificate."""
     try:
         names = certificate.extensions.get_extension_for_class(x509.SubjectAlternativeName).value
     except x509.ExtensionNotFound:
@@ -155,8 +158,8 @@ class Peer:
     """The content of a peer's certificate.
 
     fingerprint: the SHA-256 of the certificate in hex. names: the host names and addresses in canonical form. If the
-    certificate has no such names, `names` contains the common name (RFC 6125 section 6.4.4). A wildcard has no special
-    meaning.
+    certificate has neither host names nor addresses, `names` contains only the common name (RFC 6125 section 6.4.4). A
+    wildcard has no special meaning.
     """
 
     fingerprint: str
@@ -194,8 +197,8 @@ def _host(name: str) -> x509.GeneralName:
 def _client_names(name: str) -> list[x509.GeneralName]:
     """Return the subject alternative names for a client.
 
-    A host gets its host name or address. A user gets the user principal name, and the mail address if the name is a
-    mail address.
+    A host gets its host name or address. A user gets a user principal name. If the name of the user is a mail address,
+    the user also gets this mail address.
     """
     if _HOST.fullmatch(name):
         return [x509.DNSName(name)]

@@ -2,10 +2,10 @@
 devices. This module does no input or output.
 
 PKCS#12 is encrypted with AES-256-CBC by PBES2, PBKDF2 with HMAC-SHA-256, and has an HMAC-SHA-256 over all of it.
-OpenSSL 3 writes the same form, and macOS 13, iOS 16, Android 13, Windows 10 and Windows Server 2019 read it. Older
-systems read only 3DES and SHA-1, and report a correct password as wrong. The option `legacy` is for these systems. The
-password has 99 random bits, so that 3DES is no weaker than the password. The salt of the MAC has 8 octets, because
-macOS cannot read a salt of 16 octets.
+OpenSSL 3 writes the same form. macOS 13, iOS 16, Android 13, Windows 10 and Windows Server 2019 read this form. Older
+systems read only 3DES and SHA-1. If such a system gets the newer form, it reports a correct password as wrong. The
+option `legacy` is for these systems. The password has 99 random bits. So even 3DES is not weaker than the password. The
+salt of the MAC has 8 octets, because macOS cannot read a salt of 16 octets.
 
 The profile follows Apple's device management reference. It contains com.apple.security.pkcs12 (one identity; the device
 asks for the password), com.apple.security.root, com.apple.wifi.managed with EAP-TLS, and com.apple.vpn.managed with
@@ -49,7 +49,8 @@ class Identity:
 
     @property
     def login(self) -> str:
-        """The device's EAP identity: a user's name, or a host's name in the Windows form `host/NAME`."""
+        """The EAP identity of the device. It is a user's name, or a host's name in the form that Windows uses,
+        `host/NAME`."""
         names = self.certificate.extensions.get_extension_for_class(x509.SubjectAlternativeName).value
         return f"host/{self.name}" if names.get_values_for_type(x509.DNSName) else self.name
 
@@ -58,8 +59,8 @@ class Identity:
 class Network:
     """The networks of a configuration profile.
 
-    ssid: the SSID of the Wi-Fi. If empty, the profile has no Wi-Fi. vpn: the host name or address of the IKEv2 gateway.
-    If empty, the profile has no VPN. vpn_id: the gateway's IKE identity. If empty, the identity is `vpn`. server_names:
+    ssid: the SSID of the Wi-Fi; if empty, the profile has no Wi-Fi. vpn: the host name or address of the IKEv2 gateway;
+    if empty, the profile has no VPN. vpn_id: the gateway's IKE identity; if empty, the identity is `vpn`. server_names:
     the names in the RADIUS server's certificate. authorities: the authorities that sign the RADIUS server's
     certificate.
     """
@@ -98,7 +99,7 @@ def as_pkcs12(identity: Identity, password: str, *, legacy: bool = False, with_a
 def as_profile(identity: Identity, password: str, network: Network, *, legacy: bool = False) -> bytes:
     """Return a configuration profile as a property list in XML.
 
-    password: the password of the PKCS#12 in the profile. The device asks its user for this password.
+    password: the password of the PKCS#12 in the profile. The device asks the person who uses it for this password.
     """
     base = f"org.sallyport.{fingerprint(identity.authority)[:16]}.{identity.name.replace(' ', '-')}"
     own = _payload(
@@ -160,7 +161,8 @@ def _wifi(
 
 
 def _vpn(base: str, identity: Identity, network: Network, own: dict[str, object]) -> dict[str, object]:
-    """Return the payload of an IKEv2 VPN. The gateway authenticates with a certificate, and the client with EAP-TLS."""
+    """Return the payload of an IKEv2 VPN. The gateway authenticates with a certificate. The client authenticates with
+    EAP-TLS."""
     return _payload(
         "com.apple.vpn.managed",
         f"{base}.vpn",

@@ -1,4 +1,5 @@
-"""The options of `sallyport cert issue` and `renew` that write a certificate for a person's device."""
+"""The options of `sallyport cert issue` and `sallyport cert renew` for a person's device. With these options, the
+commands also write the certificate in files for the device."""
 
 import os
 from collections.abc import Callable, Iterator, Sequence
@@ -24,7 +25,7 @@ CommandT = TypeVar("CommandT", bound=Callable[..., object])
 
 @dataclass(frozen=True, slots=True)
 class Wanted:
-    """The given options of `cert issue` or `cert renew` for a person's device."""
+    """The options for a person's device that were given to `cert issue` or `cert renew`."""
 
     p12: Path | None
     mobileconfig: Path | None
@@ -75,7 +76,7 @@ def bundled(work: CommandT) -> CommandT:
 
 
 def wanted(given: dict[str, object]) -> Wanted:
-    """Return the options of a command.
+    """Return the options for a person's device. given: the values of these options, by name.
 
     Raises UsageError if an option requires another option, or has a wrong value.
     """
@@ -96,10 +97,10 @@ def wanted(given: dict[str, object]) -> Wanted:
 
 @contextmanager
 def reserved(files: Sequence[Path]) -> Iterator[None]:
-    """Create empty files, which only their owner may read. If the block fails, remove the files.
+    """Create empty files, which only their owner may read. If the code in the context fails, remove the files.
 
-    The files are created before the block issues the certificate. Otherwise a file that cannot be written would be
-    noticed too late. Raises StartError if a file exists already or cannot be created.
+    The files are created before the certificate is issued. Otherwise a file that cannot be written would be noticed too
+    late. Raises StartError if a file exists already or cannot be created.
     """
     made: list[Path] = []
     try:
@@ -123,9 +124,10 @@ def reserved(files: Sequence[Path]) -> Iterator[None]:
 
 
 def write(line: CommandLine, certificate: Path, given: Wanted) -> None:
-    """Write the files for a certificate, and print their password. Raises StartError.
+    """Write the files that the options name, and print their password. Raises StartError.
 
-    certificate: the path of the certificate in PEM. The key is in the same folder.
+    certificate: the path of the certificate in PEM, which the files contain. The key of the certificate is in the same
+    folder.
     """
     if not given.files:
         return

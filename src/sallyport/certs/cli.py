@@ -75,8 +75,8 @@ def issue(line: CommandLine, /, *, name: str, org: int | None, tenant: int | Non
     """Issue a certificate and key for a tenant's user, machine or RADIUS server. The name of a user may be a mail
     address.
 
-    With --p12 or --mobileconfig, the last line of the output is the password of these files. Another tenant can use the
-    name after `cert revoke`.
+    With --p12 or --mobileconfig, the last line of the output is the password of these files. The name belongs to the
+    tenant until `cert revoke`. After that, another tenant can use the name.
     """
     files = wanted(given)
     with reserved(files.files):
@@ -109,10 +109,11 @@ def renew(
     tenant: int | None,
     **given: object,
 ) -> None:
-    """Issue a new certificate for the existing key of the server, or of a client. No restart is needed.
+    """Issue a new certificate for the server, or for a client. The new certificate keeps the existing key. No restart
+    is needed.
 
-    A server whose certificate was revoked gets a new key. A client's certificate keeps its tenant. If it has no tenant,
-    --org and --tenant set the tenant.
+    If the server's certificate was revoked, the server gets a new key. A client's certificate keeps its tenant. If it
+    has no tenant, --org and --tenant set the tenant.
     """
     if name is not None and hosts:
         raise click.UsageError("--host is allowed only for the certificate of the server")
@@ -135,8 +136,8 @@ def renew(
 def revoke(line: CommandLine, *, wanted: str) -> None:
     """Revoke all certificates of a client, or one certificate by its serial number.
 
-    The client's next handshake fails, and its open RadSec connections are closed. The client's live sessions end in a
-    domain with `--disconnect-on-revoke`.
+    The client's next handshake fails, and its open RadSec connections are closed. In a domain with
+    `--disconnect-on-revoke`, the client's live sessions end too.
     """
     for each in line.rows("cert.revoke", wanted=wanted):
         line.note(f"{each['name']}, serial {each['serial']}, is revoked")

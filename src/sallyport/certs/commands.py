@@ -1,7 +1,7 @@
 """The commands cert.init, cert.issue, cert.list, cert.owners, cert.renew and cert.revoke of the control socket.
 
 A command first writes the files, then records the tenant, then writes the audit trail. If the store fails, the command
-fails although the certificate exists. The certificate then belongs to no tenant until `cert renew` records its tenant.
+fails, but the certificate exists. This certificate belongs to no tenant until `cert renew` records its tenant.
 """
 
 from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
@@ -35,11 +35,11 @@ class Owners(Protocol):
 
     @property
     def by_fingerprint(self) -> Mapping[str, int]:
-        """The internal ids of the certificates' tenants. The key is the SHA-256 fingerprint of the certificate in
-        hex."""
+        """The internal ids of tenants, by certificate. The key is the SHA-256 fingerprint of the certificate in hex.
+        The value is the id of the certificate's tenant."""
 
     def tenant_of(self, name: str) -> int | None:
-        """Return the internal id of the tenant that a name was issued for, or None."""
+        """Return the internal id of the tenant for which certificates with a name were issued, or None."""
 
     async def check(self, name: str, tenant_id: int) -> None:
         """Raise Conflict if the name belongs to another tenant."""
@@ -59,7 +59,7 @@ class Files(Protocol):
         """The directory, for reading."""
 
     async def change(self, work: Callable[[Directory], T]) -> T:
-        """Run a change of the directory in a thread. When the call returns, the change is stored."""
+        """Run `work`, which changes the directory, in a thread. When this call returns, the change is stored."""
 
 
 class NewAuthority(Arguments):
@@ -72,7 +72,7 @@ class NewAuthority(Arguments):
 class _MayNameTenant(Arguments):
     """Arguments that may name a tenant.
 
-    org, tenant: the orgId and the tenantId. Both are given, or neither.
+    org: the orgId. tenant: the tenantId. Either both are given, or neither is given.
     """
 
     org: int | None = Field(default=None, ge=1)
@@ -109,8 +109,8 @@ def commands(
     gone: Gone,
     used: Mapping[str, Path] = MappingProxyType({}),
 ) -> dict[str, Command]:
-    """Return the commands of the certificates by name. used: the files of certificates that the settings name, by the
-    names of the settings."""
+    """Return the commands of the certificates by name. used: files with certificates that are named in the settings.
+    The keys are the names of the settings."""
     directory = files.directory
 
     async def noted(
@@ -127,8 +127,8 @@ def commands(
     async def chosen(wanted: OfClient | Renewed, numbers: Numbers, recorded: int | None) -> int | None:
         """Return the tenant for a certificate, or None if the tenant is not known. Raises NotFound, Invalid.
 
-        The tenant in the arguments comes first, then the recorded tenant. If the installation has only one tenant, this
-        is the default.
+        The tenant in the arguments comes first, then the recorded tenant. Without both, the tenant is the only tenant
+        of the installation, if there is exactly one.
         """
         if (wanted.org is None) != (wanted.tenant is None):
             raise Invalid("org and tenant go together: give both or neither")
@@ -163,7 +163,8 @@ def commands(
         return {**_shown(made), "path": str(directory.client(wanted.name))}
 
     async def renew(wanted: Renewed) -> JSON:
-        """Renew a certificate. A certificate keeps its tenant. If it has none, it gets the tenant in the arguments."""
+        """Renew a certificate. The new certificate has the same tenant. If the old certificate has no tenant, the new
+        certificate gets the tenant in the arguments."""
         numbers, name = await tenants.numbers(), wanted.name
 
         def sign(directory: Directory) -> x509.Certificate:
@@ -203,7 +204,8 @@ def commands(
 
 
 async def _everything(directory: Directory, owners: Owners, tenants: Tenants, used: Mapping[str, Path]) -> JSON:
-    """Return the certificates of the settings, the authority's, and every certificate that was issued."""
+    """Return all certificates: those that the settings name, the authority's certificate, and every certificate that
+    the authority has issued."""
     numbers, now = await tenants.numbers(), present()
 
     def read() -> list[Row]:
@@ -222,8 +224,8 @@ async def _everything(directory: Directory, owners: Owners, tenants: Tenants, us
 
 
 def _of_file(use: str, path: Path, now: datetime) -> Iterator[Row]:
-    """Yield each certificate in a file. use: what the file is for. If the file cannot be read, yield a row with the
-    reason as state."""
+    """Yield each certificate in a file as a row. use: the purpose of the file. If the file cannot be read, yield one
+    row. The state in this row is the reason."""
     try:
         certificates = read_certificates(path)
     except StartError as error:

@@ -11,10 +11,10 @@ from sallyport.certs.directory import Directory
 class Credentials:
     """The PEM files of a TLS server.
 
-    certificate_file: the certificate and its chain. key_file: its private key. ca_file: the authorities of peers'
-    certificates, and possibly revocation lists. If None, the server does not authenticate peers by certificates.
-    crl_file: a separate revocation list. stamp: a value that changes when a file changes. It tells a listener when to
-    load the files again.
+    certificate_file: the certificate and its chain. key_file: the private key of the certificate. ca_file: the
+    authorities of peers' certificates, and possibly revocation lists; None if the server does not authenticate peers by
+    certificates. crl_file: a separate revocation list. stamp: a value that changes when a file changes. A listener
+    loads the files again when the stamp has changed.
     """
 
     certificate_file: Path
@@ -27,8 +27,9 @@ class Credentials:
 class Certificates:
     """The certificate files in use.
 
-    certificate, key, ca: files that replace the files of the data directory. If `certificate` is set and `ca` is not,
-    the authority in the data directory may be missing. Then peers are not authenticated by certificates.
+    certificate, key, ca: files that are used in place of the files of the data directory. If `certificate` is set and
+    `ca` is None, the data directory does not need to have an authority. Without the authority, peers are not
+    authenticated by certificates.
     """
 
     def __init__(
@@ -45,10 +46,11 @@ class Certificates:
         self._now: Credentials | None = None
 
     def server(self) -> Credentials | None:
-        """Return the current files, or None if a file is missing. If no file has changed, the call returns the same
-        object again.
+        """Return the current files, or None if a file is missing. If no file has changed, the same object is returned
+        as before.
 
-        Each EAP login calls this method. The method checks the status of the files and does not read them.
+        Each EAP login calls this method. So the method checks only the status of the files, and does not read the
+        files.
         """
         alone = self._may_stand_alone and not self._ca.exists()
         try:

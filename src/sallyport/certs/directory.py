@@ -1,15 +1,15 @@
 """The directory `certs/` in the data directory. It contains the authority, the certificates of the server and the
 clients, and every certificate that was ever signed.
 
-    ca.pem  ca.key            the authority
-    crl.pem                   its revocation list
+    ca.pem  ca.key            the authority's certificate and key
+    crl.pem                   the authority's revocation list
     server.pem  server.key    the service's certificate followed by the authority's certificate, and the service's key
     clients/NAME.pem  .key    each client's certificate and key, in the form of server.pem
     issued/SERIAL.pem         every certificate that was signed; `revoke` needs all certificates of a client
 
-A file is replaced as a whole. A renewal keeps the key and changes only the file of the certificate. Otherwise a reader
-could combine a certificate with the key of another certificate. The server gets a new key only when its certificate was
-revoked. A lock serializes the commands.
+A file is replaced as a whole. A renewal keeps the key, and changes only the file of the certificate. If both files
+changed, a reader could combine the old certificate with the new key. The server gets a new key only when its
+certificate was revoked. A lock serializes the commands.
 """
 
 import fcntl
@@ -44,7 +44,7 @@ _LIST = re.compile(b"-----BEGIN X509 CRL-----.*?-----END X509 CRL-----", re.DOTA
 
 @dataclass(frozen=True, slots=True)
 class Issued:
-    """A certificate that this authority has signed. kind: `server` or `client`."""
+    """A certificate that this authority has signed. kind: whether the certificate is for a `server` or a `client`."""
 
     certificate: x509.Certificate
     kind: str
@@ -77,19 +77,19 @@ class Directory:
         self.server_key = self.path / "server.key"
 
     def staged(self, write: Callable[[Path, bytes], None]) -> "Directory":
-        """Return a view of the directory that passes each changed file to `write` and does not store it."""
+        """Return a view of the directory. The view passes each changed file to `write`, and does not store the file."""
         return Directory(self.path.parent, write)
 
     def files(self) -> dict[str, bytes]:
-        """Return the content of all files by their paths, relative to the directory."""
+        """Return the content of all files. The keys are the paths of the files, relative to the directory."""
         found = sorted(path for end in ("pem", "key") for path in self.path.rglob(f"*.{end}"))
         return {str(path.relative_to(self.path)): _read(path) for path in found}
 
     def adopt(self, files: Mapping[str, bytes]) -> None:
-        """Write the files that differ from the stored files.
+        """Write each file whose content differs from the stored file, or that is not stored yet.
 
         files: the content of the files by their paths, relative to the directory. A key is written before its
-        certificate, and the authority's certificate last.
+        certificate. The authority's certificate is written last.
         """
         with self._locked(make=True):
             for name in sorted(files, key=lambda name: (name == self.ca.name, name)):
@@ -123,7 +123,8 @@ class Directory:
             self._write(self.ca, _pem(authority.certificate))  # written last: if this file exists, all others do
 
     def issue(self, name: str, now: datetime) -> x509.Certificate:
-        """Issue a client's first certificate, with a new key. Raises Conflict if the client has a valid certificate."""
+        """Issue a certificate with a new key to a client. Raises Conflict if the client already has a valid
+        certificate."""
         path = self.client(name)
         with self._locked():
             for each in self.issued():
@@ -137,8 +138,8 @@ class Directory:
             return self._keep(path, certificate, authority)
 
     def renew(self, name: str | None, hosts: Sequence[str], now: datetime) -> x509.Certificate:
-        """Issue a new certificate for the key of a client or of the server. A server whose certificate was revoked gets
-        a new key.
+        """Issue a new certificate for the server or a client, with the existing key. If the server's certificate was
+        revoked, the server gets a new key.
 
         name: the client's name, or None for the server's certificate. hosts: the new names of the server; if empty, the
         names do not change.
@@ -204,8 +205,8 @@ class Directory:
             return found
 
     def issued(self) -> list[Issued]:
-        """Return every certificate that this authority has signed, by name, oldest first. Raises NotFound if there is
-        no authority."""
+        """Return every certificate that this authority has signed. The certificates are ordered by kind, then by name,
+        and then by age, the oldest first. Raises NotFound if there is no authority."""
         self._must_exist()
         found = self._all({each.serial_number for each in self._revoked()})
         return sorted(found, key=lambda each: (each.kind, each.name, each.certificate.not_valid_before_utc))
@@ -228,10 +229,10 @@ class Directory:
         return Authority(read_certificates(self.ca)[0], read_key(self.path / "ca.key"))
 
     def _keep(self, path: Path, certificate: x509.Certificate, authority: Authority) -> x509.Certificate:
-        """Write a certificate, followed by the certificate of its authority.
+        """Store a new certificate in the folder `issued`. Also replace the file at `path`: it gets the certificate,
+        followed by the certificate of the authority.
 
-        The authority's certificate is needed for Android. On first use, Android trusts only the certificates that the
-        server sends.
+        Android needs the authority's certificate. On first use, Android trusts only certificates that the server sends.
         """
         self._write(self.path / "issued" / f"{certificate.serial_number:x}.pem", _pem(certificate))
         self._write(path, _pem(certificate) + _pem(authority.certificate))
@@ -246,9 +247,9 @@ class Directory:
         return list(read_list(self.crl)) if self.crl.exists() else []
 
     def _list_grows_old(self, now: datetime) -> bool:
-        """Return whether the revocation list is old enough to be signed again.
+        """Return whether the revocation list is so old that it must be signed again.
 
-        The list is not signed more often, because each new list makes the peers reconnect.
+        The list is not signed more often, because peers reconnect after each new list.
         """
         ends = read_list(self.crl).next_update_utc if self.crl.exists() else None
         return ends is None or ends - now < LIFE / 2
@@ -283,7 +284,7 @@ def present() -> datetime:
 
 
 def read_certificates(path: Path) -> list[x509.Certificate]:
-    """Return the certificates in a PEM file, at least one. Raises StartError."""
+    """Return the certificates of a PEM file. Raises StartError if the file cannot be read or has no certificate."""
     try:
         return x509.load_pem_x509_certificates(_read(path))
     except ValueError as error:

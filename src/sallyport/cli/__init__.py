@@ -5,7 +5,7 @@ reaches the service through its control socket. Otherwise the operation runs in 
 the store. In both cases a change applies at once.
 
 The commands of a package are in its `cli.py`. They depend only on `base.command.CommandLine`, which is click's context
-object. Results go to standard output and notes to standard error. Terminal control sequences in both are replaced.
+object. Results go to standard output and notes to standard error. In both, terminal control sequences are replaced.
 
 main        the groups of commands, and the exit codes
 line        the implementation of CommandLine: connection and output

@@ -53,10 +53,10 @@ def patiently(
     now: Callable[[], float] = time.monotonic,
     sleep: Callable[[float], None] = time.sleep,
 ) -> ReachedT:
-    """Call a function again and again until it succeeds. Return its result.
+    """Call a function until it succeeds, and return its result.
 
-    patience: the time in seconds for which each kind of error is retried; then the last error is raised. Any other
-    error is raised at once.
+    patience: for each kind of error, the longest time of the repetition in seconds. After this time, the error is
+    raised. Errors other than Absent and Locked are raised at once.
     """
     began = now()
     while True:
@@ -123,8 +123,8 @@ class Connection:
     def process_id(self, *, wait: bool = True) -> int | None:
         """Return the process id of the running service. Return None if no service runs.
 
-        wait: whether to wait for a service that is just starting. Raises Absent or StartError if the service cannot be
-        reached. Raises Locked if another process holds the lock of the store, but does not answer commands.
+        wait: whether to wait for a service that is just starting. Raises Absent or StartError if the command cannot
+        reach the service. Raises Locked if another process holds the lock of the store and does not answer commands.
         """
         if not wait:
             return process_id(self._find().settings)
@@ -151,8 +151,12 @@ class Connection:
         return self._found
 
     def _find(self, asked: Row = MappingProxyType({})) -> Installation:  # type: ignore[assignment]
-        """Return the first place that has an installation. Raises Absent if there is none. asked: the request; some
-        requests can create an installation."""
+        """Search the possible locations in order, and return the first installation. Raises Absent if there is no
+        installation.
+
+        asked: the request. If the request can create an installation, the first location is returned instead of the
+        error.
+        """
         if self._found is not None:
             return self._found
         found = places(self._config, os.environ)

@@ -51,8 +51,8 @@ class Nas:
 
 @dataclass(frozen=True)
 class Sender:
-    """A host that sends RADIUS requests. product: the product that the inventory must detect if the host forwards
-    requests for a NAS."""
+    """A host that sends RADIUS requests. product: the product that the inventory must detect for this host. It is empty
+    if the host is the NAS itself."""
 
     name: str
     source: str
@@ -62,7 +62,7 @@ class Sender:
     secret: bytes = field(default=b"", compare=False)
 
     def expected(self) -> list[tuple[str, str, str]]:
-        """Return (device_type, nas_device_type, medium) for each device that the inventory must show."""
+        """Return the values that the inventory must show for each device: (device_type, nas_device_type, medium)."""
         return [(self.product or nas.product, nas.product, nas.medium) for nas in self.nas]
 
 

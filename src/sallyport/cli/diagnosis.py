@@ -1,7 +1,8 @@
 """The cause of a failure of `sallyport check radius`: no answer, or a reject.
 
-The RADIUS server does not send the cause. If the service runs on this machine, it is asked over the control socket: for
-dropped packets from the address of the check, or for the log entry of the rejected login.
+The RADIUS server does not send the cause. If the service runs on this machine, the command asks the service over the
+control socket. If there was no answer, the command asks for dropped packets from the address of the check. After a
+reject, the command asks for the log entry of the rejected login.
 """
 
 from itertools import islice

@@ -27,9 +27,9 @@ READ: Final = frozenset({"db.restore", "directory.import_ldif"})
 def handed_over(ask: Callable[[Row], JSON], asked: Row, settings: Settings) -> JSON:
     """Run a request, and return the answer. Raises StartError.
 
-    ask: runs a request. asked: the request. If root uses the service of another user, the service may be unable to read
-    or write the file that the request names. In this case the file is copied. A file in the directories of the store
-    needs no copy.
+    ask: the function that runs a request. asked: the request, which may name a file. If root uses the service of
+    another user, the service may be unable to read or write this file. In this case the command copies the file. A file
+    in the directories of the store needs no copy.
     """
     name, arguments = asked.get("command"), asked.get("arguments")
     if name not in {BACKUP, *READ} or not isinstance(arguments, dict) or "path" not in arguments:
@@ -66,8 +66,9 @@ def _exchange(data_dir: Path) -> Iterator[Path]:
 def _copy(source: Path, target: Path, *, reader: Path | None = None, writer: Path | None = None) -> None:
     """Copy a file. Raises StartError.
 
-    reader, writer: a directory whose owner reads the source, or writes the target; None for root. The owner of the
-    temporary directory could replace a file in it by a link. So root itself must not follow links there.
+    reader: a directory; the owner of this directory reads the source. writer: a directory; the owner of this directory
+    writes the target. If a value is None, root reads or writes. The owner of the temporary directory could replace a
+    file in it by a link. So root itself must not follow links there.
     """
     try:
         with as_owner(reader, reads_all=False) if reader else nullcontext():

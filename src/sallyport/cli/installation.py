@@ -55,7 +55,7 @@ class Installation:
         """Return whether a store exists, or a starting service is creating a store. Raises StartError if the user has
         no permission to look.
 
-        keyed: whether a master key without a store counts too.
+        keyed: whether a master key is sufficient, even if there is no store.
         """
         data_dir = self.settings.data_dir
         marks = [self.settings.database_path, data_dir / LOCK, *([data_dir / "master.key"] if keyed else [])]
@@ -66,7 +66,8 @@ class Installation:
 class Places:
     """The possible locations of the installation, in order of precedence.
 
-    passed_over: for each ignored file or directory in the working directory, the reason.
+    passed_over: a message for each file or directory in the working directory that is ignored. The message contains the
+    reason.
     """
 
     places: tuple[Installation, ...]
@@ -105,8 +106,10 @@ def _read(file: Path, environ: Mapping[str, str]) -> Settings:
 
 
 def is_there(path: Path, owner: Path | None = None) -> bool:
-    """Return whether a path exists. Raises StartError if the user has no permission to look. owner: a path whose owner
-    has the permission, for the message."""
+    """Return whether a path exists. Raises StartError if the user has no permission to look.
+
+    owner: a path for the error message. The owner of this path has the permission.
+    """
     try:
         path.stat()
     except (FileNotFoundError, NotADirectoryError):

@@ -28,9 +28,9 @@ from sallyport.web.scope import Gate
 class Local:
     """The open store. It holds the lock of the data directory until it is closed.
 
-    new: what to do if there is no store (see `build`). If root uses the data directory of another user, new files
-    belong to that user. Raises Locked, Absent, ConfigError, StoreError. If an error ends the store's thread later, the
-    next call of `call` or `close` raises this error.
+    new: what to do if there is no store (see `build`). If root uses the data directory of another user, that user owns
+    the new files. Raises Locked, Absent, ConfigError, StoreError. If an error ends the thread of the store later, the
+    next `call` or `close` raises that error.
     """
 
     def __init__(self, settings: Settings, environ: Mapping[str, str], *, new: New = "make") -> None:

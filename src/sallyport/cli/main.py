@@ -107,8 +107,8 @@ AGENT_SECTIONS: Sections = {
 
 
 class LazyGroup(Group):
-    """A group that imports a command only when the command is used. sections: the commands by heading, in the order of
-    the help."""
+    """A click group that imports a command only when the command is used. sections: the headings of the help, in order,
+    with the commands under each heading."""
 
     def __init__(self, *args: object, sections: Sections, **options: object) -> None:
         super().__init__(*args, **options)  # type: ignore[arg-type]
@@ -222,8 +222,8 @@ def _print_error(error: BaseException) -> int:
 
 
 def _only(group: BaseExceptionGroup[BaseException]) -> SallyportError | OSError | None:
-    """Return the single error in a group, even in a nested group, if it is a SallyportError or OSError. Otherwise
-    return None."""
+    """Return the error of a group that contains exactly one error, even in a nested group. Return None if there are
+    several errors, or if the error is not a SallyportError or OSError."""
     found: BaseException = group
     while isinstance(found, BaseExceptionGroup) and len(found.exceptions) == 1:
         found = found.exceptions[0]

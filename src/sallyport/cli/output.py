@@ -68,8 +68,8 @@ def _json(value: "JSON", indent: int | None = 2) -> str:
 
 
 def _print_csv(rows: "Iterable[Row]", columns: Sequence[str], out: TextIO) -> None:
-    """Print CSV with a header line (RFC 4180). If a spreadsheet would run a cell as a formula, the cell gets a quote in
-    front."""
+    """Print CSV with a header line (RFC 4180). If a spreadsheet would run a cell as a formula, a quote is put before
+    the text of the cell."""
     writer = csv.writer(out)
     writer.writerow(columns)
     writer.writerows([_cell(row.get(column)) for column in columns] for row in rows)

@@ -46,8 +46,8 @@ class NoAnswerError(SallyportError):
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """An authentic answer. attributes: the first value of each attribute type. seconds: the time since the last
-    transmission."""
+    """An authentic answer. attributes: the first value of each attribute type. seconds: the time between the last
+    transmission and the answer."""
 
     code: int
     attributes: dict[int, bytes]
@@ -125,8 +125,8 @@ class RadiusClient:
     def ask(self, code: int, body: Callable[[bytes], bytes], *, signed: bool = True) -> Answer:
         """Send a request, and return the answer. Raises NoAnswerError if no authentic answer arrives.
 
-        body: returns the encoded attributes for a Request Authenticator. signed: whether to add a
-        Message-Authenticator.
+        body: a function that gets the Request Authenticator and returns the encoded attributes. signed: whether to add
+        a Message-Authenticator.
         """
         authenticator = token_bytes(16)
         attributes = body(authenticator)

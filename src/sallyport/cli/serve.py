@@ -76,9 +76,9 @@ def serve(line: Line) -> None:
 def _kept_if_ready(settings: Settings, made: Sequence[Path]) -> Iterator[Callable[[], None]]:
     """Remove a new data directory at the end of the block, unless the block calls the yielded function.
 
-    The directory also stays if another process has created a store in it, or if the store is in another place. In the
-    second case, the directory contains the master key of the store. made: the directories that `make_data_directory`
-    has created.
+    The directory stays if another process has created a store in it. The directory also stays if the store is in
+    another place, because the directory then contains the master key of the store. made: the directories that
+    `make_data_directory` has created.
     """
     store = settings.database_path
     is_kept = not made or store.parent != settings.data_dir or store.exists()

@@ -1,9 +1,9 @@
 """The processes of a service with several workers. The process of `sallyport serve` is the parent: it starts, watches
 and stops the workers.
 
-The parent runs no event loop and has no threads, so it can fork at any time. A worker therefore needs no imports. It
-inherits the sockets, which are bound only once (see `sockets`). The parent waits for signals and for messages from the
-workers. A worker sends its status messages to the parent, not to systemd.
+The parent runs no event loop and has no threads, so it can fork at any time. A worker is a fork of the parent, so it
+already has all imported modules. It also inherits the sockets, which are bound only once (see `sockets`). The parent
+waits for signals and for messages from the workers. A worker sends its status messages to the parent, not to systemd.
 
 The first worker starts alone, because it creates the store at the first start of the service. If a worker ends before
 all workers are ready, the service ends. If a worker ends later, the parent starts it again.
@@ -65,8 +65,8 @@ class _Process:
 
 @dataclass(slots=True)
 class _Place:
-    """The restart state of a worker. ends: the number of times in a row that the worker has ended. due: the time at
-    which the worker must be started again."""
+    """The restart state of a worker. ends: how many times in succession the worker has ended. due: the time at which
+    the parent must start the worker again."""
 
     ends: int = 0
     due: float = 0.0
@@ -115,7 +115,7 @@ class Workers:
         return [each.process for each in self._places.values() if each.process is not None]
 
     def _wait(self) -> float | None:
-        """Return the seconds until the next start of a worker or another deadline. Return None if there is no
+        """Return the seconds until the next deadline, such as the start of a worker. Return None if there is no
         deadline."""
         now, watchdog_s = time.monotonic(), self._notifier.watchdog_s
         waits = [max(0.0, each.due - now) for each in self._places.values() if each.process is None and each.due]
@@ -136,7 +136,7 @@ class Workers:
         self._selector.register(ours, selectors.EVENT_READ, place.process)
 
     def _become(self, number: int, messages: socket.socket) -> None:
-        """Run a worker in this process, which was forked for it, and then exit."""
+        """Run a worker in this process, and then exit. The parent has forked this process for the worker."""
         code = 1
         try:
             signal.set_wakeup_fd(-1)
@@ -299,7 +299,7 @@ def _as_node(settings: Settings, number: int) -> Settings:
 
 @contextmanager
 def _signals() -> Iterator[socket.socket]:
-    """Yield a socket from which the numbers of arriving signals can be read."""
+    """Yield a socket. When a signal arrives, its number can be read from the socket."""
     ours, kernels = socket.socketpair()
     with closing(ours), closing(kernels):
         kernels.setblocking(False)

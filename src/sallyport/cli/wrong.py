@@ -2,8 +2,9 @@
 the value.
 
 An operation names a wrong field by its path in the body, such as `time.from`. Most commands copy the values of their
-options into the body unchanged. So the option can be found by the value at the path and by the name of the field, and
-no command has to list which option sets which field. The values of options with a secret are never repeated.
+options into the body unchanged. So this module finds the option by two things: the value at the path, and the name of
+the field. No command has to list the fields that its options set. The values of options with a secret are never
+repeated.
 """
 
 import ast
@@ -76,8 +77,8 @@ def _field_line(wrong: "FieldError", sent: "JSON", context: click.Context | None
 
 
 def _by_options(message: str, context: click.Context | None) -> str:
-    """Replace the names of fields in a message by options. Ordinary words are not replaced, even if they are names of
-    fields."""
+    """In a message, replace the names of fields by the names of options. A field name that is also an ordinary word is
+    not replaced."""
     for each in context.command.params if context is not None else ():
         if isinstance(each, click.Option) and each.name and not each.name.islower():
             message = re.sub(rf"\b{each.name}\b", option_name(each), message)
@@ -99,15 +100,19 @@ def _at(sent: "JSON", path: Sequence[str]) -> "JSON":
 
 
 def _text_of(value: "JSON") -> "JSON":
-    """Return a list of texts as one text, as the user typed it. Return any other value unchanged."""
+    """Return the text that the user typed for a list of texts: the texts, separated by commas. Return any other value
+    unchanged."""
     if isinstance(value, list) and all(isinstance(each, str) for each in value):
         return ", ".join(map(str, value))
     return value
 
 
 def _source(names: Sequence[str], value: "JSON", context: click.Context) -> click.Parameter | None:
-    """Return the option or argument that has set a field: the one with the same value, or else the one with the most
-    similar name."""
+    """Return the option or argument that has set a field. Return None if no parameter matches.
+
+    The values are compared first. Among the parameters with the value of the field, the parameter with the most similar
+    name is returned. If no parameter has this value, only the names are compared.
+    """
     by_value = {id(each): _value_score(each, value, context) for each in context.command.params}
     best, most = None, 0
     for each in context.command.params:
@@ -167,8 +172,8 @@ def _is_secret(parameter: click.Parameter, names: Sequence[str]) -> bool:
 
 
 def not_found(error: "NotFound") -> str:
-    """Return the message about an object that does not exist, with its name as the user typed it, and the command that
-    lists such objects."""
+    """Return the message about an object that does not exist. The message contains the name as the user typed it, and
+    the command that lists the objects of this kind."""
     context = click.get_current_context(silent=True)
     found = _NOT_FOUND.match(str(error))
     if context is None or found is None:
@@ -183,10 +188,11 @@ def not_found(error: "NotFound") -> str:
 
 
 def _names(kind: str, context: click.Context) -> tuple[object, ...]:
-    """Return the names of objects of a kind in the command line. Return nothing if there is none, or if a name may be a
-    secret.
+    """Return the names of the objects of a kind that the user has typed in the command line. Return an empty tuple if
+    there are none, or if a name may be a secret.
 
-    The names are in the parameter whose name resembles the kind, or in the argument NAME of the kind's command group.
+    The names are in the parameter whose name resembles the kind. In the command group of the kind, they can be in the
+    argument NAME.
     """
     group = context.parent.info_name if context.parent is not None else None
     own = {each.name or "": each for each in context.command.params}

@@ -49,7 +49,8 @@ class Assets:
         self._turns: FairLimiter[int] = FairLimiter(RENDERING)
 
     async def render(self, template: str, variables: Mapping[str, object], tenant_id: int = 0) -> bytes:
-        """Return a rendered template in UTF-8. tenant_id: the tenant that waits for it; 0 for none."""
+        """Return a rendered template in UTF-8. tenant_id: the tenant of the request, for the order of rendering; 0 if
+        the request has no tenant."""
         async with self._turns.slot(tenant_id):
             return await trio.to_thread.run_sync(partial(self._render, template, variables))
 

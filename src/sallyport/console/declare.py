@@ -29,8 +29,9 @@ Submit: TypeAlias = Callable[[Visit], Awaitable[Redirect | Context]]
 
 @dataclass(frozen=True, slots=True)
 class Page:
-    """A page. path: with parameters such as `/devices/{device}`. menu: the heading of the menu under which it is
-    listed; None if it is not listed. is_quiet: whether a request for it does not count as use of the session."""
+    """A page. path: the path of the page, which may contain parameters, such as `/devices/{device}`. menu: the heading
+    of the menu under which the page is listed; None if the menu does not contain the page. is_quiet: True if a request
+    for the page does not count as use of the session."""
 
     path: str
     title: str
@@ -43,8 +44,8 @@ class Page:
 
 @dataclass(frozen=True, slots=True)
 class Form:
-    """A form, which is sent to the path of its page. template: shows an answer that is no redirect; None for the
-    template of the page."""
+    """A form, which is sent to the path of its page. template: the template for an answer that is not a redirect; None
+    for the template of the page."""
 
     path: str
     roles: frozenset[Role]
@@ -82,7 +83,8 @@ class Pages:
         """Declare a form. There must be a page with the same path. If the function raises Refused, that page is shown
         again, with `visit.problem` and the submitted `visit.fields`.
 
-        The function returns a Redirect, or variables of a template, for something that is shown only once.
+        The function usually returns a Redirect. If the answer contains something that is shown only once, the function
+        returns the variables of a template instead.
         """
 
         def declare(work: Submit) -> Submit:

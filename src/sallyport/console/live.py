@@ -1,8 +1,9 @@
 """Events that the server sends to an open page: new logins, within a second.
 
-All open pages share one look-up of new events, so the load does not depend on their number. A page gets only events of
-its own tenant's domains. The session is checked again every few seconds, and an ended session ends the stream. Streams
-are limited for each person and in total, and a waiting stream does not count as a connection in use.
+All open pages share one look-up of new events, so more open pages do not cause more look-ups. A page gets only events
+of its own tenant's domains. The session is checked again every few seconds. When the session has ended, the stream
+ends. The number of streams is limited for each person and in total. A waiting stream does not count for the limit of
+connections.
 """
 
 import math
@@ -48,7 +49,7 @@ class Feed:
         self._kept = deque[NewEvent](maxlen=KEPT)
 
     async def newest_id(self) -> int:
-        """Return the id after which events are new. Raises StoreError."""
+        """Return the id of the newest event. All events with a greater id are new. Raises StoreError."""
         return await self._events.last_id()
 
     async def after(self, event_id: int) -> list[NewEvent]:
@@ -63,7 +64,7 @@ class Feed:
 
 
 class Streams:
-    """The open streams. stopping: is set when the service begins to stop."""
+    """The open streams. stopping: an event that is set when the service begins to stop."""
 
     def __init__(self, feed: Feed, stopping: trio.Event) -> None:
         self.feed = feed
@@ -71,8 +72,8 @@ class Streams:
         self._open = Counter[str]()
 
     async def response(self, person: str, is_valid: IsValid, rows: Rows) -> Response:
-        """Return a stream of new rows. person: the token or administrator of the session. is_valid: returns whether the
-        session is still valid. Raises TooMany, StoreError."""
+        """Return a stream of new rows. person: the token or administrator of the session. is_valid: a function that
+        returns whether the session is still valid. Raises TooMany, StoreError."""
         if self._open[person] >= MOST_OF_PERSON or self._open.total() >= MOST_STREAMS:
             raise TooMany("too many live pages are open: close some")
         return _Stream(self, person, is_valid, rows, await self.feed.newest_id())

@@ -176,7 +176,7 @@ class Site:
         return response
 
     async def _sign_out(self, request: Request) -> Response:
-        """End the session. A person without JavaScript, or with an old form, gets a page with a button."""
+        """End the session if the request is a POST. For a GET, show a page with a button that sends the POST."""
         person = await self._person(request, is_quiet=False)
         if person is None:
             return self._to_sign_in(request)

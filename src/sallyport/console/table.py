@@ -27,8 +27,8 @@ Kind = Literal["text", "time", "number", "code", "flag", "outcome"]
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """A column. key: the field of a row. is_chosen: whether it is shown unless the person chooses other columns. link:
-    returns the address that the cell of a row links to."""
+    """A column. key: a field of the rows. is_chosen: whether the column is shown as long as the person has not chosen
+    columns. link: a function that returns the address to which the cell of a row links."""
 
     key: str
     title: str
@@ -48,9 +48,9 @@ class Filter:
 
 @dataclass
 class Table:
-    """A list as its page shows it. total: the number of all matching rows; None if it is not known. empty: what to do
-    next if there are no rows. can_sort: whether the person can sort it. next_url: the address of the next page, for
-    lists that are not paged by number."""
+    """A list as its page shows it. total: the number of all matching rows; None if it is not known. empty: a text for a
+    list without rows, which says what to do next. can_sort: whether the person can sort the list. next_url: the address
+    of the next page, for lists whose pages have no numbers."""
 
     visit: Visit
     columns: Sequence[Column]
@@ -88,7 +88,8 @@ class Table:
         return max(1, -(-(self.total or 0) // self.size))
 
     def sort_url(self, column: Column) -> str:
-        """Return the address that sorts by a column, in the other direction if it is sorted by this column already."""
+        """Return the address that sorts the list by a column. If the list is sorted by this column in ascending order,
+        the new order is descending."""
         present = self.visit.query.get("sort", "")
         return self.visit.url(sort=f"-{column.key}" if present == column.key else column.key, page=None)
 
@@ -119,8 +120,8 @@ async def listed(
     empty: str = "There is nothing here yet.",
     most: int = 100,
 ) -> Table:
-    """Return one page of a list operation, or all pages for an export. rows: the field of the answer with the rows.
-    most: the largest page that the operation returns. Raises Refused, StoreError."""
+    """Return one page of a list operation, or all pages for an export. rows: the field of the answer that contains the
+    rows. most: the maximum number of rows in one answer of the operation. Raises Refused, StoreError."""
     page = page_of(visit)
     exports = visit.query.get("format") == "csv"
     size, found, total = (most if exports else SIZE), list[Row](), 0
@@ -144,8 +145,11 @@ def complete(
     filters: Sequence[Filter] = (),
     empty: str = "There is nothing here yet.",
 ) -> Table:
-    """Return one page of a list that is complete, or all rows for an export. A filter finds the rows whose field of the
-    same name contains the text. The filter `search` finds it in every column."""
+    """Return one page of a list, or all rows for an export. `rows` contains the whole list.
+
+    A filter compares its text with the field that has the name of the filter. It selects the rows in which this field
+    contains the text. The filter `search` selects the rows in which any column contains the text.
+    """
     for each in filters:
         text = fold(visit.query.get(each.name, ""))
         keys = [column.key for column in columns] if each.name == "search" else [each.name]
@@ -173,14 +177,15 @@ def _text(value: JSON) -> str:
 
 
 def _cell(value: JSON) -> str:
-    """Return a value for a spreadsheet. The text comes from packets and directories, so it must not become a
-    formula."""
+    """Return a value as text for a spreadsheet. A text may come from packets or directories. If it would be a formula,
+    a quote is put before it."""
     text = _text(value)
     return f"'{text}" if isinstance(value, str | list) and text.startswith(_FORMULA) else text
 
 
 def _order(value: JSON) -> tuple[bool, float, str]:
-    """Return the key by which a value is sorted: numbers by size, texts without case, empty values last."""
+    """Return the sort key of a value. Numbers are sorted by size, and texts without regard to case. Empty values are
+    last."""
     if isinstance(value, int | float):
         return False, float(value), ""
     return not value, 0.0, fold(_text(value))

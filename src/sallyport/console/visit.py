@@ -32,8 +32,9 @@ _NOTHING: Mapping[str, JSON] = MappingProxyType({})
 
 
 class Services:
-    """What the pages may use: the operations of the API, the commands of the control socket, the sessions, the stream
-    of new logins, and the settings for display. stopping: is set when the service begins to stop."""
+    """The objects that pages may use: the operations of the API, the commands of the control socket, the sessions, the
+    stream of new logins, and the settings for display. stopping: an event that is set when the service begins to stop.
+    """
 
     def __init__(
         self,
@@ -73,7 +74,8 @@ class Services:
 
 @dataclass(frozen=True, slots=True)
 class Problem:
-    """The reason why a form was refused. fields: the reasons by the field of the operation."""
+    """The reason why a form was refused. fields: the reason for each wrong field, by the name that the field has in the
+    operation."""
 
     message: str
     fields: Mapping[str, str]
@@ -88,8 +90,9 @@ class Problem:
 
 @dataclass(frozen=True)
 class Visit:
-    """One request. at: the parameters of the path. query: those of the address. fields: those of the submitted form;
-    empty for a page that is shown. problem: the reason why the form was refused, when its page is shown again."""
+    """One request. at: the parameters of the path. query: the parameters of the address. fields: the fields of the
+    submitted form; empty if a page is shown. problem: the reason why the form was refused, if the page is shown again
+    for this reason."""
 
     request: Request
     services: Services
@@ -115,10 +118,11 @@ class Visit:
         *,
         domain: int | None = None,
     ) -> Row:
-        """Run an operation of the API, and return its answer. An answer that is no object is in the field `message`.
+        """Run an operation of the API, and return its answer. If the answer is not an object, the result is an object
+        that has the answer in the field `message`.
 
-        orgId and tenantId are filled in, and domainId if `domain` is given. Raises Refused, StoreError, as the API
-        would.
+        The method adds orgId and tenantId to the body. If `domain` is given, it adds domainId. Raises the same Refused
+        or StoreError as the API.
         """
         caller = self.caller
         filled: dict[str, JSON] = {"orgId": caller.organization, "tenantId": caller.tenant_number}
@@ -129,8 +133,8 @@ class Visit:
         return answer if isinstance(answer, dict) else {"message": answer}
 
     async def command(self, name: str, /, **arguments: JSON) -> JSON:
-        """Run a command of the control socket, for what belongs to no tenant. Only an installation administrator may do
-        this. Raises Refused, StoreError."""
+        """Run a command of the control socket. It is used for data that belongs to no tenant. Only an installation
+        administrator may do this. Raises Refused, StoreError."""
         if not self.person.is_installation:
             raise Forbidden("role not allowed")
         ready = self.services.commands.ready(name, arguments)
@@ -138,8 +142,8 @@ class Visit:
             return await ready()
 
     async def stream(self, rows: Rows, still: Callable[[Person], bool]) -> Response:
-        """Return a stream of new rows for this page. still: whether the person may still see them; it is called with
-        the person of the session as it is then. Raises TooMany, StoreError."""
+        """Return a stream of new rows for this page. still: a function that returns whether the person may still see
+        the rows. At each check, it gets the current person of the session. Raises TooMany, StoreError."""
         session = self.person.session
 
         async def is_valid() -> bool:
@@ -149,7 +153,8 @@ class Visit:
         return await self.services.streams.response(session.target, is_valid, rows)
 
     def in_tenant(self, tenant_id: int, organization: int, number: int) -> "Visit":
-        """Return this visit in another tenant, for one operation of an installation administrator. Raises Forbidden."""
+        """Return a copy of this visit in another tenant. An installation administrator can run one operation with it.
+        Raises Forbidden if the person is not an installation administrator."""
         if not self.person.is_installation:
             raise Forbidden("role not allowed")
         session = replace(self.person.session, tenant_id=tenant_id, organization=organization, tenant_number=number)
@@ -160,8 +165,8 @@ class Visit:
         return sorted(self.services.domains.of_tenant(self.caller.tenant_id), key=lambda domain: domain.id)
 
     def domain(self) -> Domain:
-        """Return the domain that the parameter `domain` of the address names by its id, or else the first domain.
-        Raises NotFound if there is no such domain."""
+        """Return the domain whose id is in the parameter `domain` of the address. Without this parameter, return the
+        first domain of the tenant. Raises NotFound if there is no such domain."""
         wanted, domains = self.query.get("domain", ""), self.domains()
         found = [each for each in domains if wanted in ("", str(each.id))]
         if not found:
@@ -169,7 +174,8 @@ class Visit:
         return found[0]
 
     def url(self, **changes: object) -> str:
-        """Return the address of this page with other parameters. A parameter that is empty or None is left out."""
+        """Return the address of this page with changed parameters. A parameter is left out if its new value is empty or
+        None."""
         kept = [(name, value) for name, value in self.query.multi_items() if name not in changes]
         added = [(name, str(value)) for name, value in changes.items() if value not in (None, "")]
         return address(self.request.scope["path"], [*kept, *added])

@@ -49,8 +49,8 @@ class Account:
         )
 
     def unreachable(self, paths: Iterable[Path]) -> str:
-        """Return the first directory or program in these paths that this user cannot enter or run. Return an empty text
-        if the user can reach all paths."""
+        """Return the first directory or program on the way to these paths that this user cannot enter or run. Return an
+        empty text if the user can reach all paths."""
         steps = dict.fromkeys(str(step) for path in paths for step in (*reversed(path.parents), path))
         return self.run("/bin/sh", "-c", _FIND, "sh", *steps).stdout.strip()
 
@@ -85,8 +85,8 @@ def make() -> Account:
 
 
 def delete() -> bool:
-    """Delete the service's user. Return False if the user does not exist, or if the user was not created by `make` and
-    is therefore kept. Raises ConfigError."""
+    """Delete the service's user. Return False if the user does not exist. Return False also if `make` has not created
+    the user: such a user is kept. Raises ConfigError."""
     try:
         found = pwd.getpwnam(USER)
     except KeyError:
@@ -98,8 +98,8 @@ def delete() -> bool:
 
 
 def check_program(program: Path, account: Account) -> None:
-    """Check that the service's user can run this program. Raises ConfigError if the user cannot run it. The message
-    names the path that causes the failure, and the remedy."""
+    """Check that the service's user can run this program. Raises ConfigError if the user cannot run the program. The
+    error message names the path that the user cannot reach, and the remedy."""
     package = Path(sallyport.__file__).parent
     paths = [program, Path(sys.executable), package]
     real = [path.resolve() for path in paths]

@@ -25,10 +25,10 @@ def server() -> None:
 @server.command()
 @click.option("--start", is_flag=True, help="Also enable and start the service.")
 def install(*, start: bool) -> None:
-    """Install this program as a service of systemd: user, settings, data directory, units.
+    """Install this program as a service of systemd: create the user, settings, data directory and units.
 
-    Parts that exist already are kept, but a unit whose text differs is updated. Without systemd, everything except the
-    units is created.
+    Parts that exist already are kept. Only a unit is updated if its text differs. Without systemd, everything except
+    the units is created.
     """
     from sallyport.base.config import unknown_environment
     from sallyport.base.setting_values import MASTER_KEY, PREFIX
@@ -96,8 +96,8 @@ def _by_hand(program: Path) -> str:
 
 
 def _called(program: Path) -> str:
-    """Return the command with which an admin runs this program: its name if the shell finds it by name, otherwise its
-    path."""
+    """Return the command with which an admin runs this program. The command is the name of the program if the shell
+    finds the program by this name. Otherwise the command is the path of the program."""
     return program.name if shutil.which(program.name, path=systemd.PATH) == str(program) else str(program)
 
 

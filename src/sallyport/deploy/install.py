@@ -1,7 +1,7 @@
 """The steps of `sallyport server install`. Each step can be repeated, and changes only parts that are missing or wrong.
 
 All conditions of the installation are checked before the first change. If a step fails, the installation stops. The
-next attempt continues with this step.
+next attempt skips what is done already, and so continues with the failed step.
 """
 
 import os
@@ -70,8 +70,8 @@ class Installation:
         return changed
 
     def _read_settings(self) -> Settings:
-        """Return the settings in the settings file, with absolute paths. If the file does not exist, return the
-        settings of a new file."""
+        """Return the settings in the settings file. Their paths are made absolute. If the file does not exist, return
+        the settings that a new file would have."""
         if not CONFIG_FILE.exists():
             return Settings(data_dir=DATA_DIR)
         try:
@@ -110,10 +110,11 @@ class Installation:
             self._report(f"{directory} {'was created' if is_new else THERE}")
 
     def _give_database_files(self, settings: Settings, user: Account) -> None:
-        """Make the service's user the owner of the password file and of the key that the URL of the database names. An
-        admin cannot do this earlier, because the user does not exist before the first installation.
+        """Let the service's user read the files that the URL of the database names. If the user cannot read the
+        password file or the key, and root owns the file, the user becomes its owner. An admin cannot do this earlier,
+        because the user does not exist before the first installation.
 
-        Raises ConfigError if a file is missing, or if the service's user cannot read it.
+        Raises ConfigError if a file is missing, or if the service's user still cannot read the file.
         """
         for name, path in units.database_files(settings):
             if not path.is_file():
@@ -185,7 +186,8 @@ class Installation:
         )
 
     def _doubt(self, settings: Settings, user: Account) -> None:
-        """Warn about files in the settings that the service cannot see or read."""
+        """Warn about files and directories in the settings that the unit hides from the service, and about files that
+        the service's user cannot read."""
         for name, path in (*units.read_paths(settings), *units.written_paths(settings)):
             if units.is_hidden(path):
                 self._warn(
@@ -197,8 +199,8 @@ class Installation:
 
 
 def has_package(program: Path) -> bool:
-    """Return whether a package has installed the units for this program. Raises ConfigError if the units of a package
-    start another program."""
+    """Return whether a package has installed the units for this program. Raises ConfigError if a package has installed
+    units that start another program."""
     for path in (directory / systemd.UNIT for directory in systemd.PACKAGE_UNITS):
         if path.exists():
             started = re.search(r"(?m)^ExecStart=(\S+)", path.read_text(encoding="utf-8"))
@@ -212,16 +214,16 @@ def has_package(program: Path) -> bool:
 
 
 def old(path: Path) -> Path:
-    """Return the path of the file to which the old text of a unit is copied."""
+    """Return the path of the copy of a unit. The copy keeps the old text of the unit."""
     return path.with_name(f"{path.name}.old")
 
 
 def _give(directory: Path, user: Account) -> None:
     """Make the service's user the owner of a directory. The directory must be empty, or must be the standard data
-    directory. The content of the standard directory gets the same owner, as with StateDirectory= of systemd
-    (systemd.exec(5)).
+    directory. In the standard data directory, the user also becomes the owner of all content, as with StateDirectory=
+    of systemd (systemd.exec(5)).
 
-    Raises ConfigError if any other directory has content, because an admin must decide which user owns the content.
+    Raises ConfigError if another directory has content, because an admin must decide which user owns the content.
     """
     if directory != DATA_DIR and any(directory.iterdir()):
         raise ConfigError(

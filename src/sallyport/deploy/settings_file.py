@@ -40,15 +40,15 @@ def shown(value: object) -> str:
 
 
 def without_default(name: str) -> str:
-    """Return a text that tells what happens if a setting without a default is not set. Return an empty text for a
-    setting with a default."""
+    """Return a text about a setting without a default. The text tells what happens if the setting is not set. Return an
+    empty text if the setting has a default."""
     extra = Settings.model_fields[name].json_schema_extra
     return str(extra["unset"]) if isinstance(extra, dict) else ""
 
 
 def settings_file() -> str:
-    """Return the text of the settings file. It sets `data_dir`. Every other setting is in a comment with its
-    default."""
+    """Return the text of the settings file. The text sets only `data_dir`. Each other setting is commented out, and
+    shows its default."""
     return _HEAD + "".join(_settings()) + _LIMITS + "".join(_limits())
 
 

@@ -17,8 +17,8 @@ from sallyport.deploy.install import has_package, old
 
 
 def check(program: Path) -> None:
-    """Check that this command may uninstall the service. Raises ConfigError if the units belong to a package, or if a
-    service that systemd does not manage uses the data."""
+    """Check that this command may uninstall the service. Raises ConfigError if the units belong to a package. Raises
+    ConfigError also if a process uses the data, but systemd is not running and so cannot stop this process."""
     if has_package(program):
         raise ConfigError(
             "a package has installed the service: remove the package, for example with apt remove sallyport-radius"

@@ -39,8 +39,9 @@ def drop_in_path(name: str) -> Path:
 
 
 def drop_ins(settings: Settings) -> dict[Path, str]:
-    """Return the text of each drop-in, by path. A drop-in grants the rights that the settings require and that the unit
-    itself does not grant. The text is empty if no further rights are needed. Paths in the settings must be absolute."""
+    """Return the text of each drop-in, by path. A drop-in grants rights that the settings require, but that the unit
+    itself does not grant. The text is empty if the unit grants all required rights. The settings must contain only
+    absolute paths."""
     written = [path for _, path in written_paths(settings) if not path.is_relative_to(DATA_DIR)]
     writes = [f"ReadWritePaths=-{_quoted(path)}" for path in dict.fromkeys(written)]
     binds = [f"{kind}={_CAPABILITY}" for kind in ("CapabilityBoundingSet", "AmbientCapabilities")]
@@ -52,7 +53,8 @@ def drop_ins(settings: Settings) -> dict[Path, str]:
 
 
 def read_paths(settings: Settings) -> Iterator[tuple[str, Path]]:
-    """Yield the name and the path of each setting whose file the service must read."""
+    """Yield each setting that names a file which the service must read: the name of the setting, and the path of the
+    file."""
     for name in ("tls_certificate", "tls_key", "eap_certificate", "eap_key", "eap_ca", "dictionaries"):
         path = getattr(settings, name)
         if path is not None:
@@ -62,7 +64,8 @@ def read_paths(settings: Settings) -> Iterator[tuple[str, Path]]:
 
 
 def database_files(settings: Settings) -> Iterator[tuple[str, Path]]:
-    """Yield the parameter and the path of each file that the URL of a PostgreSQL database names."""
+    """Yield each file that the URL of a PostgreSQL database names: the name of the parameter in the URL, and the path
+    of the file."""
     given = parse_qs(urlsplit(settings.database_url).query)
     for name in _DATABASE_FILES:
         for value in given.get(name, ()):
@@ -71,7 +74,8 @@ def database_files(settings: Settings) -> Iterator[tuple[str, Path]]:
 
 
 def written_paths(settings: Settings) -> Iterator[tuple[str, Path]]:
-    """Yield the name and the directory of each setting whose directory the service must write to."""
+    """Yield each setting that requires a directory in which the service can write: the name of the setting, and the
+    path of the directory."""
     yield "data_dir", settings.data_dir
     yield "database", settings.database_path.parent
     for outlet in settings.event_outlets:
@@ -90,8 +94,8 @@ def _ports(settings: Settings) -> Iterator[tuple[str, int]]:
 
 
 def _drop_in(service: Sequence[str], unit: Sequence[str] = ()) -> str:
-    """Return a drop-in with the lines `service` in [Service] and `unit` in [Unit]. Return an empty text if there are no
-    lines."""
+    """Return the text of a drop-in. service: the lines of the section [Service]. unit: the lines of the section [Unit].
+    Return an empty text if there are no lines."""
     if not service and not unit:
         return ""
     sections = [line for head, lines in (("[Unit]", unit), ("[Service]", service)) if lines for line in (head, *lines)]
@@ -100,6 +104,6 @@ def _drop_in(service: Sequence[str], unit: Sequence[str] = ()) -> str:
 
 
 def _quoted(path: Path) -> str:
-    """Return a path in the form of a word in a unit (systemd.syntax(7))."""
+    """Return a path as one word, quoted for a unit (systemd.syntax(7))."""
     text = str(path).replace("\\", "\\\\").replace('"', '\\"').replace("%", "%%")
     return f'"{text}"' if " " in text or "'" in text else text

@@ -23,11 +23,11 @@ from sallyport.store.vault import Vault
 
 
 class DidArea:
-    """The services of decentralized identity. users: the credentials of endpoint users. prompts: the wallet as
-    second factor of a login.
+    """The services of decentralized identity.
 
-    base: a function that returns the base URL of the service's own DIDs, schemas and status lists. hosts: the hosts
-    from which the service may request foreign did:web documents.
+    users: the service for the credentials of endpoint users. prompts: the service that asks a wallet for the second
+    factor of a login. base: a function that returns the base URL of the service's own DIDs, schemas and status lists.
+    hosts: the hosts from which the service may request foreign did:web documents.
     """
 
     def __init__(

@@ -68,7 +68,8 @@ def list_dids(line: CommandLine, *, domain: str, form: Form | None) -> None:
 @_domain
 @click.pass_obj
 def rotate(line: CommandLine, *, identifier: str, domain: str) -> None:
-    """Give an issuer's did:web a new key, and print the verification method of the key. Older signatures stay valid."""
+    """Give an issuer's did:web a new key, and print the id of the key's verification method. Signatures that were made
+    with the former key stay valid."""
     line.print(str(line.run("/api/v1/did/rotateKey", {"did": identifier}, domain=domain)["verificationMethod"]))
 
 
@@ -87,7 +88,7 @@ def delete(line: CommandLine, *, identifier: str, domain: str, holder: bool) -> 
 
 @click.group(cls=Group)
 def schema() -> None:
-    """Schemas of credentials: the claims of a subject."""
+    """Schemas of credentials. A schema defines the claims of a subject."""
 
 
 @schema.command("add")
@@ -195,7 +196,7 @@ def show(line: CommandLine, *, number: str, domain: str) -> None:
 @_domain
 @click.pass_obj
 def revoke(line: CommandLine, *, number: str, domain: str) -> None:
-    """Revoke a credential permanently. If the domain disconnects on revocation, the holder's sessions end."""
+    """Revoke a credential permanently. If the domain is set to disconnect on revocation, the holder's sessions end."""
     vcid, document = _credential(line, number, domain)
     subject = document["credentialSubject"]
     assert isinstance(subject, dict)  # noqa: S101  the service made it

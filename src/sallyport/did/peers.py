@@ -1,4 +1,4 @@
-"""Protocols (typing.Protocol) for the other areas that this package uses: sessions, tokens, and endpoints."""
+"""Protocols (typing.Protocol) for what this package uses of other areas: sessions, tokens and endpoints."""
 
 from collections.abc import Sequence
 from typing import Protocol
@@ -7,8 +7,8 @@ from sallyport.store.model import Tx
 
 
 class Sessions(Protocol):
-    """The sessions of users. `revoke` ends sessions when the transaction is committed, if their domain disconnects
-    on revocation."""
+    """The sessions of users. Some domains are set to disconnect on revocation. For such a domain, `revoke` ends
+    sessions when the transaction is committed."""
 
     def revoke(self, tx: Tx, domain_id: int, names: Sequence[str], reason: str) -> None:
         """End the sessions of users of a domain. reason: text for an admin."""
@@ -66,23 +66,23 @@ class AccessTarget(Protocol):
 
     @property
     def is_active(self) -> bool:
-        """Return whether the target gives its users access. It can be False only for a group."""
+        """Return whether the target gives access to its users. Only a group can be inactive."""
 
     @property
     def session_s(self) -> int | None:
         """Return the maximum length of a session at the target in seconds, or None."""
 
     def admits(self, tx: Tx, method: str, names: Sequence[str]) -> bool:
-        """Return whether one of the named users may authenticate at the target with a method. If `names` is empty,
-        return whether any user may authenticate with the method."""
+        """Return whether one of the named users may use an authentication method at the target. If `names` is empty,
+        return whether any user may use the method."""
 
 
 class AccessTargets(Protocol):
     """The instances and groups of tenants."""
 
     def find(self, tx: Tx, tenant_id: int, domain_id: int, name: str, *, group: bool = False) -> AccessTarget | None:
-        """Return a tenant's instance or group, or None. name: its name or id. A target in the given domain takes
-        precedence."""
+        """Return an instance or a group of the tenant, or None. name: the name or the id of the target. If several
+        targets match, a target in the given domain takes precedence."""
 
     def members(self, tx: Tx, group_id: int) -> Sequence[Person]:
         """Return the users of a group."""

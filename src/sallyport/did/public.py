@@ -1,6 +1,8 @@
-"""Public documents: the service's own did:web, schemas and status lists. A token is needed only to resolve other DIDs.
+"""Public documents: the service's own did:web, schemas and status lists. They need no token. Only the route that
+resolves other DIDs needs a token.
 
-These routes are not API operations: verifiers that do not know this service request the documents with GET.
+These routes are not API operations, because the documents are requested with GET, by verifiers that do not know this
+service.
 """
 
 from collections.abc import Awaitable, Callable
@@ -81,9 +83,9 @@ def _with_error_responses(
 def _did(request: Request) -> str:
     """Return the DID that a client has sent.
 
-    In a did:web, the colon before a port is written `%3A`. Some clients send `%3A` unchanged, and others
-    percent-encode it again (`%253A`). The decoded path would not show the difference between `%3A` and a plain
-    colon.
+    In a did:web, the colon before a port is written `%3A`. Some clients send `%3A` unchanged, and others percent-encode
+    it again (`%253A`). This function reads the raw path. In the decoded path, `%3A` and a plain colon would look the
+    same.
     """
     raw = request.scope.get("raw_path", b"").decode("ascii", "replace").partition("?")[0]
     written = raw.partition(RESOLVE)[2]

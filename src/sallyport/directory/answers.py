@@ -45,7 +45,7 @@ def user_entry(user: User, groups: list[str]) -> dict[str, object]:
 
 
 def group_entry(group: Group, names: dict[int, str]) -> dict[str, object]:
-    """Return a group as the fields of `DirectoryGroup`. names: the name of each directory, by directory id."""
+    """Return a group as the fields of `DirectoryGroup`. names: the names of the directories, by directory id."""
     return {
         "groupId": group.id,
         "groupName": group.name,

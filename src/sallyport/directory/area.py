@@ -24,8 +24,8 @@ from sallyport.store.vault import Vault
 class DirectoryArea:
     """The services of directories.
 
-    readers: the function that reads each kind of directory. checks: the function that tests each kind of directory.
-    advice: see `trial.Trials`.
+    readers: functions that read directories, by kind of directory. checks: functions that test directories, by kind of
+    directory. advice: a function that `trial.Trials` describes.
     """
 
     def __init__(

@@ -146,8 +146,8 @@ class DirectoryUserList(Model):
 
 
 class SaveDirectory(OfDomain):
-    """An element of the body of saveDirectoryConfig: a directory. An absent field keeps the stored value. An empty
-    field clears the stored value. An empty secret keeps the stored secret."""
+    """A directory, as an element of the body of saveDirectoryConfig. If a field is absent, the stored value is kept. If
+    a field is empty, the stored value is cleared. But if the secret is empty, the stored secret is kept."""
 
     directoryName: DirectoryName
     accountName: Text | None = Field(
@@ -197,8 +197,8 @@ class SaveDirectory(OfDomain):
 
 
 class CheckDirectory(SaveDirectory):
-    """Body of directory/check. Its fields are those of saveDirectoryConfig. A given field replaces the stored value for
-    this check."""
+    """Body of directory/check. It has the same fields as the body of saveDirectoryConfig. The check uses the given
+    fields instead of the stored values."""
 
 
 class DirectoryChecked(Done):
@@ -264,8 +264,8 @@ class ImportLdif(OfDomain):
 
 
 class ImportUsers(ScopedIfGiven):
-    """An element of the body of importUsers: an LDAP server. The import reads the server with these settings, and
-    ignores the stored settings of the directory."""
+    """An LDAP server, as an element of the body of importUsers. The import uses these settings, and ignores the stored
+    settings of the directory."""
 
     ldapHost: HostName = Field(description="Host name or IP address of the LDAP server.")
     ldapPort: Annotated[Whole, Between(1, 65_535), BeforeValidator(_port)] = Field(
@@ -305,7 +305,8 @@ class ImportUsers(ScopedIfGiven):
         return (self.domainID,)
 
     def source(self) -> dict[str, str]:
-        """Return the appUrl and the settings of the LDAP server, with the keys of `imports.job.Source.settings`."""
+        """Return the source of the import: the appUrl and the settings of the LDAP server. The keys are those of
+        `imports.job.Source.settings`."""
         tls = not is_loopback(self.ldapHost) if self.useTls is None else self.useTls
         secure = self.ldapPort in LDAPS_PORTS and (tls or self.useTls is None)
         host = f"[{self.ldapHost}]" if ":" in self.ldapHost else self.ldapHost
@@ -338,7 +339,7 @@ class ImportStatus(ScopedIfGiven):
 
 
 class JobCounts(Model):
-    """The numbers of entries in an import, by result."""
+    """How many entries of an import had each result."""
 
     total: int = Field(description="Number of entries in the source. It is 0 until the number is known.")
     added: int = Field(description="Entries added.")

@@ -206,7 +206,7 @@ def cancel(line: CommandLine, *, job: int) -> None:
 @wait
 @click.pass_obj
 def confirm(line: CommandLine, *, job: int, wait: bool) -> None:
-    """Continue an import that has stopped because it would remove most of a directory."""
+    """Continue an import that has stopped because it would remove most entries of a directory."""
     line.run("/api/v1/confirmImport", {"jobId": job}, domain=_domain_of(line, job))
     _queued(line, job, wait=wait)
 

@@ -99,9 +99,9 @@ class Configuration:
 class Reading:
     """A request to read a directory once.
 
-    name: the name of the directory. If the name is empty, the host and port of the appUrl select the directory. source:
-    the appUrl and the settings with the keys of `Source.settings`. complete: whether to remove the entries that the
-    reading does not find.
+    name: the name of the directory. If the name is empty, the directory is found by the host and port of the appUrl.
+    source: the appUrl and the settings, with the keys of `Source.settings`. complete: whether the import removes stored
+    entries that the reading does not find.
     """
 
     domain_id: int
@@ -137,8 +137,8 @@ _LDAP_PORT: Final = 389
 
 
 def hosts_of(app_url: str) -> list[tuple[str, int]]:
-    """Return the (host, port) pairs of an appUrl: one URL or, for LDAP, several. Hosts are in lower case. Text that is
-    not a URL is ignored."""
+    """Return the (host, port) pairs of an appUrl. An appUrl is one URL, or several URLs for LDAP. Hosts are in lower
+    case. Text that is not a URL is ignored."""
     return list(_hosts(app_url))
 
 

@@ -1,7 +1,8 @@
 """Distinguished names as text (RFC 4514).
 
-The form of RFC 4514 section 2 is parsed strictly. The forms of older programs are accepted too, as section 3 allows.
-They have `;` between parts, values in quotation marks, an `OID.` before a number, or spaces around `,`, `=` and `+`.
+The form of RFC 4514 section 2 is parsed strictly. Section 3 allows programs to accept the forms of older programs too,
+and this module accepts them. In these forms, parts may be separated by `;`, values may be in quotation marks, a number
+may follow `OID.`, and spaces may be around `,`, `=` and `+`.
 """
 
 from __future__ import annotations
@@ -70,11 +71,11 @@ def parsed(dn: str) -> list[list[Pair]]:
 
 
 def normalized(dn: str) -> str:
-    """Return the normalized form of a name, which is the same for all spellings of the name. Raises Invalid if the text
-    is not a distinguished name.
+    """Return the normalized form of a name. All spellings of the same name have the same normalized form. Raises
+    Invalid if the text is not a distinguished name.
 
-    The normalized form has types in lower case, case-folded values, no insignificant spaces (RFC 4518 section 2.6),
-    sorted pairs in an RDN, and one form of escapes.
+    In the normalized form, attribute types are in lower case, values are case-folded, insignificant spaces are removed
+    (RFC 4518 section 2.6), the pairs of an RDN are sorted, and each character is escaped in only one way.
     """
     if len(dn) <= LONGEST and _SIMPLE.fullmatch(dn):
         parts = (part.partition("=") for part in dn.lower().replace(", ", ",").split(","))
@@ -97,7 +98,7 @@ def lies_below(dn: str, above: str) -> bool:
 
 
 def moved(dn: str, above: str, to: str) -> str:
-    """Return the name of an entry below `above` after `above` is renamed to `to`."""
+    """Return the new name of an entry that is below `above`, if `above` is renamed to `to`."""
     names = parsed(dn)
     return f"{written(names[: len(names) - len(parsed(above))])},{to}"
 
@@ -140,8 +141,8 @@ def _value(found: re.Match[str]) -> str:
 
 
 def _octets(digits: str) -> str:
-    """Return the text of a value in hexadecimal form. The digits are the BER encoding of a string of at most 127
-    octets. Raises Invalid."""
+    """Return the text of a value that is written in hexadecimal form. The digits are the BER encoding of a string.
+    Raises Invalid if they are not, or if the string has more than 127 octets."""
     octets = bytes.fromhex(digits)
     if len(octets) < 2 or octets[0] not in _STRINGS or octets[1] != len(octets) - 2 or octets[1] > 0x7F:
         raise Invalid("not a distinguished name: a hexadecimal value is not text")

@@ -78,8 +78,8 @@ _NOT_STORED: Final = frozenset({"member", "uniquemember", "memberuid", "memberof
 
 @dataclass(frozen=True, slots=True)
 class Raw:
-    """An entry of a directory or an LDIF file, before its interpretation. attributes: the values of each attribute. The
-    names of the attributes have the form of `attribute_key`."""
+    """An entry of a directory or of an LDIF file, before it is interpreted. attributes: the values of each attribute.
+    The attribute names are in the form that `attribute_key` returns."""
 
     dn: str
     attributes: Mapping[str, tuple[bytes, ...]]
@@ -98,14 +98,15 @@ class Status(StrEnum):
 class Person:
     """An account.
 
-    external_id: an identifier that survives renaming: the entryUUID or objectGUID as canonical text, or the id in a
-    cloud directory. An entry without such an identifier has "dn:" and the normalized name.
+    external_id: an identifier that stays the same when the entry is renamed. It is the canonical text of the entryUUID
+    or objectGUID, or the id in a cloud directory. If an entry has no such identifier, external_id is "dn:" and the
+    normalized name.
 
-    name: the login name. aliases: further login names. Mail addresses are left out, because in many directories
+    name: the login name. aliases: further login names. Mail addresses are not aliases, because in many directories
     people can set their own mail address.
 
-    member_of: names of groups. primary_group: the `key` of the primary group, or empty if member_of contains the
-    primary group.
+    member_of: names of groups. primary_group: the `Group.key` of the primary group. It is empty if member_of already
+    contains the primary group.
 
     attributes: text values by attribute name in lower case, without passwords.
     """
@@ -145,8 +146,9 @@ class Unit:
 class Unchanged:
     """An entry that exists and has not changed since the directory was last read.
 
-    dn, status: the current name and status, or empty if not known. Only a Person has a status. The name changes if a
-    unit above the entry was renamed. The status changes if an account expires.
+    dn, status: the entry's current name and status. A value is empty if it is not known, and only people have a status.
+    Though the entry has not changed, its name can differ because a unit above it was renamed, and its status can differ
+    because the account has expired.
     """
 
     external_id: str
@@ -178,9 +180,9 @@ Entry = Person | Group | Unit | Unchanged | Gone | Problem
 class Batch:
     """At most 500 of the entries that the reader of a directory returns.
 
-    complete: whether the batches contain every entry of the directory, changed or not. If true, the import removes all
-    stored entries that the batches do not contain. If false, only entries that are reported as Gone are removed.
-    cursor: the position at which the reader must start to read the next changes. Both fields are set on the last batch.
+    complete: whether all batches together contain every entry of the directory. If so, the import removes all stored
+    entries that no batch contains. If not, the import removes only the entries that a batch reports as Gone. cursor:
+    the position from which the reader must read the next changes. Only the last batch sets these two fields.
     """
 
     entries: Sequence[Entry]
@@ -255,11 +257,11 @@ def identity(raw: Raw) -> str:
 
 
 def _named(raw: Raw, attributes: Iterable[str]) -> str:
-    """Return the value of the first attribute that has a valid name as its value. Raises Invalid if no attribute has a
-    valid name.
+    """Return the entry's name from the first of the given attributes that has a valid name. Raises Invalid if none of
+    them has a valid name.
 
-    If the attribute has several values, return the value that is part of the distinguished name, or else the first
-    value.
+    If that attribute has several valid names, return the one that is part of the distinguished name. If none of them
+    is, return the first one.
     """
     for attribute in attributes:
         values = [value for value in _texts(raw, attribute) if is_name(value)]
@@ -353,10 +355,12 @@ def attribute_key(description: str) -> str:
 
 
 def mappable(values: Iterable[tuple[str, Iterable[str]]], mapped: Collection[str] = ()) -> dict[str, tuple[str, ...]]:
-    """Return the text values to store for field mappings, without secrets and within the limits of one person.
+    """Return the attributes to store for field mappings. Attributes that hold secrets are left out. The limits of one
+    person are applied.
 
     values: the values of each attribute, with names in the form of `attribute_key`. mapped: the attributes that
-    mappings use. If there are too many attributes, those for mappings, names, display and status take precedence.
+    mappings use. If there are too many attributes, the attributes of mappings and those for names, display and status
+    are stored first.
     """
 
     def place(value: tuple[str, Iterable[str]]) -> tuple[bool, str]:
@@ -377,8 +381,8 @@ def mappable(values: Iterable[tuple[str, Iterable[str]]], mapped: Collection[str
 
 @lru_cache(4096)
 def _is_kept_unmapped(name: str) -> bool:
-    """Return whether to store an attribute that no mapping uses. An attribute is not stored if it has options, states a
-    membership, or has a name that suggests a secret."""
+    """Return whether to store an attribute that no mapping uses. Some attributes are not stored: those with options,
+    those that state a membership, and those with a name that suggests a secret."""
     if name in STATUS_ATTRIBUTES:
         return True
     return ";" not in name and name not in _NOT_STORED and len(name) <= LONGEST_NAME and not _LIKE_SECRET.search(name)
@@ -389,8 +393,8 @@ def _is_text(value: str) -> bool:
 
 
 def with_primary_group(person: Person, groups: Mapping[str, str]) -> Person:
-    """Return a person with the primary group added to member_of. If the group is not known, return the person
-    unchanged. groups: the name of each group, with `Group.key` as the key."""
+    """Return a person after adding the name of the primary group to member_of. If the group is not in `groups`, return
+    the person unchanged. groups: group names by `Group.key`."""
     name = groups.get(person.primary_group)
     if name is None:
         return person

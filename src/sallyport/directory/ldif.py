@@ -1,10 +1,11 @@
-"""A parser of LDIF (RFC 2849). It takes octets and yields records, and does no input or output.
+"""A parser of LDIF (RFC 2849). It takes octets and yields records. It opens no files and no connections.
 
-A file is split into records at its empty lines. A record is unfolded and split as a whole, which is faster than line by
-line. Line numbers are computed only for errors.
+A file is split into records at its empty lines. Then all lines of a record are unfolded and split together, which is
+faster than to do so for each line. Line numbers are computed only for errors.
 
-The parser is lenient in three points. Any record may have a `changetype`. A record in a file of changes may have no
-`changetype`. Text may be UTF-8 without base64. Everything else is parsed strictly. A URL in a value is never fetched.
+The parser accepts three things that RFC 2849 does not allow. A record may have a `changetype` in any file. A record may
+have no `changetype` in a file of changes. Text may be UTF-8 without base64. Everything else is parsed strictly. If a
+value is given as a URL, the URL is never fetched.
 """
 
 import re
@@ -41,7 +42,7 @@ class LdifError(Invalid):
 
 
 class Step(StrEnum):
-    """The operation of one part of a modification."""
+    """A step in the modification of an entry. It says what happens to the values of an attribute."""
 
     ADD = "add"
     DELETE = "delete"
@@ -121,7 +122,8 @@ class LdifParser:
         yield from self._take(len(self._pending))
 
     def _take(self, end: int) -> Iterator[Record]:
-        """Yield the record in the first `end` pending octets. Yield nothing if these octets are only empty lines."""
+        """Yield the record in the first `end` octets of the pending octets. If there are only empty lines in these
+        octets, yield nothing."""
         octets = bytes(self._pending[:end])
         if self._line == 1:
             octets = octets.removeprefix(BOM_UTF8)
@@ -174,7 +176,8 @@ class LdifParser:
 
 
 class _Flaw(Exception):
-    """An error in a line of a record. place: the index of the line among the unfolded lines of the record."""
+    """An error in a line of a record. place: the index of the line in the record, counted after the lines were
+    unfolded."""
 
     def __init__(self, place: int, what: str) -> None:
         super().__init__(what)
@@ -187,7 +190,7 @@ def _fail(place: int, what: str) -> NoReturn:
 
 
 def _physical(octets: bytes, place: int) -> int:
-    """Return the number of physical lines in a record before the unfolded line with index `place`."""
+    """Return how many lines of the file a record has before its unfolded line with the index `place`."""
     unfolded = -1
     if place == 0:
         return 0
@@ -285,8 +288,8 @@ def _steps(lines: Sequence[_Line]) -> Iterator[tuple[Step, str, tuple[bytes, ...
 
 
 def _keys(attribute: str) -> tuple[str, ...]:
-    """Return the attributes that a value belongs to. A value of an attribute with options also belongs to the plain
-    attribute."""
+    """Return the names of the attributes that get a value. If the given attribute has options, the attribute without
+    options also gets the value."""
     return (attribute.partition(";")[0], attribute) if ";" in attribute else (attribute,)
 
 

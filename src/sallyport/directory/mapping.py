@@ -1,8 +1,9 @@
-"""Field mappings. A mapping gives, for each field of a person, the attributes of the directory that fill the field.
+"""Field mappings. A mapping says which attributes of the directory fill each field of a person.
 
-A directory has one mapping. A group may have its own mapping for its people, which takes precedence. If several groups
-of a person have a mapping, the group with the lowest id takes precedence. Fields without a mapping have defaults:
-DEFAULTS, the directory's mail address, and the login name as username.
+A directory has one mapping. A group may have its own mapping, which takes precedence for the people of the group. If a
+person is in several groups with a mapping, the mapping of the group with the lowest id takes precedence. If a field has
+no mapping, a default applies. The defaults are in DEFAULTS. Besides, the email field has the directory's mail address,
+and the username is the login name.
 """
 
 import re
@@ -56,13 +57,15 @@ class FieldMapping:
         object.__setattr__(self, "digest", digest_of(sorted(self.attributes.items())))
 
     def over(self, other: "FieldMapping") -> "FieldMapping":
-        """Return this mapping, extended by the fields that only the other mapping has."""
+        """Return a mapping with the fields of both mappings. If both mappings have a field, this mapping takes
+        precedence."""
         return FieldMapping({**other.attributes, **self.attributes})
 
 
 @dataclass(frozen=True, slots=True)
 class Fields:
-    """The fields of a person. username: empty if no mapping sets the username, or if the person has no value for it."""
+    """The fields of a person. username: it is empty if no mapping sets the username, or if the person has no valid
+    value for it."""
 
     username: str
     display_name: str
@@ -77,11 +80,11 @@ def attributes_in(attributes: str) -> list[str]:
 
 
 def fields_of(attributes: Attributes, mapping: FieldMapping) -> Fields:
-    """Return the fields of a person. attributes: the values of each attribute, with names in the form of
+    """Return the fields of a person. attributes: the values of each attribute. The attribute names are in the form of
     `entry.attribute_key`.
 
-    The username, the address and the display name get the first value of their attributes. All other fields get all
-    values.
+    The username, the address and the display name are each the first value of their attributes. Every other field
+    contains all values of its attributes.
     """
     chosen = {field: attributes_in(taken) for field, taken in {**DEFAULTS, **mapping.attributes}.items()}
     username = _first(attributes, chosen.get("username", ())).strip()
@@ -104,7 +107,8 @@ def _first(attributes: Attributes, names: Iterable[str]) -> str:
 
 
 def _values(attributes: Attributes, names: Iterable[str]) -> Iterator[str]:
-    """Yield the values of attributes. A value that names a group is shortened to the group's name."""
+    """Yield the values of attributes. If a value of memberOf is the distinguished name of a group, yield only the
+    group's name."""
     for name in names:
         for value in attributes.get(name, ()):
             yield next(pairs_of(value), ("", value))[1] if name == _MEMBERSHIP else value

@@ -70,7 +70,8 @@ def _group_id(value: object) -> object:
 
 
 class OfMapping(ScopedIfGiven):
-    """A body that refers to a group by groupID, or to a directory by directoryName and domainId."""
+    """A body that refers to a group by its groupID. Without a groupID, it refers to a directory by directoryName and
+    domainId."""
 
     groupID: Annotated[Id | None, BeforeValidator(_group_id)] = Field(
         default=None, description="Id of the group. Leave it empty to select the mapping of the whole directory."

@@ -40,10 +40,11 @@ class Mappings:
         return await self._store.search(lambda tx: entries.groups_named(tx, directory.id, name))
 
     async def set(self, of: Directory | Group, fields: Mapping[str, str], *, apply: bool) -> None:
-        """Set the given fields in the mapping of a directory or a group. apply: whether to queue a job that applies
-        the mapping to the stored people.
+        """Set the given fields in the mapping of a directory or a group. apply: whether to queue a job that updates the
+        stored people with the new mapping.
 
-        Raises Conflict if the mapping has too many attributes, or if `apply` is set and too many imports wait.
+        Raises Conflict if the mapping has too many attributes. If `apply` is set, also raises Conflict if too many
+        imports are waiting.
         """
 
         def work(tx: Tx) -> None:

@@ -87,16 +87,17 @@ def agent_operations(service: Runs, gate: Gate) -> Operations:
 
     @runs.post("/api/v1/agent/directory/begin", roles=SENDERS)
     async def begin(body: BeginRun, caller: Caller) -> RunBegun:
-        """Begin a run. In a run, a directory agent sends the entries of a directory, or their changes, in batches. To
-        continue an open run, give its runId. Otherwise, an open run of the directory is discarded."""
+        """Begin a run. In a run, a directory agent sends batches with the entries of a directory or with their changes.
+        To continue an open run, give its runId. Without the runId of an open run, a new run begins, and an open run of
+        the directory is discarded."""
         begun = await service.begin(body.domainId, body.directoryName, body.runId)
         return RunBegun(message="run begun", runId=begun.run_id, sequence=begun.sequence, cursor=begun.cursor)
 
     @runs.post("/api/v1/agent/directory/batch", roles=SENDERS)
     async def batch(body: SendBatch, caller: Caller) -> BatchTaken:
-        """Send the next batch of a run, at most 500 entries. A batch that was already stored may be sent again. The
-        status is 409 if the batch has the wrong number. The answer then contains the right number in `sequence`. The
-        entries are imported only after the run is finished."""
+        """Send the next batch of a run, with at most 500 entries. A stored batch may be sent again. If the batch has
+        the wrong number, the status is 409, and `sequence` in the answer is the right number. The import of the entries
+        begins only after the run is finished."""
         following = await service.take(body.domainId, body.runId, body.sequence, body.entries)
         return BatchTaken(message="batch taken", runId=body.runId, sequence=following)
 
@@ -144,8 +145,8 @@ def _declare_configuration(declared: Operations, service: Directories, trials: T
 
     @declared.post("/api/v1/directory/check", roles=OPERATORS)
     async def check(body: CheckDirectory, caller: Caller) -> DirectoryChecked:
-        """Test a directory with its stored settings and the given ones: connect, log in, read the first accounts.
-        Nothing is stored. The status is 429 after more than five tests in a minute in a domain."""
+        """Test a directory: connect, log in, and read the first accounts. If a setting is not given, the test uses the
+        stored setting. Nothing is stored. The status is 429 if a domain makes more than five tests in a minute."""
         if not caller.is_installation:
             trials.admit(body.domainId)
         tried = await trials.run(body.domainId, _configuration(body))
@@ -162,9 +163,9 @@ def _declare_configuration(declared: Operations, service: Directories, trials: T
 
     @declared.post("/api/v1/deleteDirectoryConfig", roles=OPERATORS)
     async def delete(body: list[DeleteDirectory], caller: Caller) -> str:
-        """Queue the removal of directories with their people, groups and settings. If one directory cannot be removed,
-        nothing is changed. People who are in no other directory lose their access. A directory is listed until its
-        removal has ended."""
+        """Queue the removal of directories with their people, groups and settings. If one of the directories cannot be
+        removed, none is removed. People who are in no other directory lose their access. A directory stays in the list
+        until its removal has ended."""
         _check_size(body)
         jobs = await service.remove([(each.domainId, each.directoryName) for each in body])
         return f"Removal queued: {', '.join(map(str, jobs))}"
@@ -196,8 +197,8 @@ def _declare_imports(declared: Operations, service: Directories, domains_of: Dom
 
     @declared.post("/api/v1/getImportStatus", roles=READERS)
     async def import_status(body: list[ImportStatus], caller: Caller) -> Plain[JobList]:
-        """List the last 20 imports of each directory, newest first. If the given name is the directoryName of a domain,
-        list the imports of all directories of the domain."""
+        """List the last 20 imports of each given directory, newest first. If the given name is the directoryName of a
+        domain, list the imports of all directories of this domain."""
         _check_size(body)
         found = dict[int, Job]()
         for each in body:
@@ -227,10 +228,10 @@ def _declare_imports(declared: Operations, service: Directories, domains_of: Dom
 def _declare_mappings(declared: Operations, mappings: Mappings, service: Directories, domains_of: DomainsOf) -> None:
     @declared.post("/api/v1/reConfigure", roles=OPERATORS)
     async def reconfigure(body: ReConfigure, caller: Caller) -> str:
-        """Set the attributes that fill the fields of people, for a directory or for the people of a group. A field
-        takes one attribute, or several as a list or separated by commas. Attribute names may have options. The
-        mapping takes effect with the next import. With `apply`, it is also applied to the stored people now.
-        Attributes that hold secrets are refused."""
+        """Set which attributes fill the fields of people. The mapping applies to a directory, or only to the people of
+        a group. A field takes one attribute or several attributes, which are given as a list or as a text with commas.
+        Attribute names may have options. The mapping takes effect with the next import. With `apply`, the stored people
+        are also updated now. Attributes that hold secrets are refused."""
         of = await _of(mappings, service, domains_of, body, caller)
         await mappings.set(of, body.fieldMappings, apply=body.apply)
         return (
@@ -279,8 +280,8 @@ def _declare_schedules(declared: Operations, schedules: Schedules, service: Dire
 
     @declared.post("/api/v1/directory/sync", roles=OPERATORS)
     async def sync(body: SyncNow, caller: Caller) -> SyncQueued:
-        """Queue a job that reads a directory, unless such a job is already queued. getImportStatus shows the result of
-        the job."""
+        """Queue a job that reads a directory. If such a job is already queued, no other job is queued. getImportStatus
+        shows the result of the job."""
         job_id = await service.sync(body.domainId, body.directoryName, full=body.full)
         return SyncQueued(message="import queued", jobId=job_id)
 

@@ -1,8 +1,8 @@
 """The groups and units of a principal, for logins.
 
-Two sets are kept in memory. The first set contains the domains that have people from directories. Logins of other
-domains need no lookup. The second set is a cache of the principals that have logged in lately. An import that changes a
-domain invalidates the cached principals of the domain.
+Two sets are kept in memory. The first set contains the ids of the domains that have people from directories. Thus
+logins of other domains need no lookup. The second set is a cache of the principals that have logged in lately. If an
+import changes people or groups of a domain, the cached principals of the domain are invalidated.
 """
 
 from collections import Counter
@@ -28,11 +28,11 @@ INVALIDATE_S: Final = 1.0
 class Membership:
     """The memberships of a principal.
 
-    groups, ous: the case-folded names of groups and units, including nested groups. They are None if several people
-    have the name, or if there are too many groups.
+    groups, ous: the case-folded names of the principal's groups and units, with the groups around those groups. Both
+    are None if several people have the login name. groups is also None if the principal has too many groups.
 
-    name: the login name of the principal, or empty if the name is unknown. names: all names by which a login finds
-    the principal, case-folded and without realm.
+    name: the login name of the principal. It is empty if no person or several people have the name. names: all names by
+    which a login finds the principal, case-folded and without realm.
     """
 
     groups: frozenset[str] | None
@@ -68,10 +68,11 @@ class Principals:
         return domain_id in self._inhabited
 
     async def find(self, domain_id: int, name: str, realms: tuple[str, ...]) -> Membership:
-        """Read the groups and units of the person with this login name from the store, and cache them. Raises
+        """Read from the store the groups and units of the person that has this login name, and cache them. Raises
         StoreError.
 
-        realms: the realms of the domain. They are needed because a directory may store the name with a realm.
+        realms: the realms of the domain. They are needed because a directory may store a login name together with a
+        realm.
         """
         changes = self._changes
 
@@ -108,11 +109,11 @@ class Principals:
 
 
 class Invalidations:
-    """Limits how often an import invalidates the cache of a domain, because logins of the domain must read the store
-    again after each invalidation.
+    """Limits how often an import invalidates the cache of a domain. After each invalidation, logins of the domain must
+    read the store again.
 
     The first change invalidates the cache at once. Later changes invalidate it at most once a second. Call `flush`
-    after the last change, so that this change also invalidates the cache.
+    after the last change, because otherwise the last change may not invalidate the cache.
     """
 
     def __init__(self, invalidate: Callable[[int], None]) -> None:
@@ -129,8 +130,8 @@ class Invalidations:
             self._pass_on(domain_id)
 
     def flush(self, domain_id: int) -> None:
-        """Invalidate the cache of a domain if a change is pending. Call this method when the import of the domain
-        has ended or is waiting for the store."""
+        """Invalidate the cache of a domain if a change has not done so yet. Call this method when the import of the
+        domain has ended, and when it waits for the store."""
         self._due.pop(domain_id, None)
         self._pass_on(domain_id)
 
@@ -141,7 +142,7 @@ class Invalidations:
 
 
 def membership(tx: Tx, domain_id: int, name: str, realms: tuple[str, ...]) -> Membership:
-    """Read the groups and units of the person with a login name from the store. realms: see `Principals.find`."""
+    """Read from the store the groups and units of the person with this login name. realms: see `Principals.find`."""
     found = _of_name(tx, domain_id, fold(name), realms)
     if not found:
         return NOBODY

@@ -40,8 +40,8 @@ _LOGINS: Final = {
 
 
 def readers(http: Callable[[int], HttpFactory], clock: Clock) -> Mapping[str, Read]:
-    """Return the reader of each kind of directory that the service reads. http: a function that returns the HTTP
-    factory of a domain's tenant."""
+    """Return functions that read directories, by kind of directory. Kinds that the service does not read are left out.
+    http: a function that takes the id of a domain and returns the HTTP factory of the domain's tenant."""
 
     def read_ldap(source: Source, cursor: str, full: bool) -> Batches:
         return LdapReader(http(source.domain_id).egress, clock).read(ldap_source(source), cursor, full=full)
@@ -56,8 +56,8 @@ def readers(http: Callable[[int], HttpFactory], clock: Clock) -> Mapping[str, Re
 
 
 def checks(http: Callable[[int], HttpFactory], clock: Clock) -> Mapping[str, Check]:
-    """Return the function that tests a directory, for each kind of directory that the service reads. http: see
-    `readers`."""
+    """Return functions that test directories, by kind of directory. Kinds that the service does not read are left out.
+    http: see `readers`."""
     read = readers(http, clock)
 
     async def check_ldap(source: Source) -> int:
@@ -112,8 +112,8 @@ def graph_source(source: Source) -> GraphSource:
 
 
 def okta_source(source: Source) -> OktaSource:
-    """Return the settings of an Okta organization. With a clientId, the secret is the private key of the
-    application. Without a clientId, the secret is an API token. Raises ReadError if a setting is missing or not
+    """Return the settings of an Okta organization. If clientId is set, the secret is the private key of the
+    application. If clientId is not set, the secret is an API token. Raises ReadError if a setting is missing or not
     valid."""
     if source.secret is None:
         raise ReadError("the directory needs an apiToken, or clientId and clientSecret")

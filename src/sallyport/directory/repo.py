@@ -42,8 +42,8 @@ def named(tx: Tx, domain_id: int, name: str) -> Directory | None:
 def called(tx: Tx, domain_id: int, name: str) -> list[Directory] | None:
     """Return the directories that a name selects, or None. Names are case-insensitive.
 
-    The name of a directory selects this directory. Otherwise, the domain's directoryName selects all directories of the
-    domain.
+    If a directory has the name, the name selects this directory. Otherwise, if the name is the domain's directoryName,
+    it selects all directories of the domain.
     """
     directory = named(tx, domain_id, name)
     if directory is not None:
@@ -91,8 +91,8 @@ def update(tx: Tx, directory_id: int, columns: Mapping[str, Value], at: int) -> 
 
 
 def delete(tx: Tx, directory_id: int) -> list[str]:
-    """Delete a directory that has no people, groups or units. Return the names of the files that belong to its jobs, or
-    that contain entries from its agent."""
+    """Delete a directory that has no people, groups or units. Return the names of two kinds of files: the files of the
+    directory's jobs, and the files with entries that an agent has sent for the directory."""
     sql = "select file from directory_jobs where directory_id = :id union select file from directory_runs "
     files = [str(row[0]) for row in tx.rows(f"{sql}where directory_id = :id", id=directory_id)]
     for table in ("directory_members", "directory_jobs", "directory_runs", "directory_schedules"):
@@ -110,8 +110,8 @@ def note(
 
 
 def check_key(tx: Tx, vault: Vault) -> None:
-    """Check that the vault has the right key, by decrypting a stored secret. Do nothing if no secret is stored.
-    Raises SecretError if the key is wrong."""
+    """Check that the vault has the right key. For this, a stored secret is decrypted. If no secret is stored, do
+    nothing. Raises SecretError if the key is wrong."""
     found = tx.one(Directory, f"{_SELECT} where secret is not null limit 1")
     if found is not None and found.secret is not None:
         vault.open(found.secret, identity(found.id))
@@ -171,7 +171,7 @@ def next_due(tx: Tx) -> int | None:
 
 
 def advance_schedule(tx: Tx, schedule: Schedule, next_at: int, runs: int) -> bool:
-    """Set the next time of a schedule. Return False if another node has already set the next time."""
+    """Set the next time of a schedule. Return False if another node was earlier and has already set it."""
     sql = "update directory_schedules set next_at = :next, runs = :runs where directory_id = :id and next_at = :seen"
     return tx.execute(sql, id=schedule.directory_id, next=next_at, runs=runs, seen=schedule.next_at) > 0
 
@@ -184,8 +184,8 @@ _RUNS: Final = "select id, domain_id, directory_id, file, sequence, octets, node
 @dataclass(frozen=True, slots=True)
 class RunRow:
     """A run of an agent. In a run, the agent sends the entries of a directory in batches, and the service collects them
-    in a file. sequence: the number of the last batch that was stored. octets: the size of the file. node_id: the node
-    that has the file."""
+    in a file. sequence: the number of the last stored batch. octets: the size of the file. node_id: the node that has
+    the file."""
 
     id: int
     domain_id: int
@@ -224,8 +224,8 @@ def add_run(tx: Tx, domain_id: int, directory_id: int, file: str, node_id: int, 
 
 
 def batch_taken(tx: Tx, run: RunRow, octets: int, at: int) -> bool:
-    """Count a batch that an agent has sent and that was stored. Return False if another request has already counted the
-    batch, or if the domain was removed."""
+    """Count a batch from an agent after it was stored in the file. Return False if another request has already counted
+    the batch, or if the domain was removed."""
     sql = (
         "update directory_runs set sequence = sequence + 1, octets = :octets, updated_at = :at "
         f"where id = :id and sequence = :sequence and {PRESENT}"
@@ -234,7 +234,7 @@ def batch_taken(tx: Tx, run: RunRow, octets: int, at: int) -> bool:
 
 
 def delete_run(tx: Tx, run_id: int) -> None:
-    """Delete a run in which an agent has sent entries, after the run was finished or discarded."""
+    """Delete the row of an agent's run. The run was finished or discarded before."""
     tx.execute("delete from directory_runs where id = :id", id=run_id)
 
 
@@ -245,5 +245,5 @@ def job_of_run(tx: Tx, domain_id: int, run_id: int) -> int | None:
 
 
 def run_name(run_id: int) -> str:
-    """Return the text that lists of imports show as the file name for a run."""
+    """Return the text for a run that lists of imports show in place of a file name."""
     return f"run {run_id}"

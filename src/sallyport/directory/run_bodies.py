@@ -115,7 +115,7 @@ class PersonEntry(Body):
 
 
 class GroupEntry(Body):
-    """A group. With `continued`, the entry has further members of the preceding group."""
+    """A group. If `continued` is true, the entry has further members of the group in the entry before it."""
 
     kind: Literal["group"] = Field(description=_KIND)
     externalId: ExternalId

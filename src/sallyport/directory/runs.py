@@ -1,7 +1,8 @@
-"""The runs of directory agents. In a run, an agent sends the entries of a directory in batches. The batches are
-collected in a file until the run is finished. Then an import job writes the entries to the store.
+"""The runs of directory agents. In a run, an agent sends the entries of a directory in batches. A file collects the
+batches until the run is finished. Then an import job writes the entries to the store.
 
-A run belongs to the node that has its file. Another node does not find the run, so the agent begins a new run there.
+A run belongs to the node that has its file. If the agent's request reaches another node, this node does not find the
+run. The agent then begins a new run on this node.
 """
 
 from collections.abc import AsyncIterator, Sequence
@@ -39,7 +40,8 @@ class OutOfOrder(Conflict):
 
 @dataclass(frozen=True, slots=True)
 class Begun:
-    """A run of an agent, the number of its next batch, and the cursor of the last run that was imported."""
+    """A run of an agent. It has the number of the next batch, and the cursor that was stored by the last import from
+    the agent."""
 
     run_id: int
     sequence: int
@@ -60,9 +62,9 @@ class Runs:
         self._busy: set[tuple[int, int]] = set()
 
     async def begin(self, domain_id: int, name: str, run_id: int | None) -> Begun:
-        """Begin or continue the run of an agent for a directory. Create the directory if it does not exist. Raises
-        NotFound if the domain was removed. Raises Conflict if the directory is of a kind that no agent reads. Raises
-        StoreFull."""
+        """Begin a run, or continue a run, in which an agent sends the entries of a directory. If the directory does not
+        exist, create it. Raises NotFound if the domain was removed. Raises Conflict if the directory is of a kind that
+        no agent reads. Raises StoreFull."""
         file = await trio.to_thread.run_sync(self._files.new, "spool", 0)
 
         def work(tx: Tx) -> tuple[Begun, str]:
@@ -109,8 +111,8 @@ class Runs:
             return sequence + 1
 
     async def finish(self, domain_id: int, run_id: int, sequence: int, cursor: str, *, complete: bool) -> int:
-        """Finish a run: queue the import of the entries that the agent has sent. Return the id of the import. A
-        repeated call returns the same id. Raises NotFound, OutOfOrder, Conflict."""
+        """Finish a run: queue an import of the entries that the agent has sent. Return the id of the import. If the
+        method is called again, it returns the same id. Raises NotFound, OutOfOrder, Conflict."""
         async with self._reserved(domain_id, run_id):
             done = await self._store.read(lambda tx: repo.job_of_run(tx, domain_id, run_id))
             if done is not None:
@@ -143,8 +145,8 @@ class Runs:
 
     @asynccontextmanager
     async def _reserved(self, domain_id: int, run_id: int) -> AsyncIterator[None]:
-        """Reserve a run within the block. The caller must check that the run belongs to the domain. Raises Conflict if
-        another request for the run is not answered yet."""
+        """Reserve a run until the block ends. The caller must check that the run belongs to the domain. Raises Conflict
+        if another request for this run is still being processed."""
         run = domain_id, run_id
         if run in self._busy:
             raise Conflict("another request for this run is not answered yet: try again later")

@@ -1,7 +1,7 @@
-"""Compute the time at which a directory is read next. A schedule gives the number of minutes between two readings, or
-times of the day.
+"""Compute when a directory is read next. A schedule has either a number of minutes between two readings or times of the
+day.
 
-A random delay is added, so that many directories with the same schedule are not read at once.
+If many directories have the same schedule, they must not all be read at the same moment. So a random delay is added.
 """
 
 from __future__ import annotations
@@ -23,11 +23,11 @@ saving time may skip it."""
 
 @dataclass(frozen=True, slots=True)
 class Timing:
-    """The times at which a directory is read. every_minutes: the minutes from one time to the next; 0 if `times` are
-    set. times: minutes after midnight in `zone`.
+    """The times at which a directory is read. Either `every_minutes` or `times` is set. every_minutes: the number of
+    minutes between two readings, or 0. times: minutes after midnight in `zone`.
 
-    full_every: if n, all entries are read every n-th time, and only changes in between. If 0, all entries are read only
-    the first time.
+    full_every: a number n. Every n-th reading reads all entries, and the readings in between read only the changes. If
+    n is 0, only the first reading reads all entries.
     """
 
     every_minutes: int = 0
@@ -36,8 +36,8 @@ class Timing:
     full_every: int = 0
 
     def following(self, now: int, chance: float) -> int:
-        """Return the first time after `now` at which the directory is read, in microseconds. chance: a random number
-        from 0 to 1 that determines the delay."""
+        """Return the next time after `now` at which the directory is read, in microseconds. chance: a random number
+        from 0 to 1, from which the random delay is computed."""
         if self.every_minutes:
             wait = self.every_minutes * MINUTE
             return now + wait + int(chance * min(wait // 10, MOST_JITTER))
@@ -55,8 +55,8 @@ class Timing:
         return min(moment for moment in moments if moment > now)
 
     def is_full(self, runs: int) -> bool:
-        """Return whether all entries of the directory must be read next time, and not only changes. runs: how often
-        only changes were read since all entries were read."""
+        """Return whether the next reading must read all entries of the directory instead of only the changes. runs: the
+        number of readings of changes since all entries were last read."""
         return self.full_every > 0 and runs + 1 >= self.full_every
 
 

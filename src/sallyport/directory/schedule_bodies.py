@@ -79,8 +79,8 @@ FullEvery = Annotated[
 
 
 class SetSchedule(OfDomain):
-    """Body of directory/setSchedule. If everyMinutes is absent or 0, and timesOfDay is absent or empty, the schedule
-    is deleted."""
+    """Body of directory/setSchedule. everyMinutes counts as not given if it is 0, and timesOfDay if it is empty. If
+    neither is given, the schedule is deleted."""
 
     directoryName: DirectoryName
     everyMinutes: Every = 0
@@ -95,13 +95,13 @@ class SetSchedule(OfDomain):
         return self
 
     def timing(self) -> Timing | None:
-        """Return the schedule, or None if the schedule must be deleted. Raises Invalid if both everyMinutes and
-        timesOfDay are given."""
+        """Return the schedule. If neither everyMinutes nor timesOfDay is given, return None: the schedule must then be
+        deleted. Raises Invalid if both are given."""
         return timing(self.everyMinutes, self.timesOfDay, self.timeZone, self.fullEvery)
 
 
 def timing(every: int, times: Sequence[str], zone: str, full_every: int) -> Timing | None:
-    """Return a schedule, or None if neither minutes nor times are given. Raises Invalid if both are given."""
+    """Return a schedule. If neither minutes nor times are given, return None. Raises Invalid if both are given."""
     if every and times:
         raise Invalid.about("give everyMinutes or timesOfDay, not both", "everyMinutes", "timesOfDay")
     if not every and not times:

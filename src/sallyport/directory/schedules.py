@@ -1,7 +1,7 @@
 """Set schedules, and queue the jobs that read directories when their time has come.
 
-If a job still reads the directory at this time, no further job is queued. If the service was stopped at this time, one
-job is queued soon after the next start.
+If a job that reads the directory has not ended by this time, no further job is queued. If the service was not running
+at this time, one job is queued soon after the next start.
 """
 
 from collections.abc import Callable, Mapping
@@ -52,9 +52,9 @@ class Schedules:
         self._set = trio.Event()
 
     async def set(self, domain_id: int, name: str, timing: Timing | None) -> int:
-        """Set the schedule of a directory, or delete it if `timing` is None. Return the time in microseconds at which
-        the directory is read next, or 0 if there is none. Raises Invalid if the service cannot read the directory.
-        Raises NotFound."""
+        """Set the schedule of a directory. If `timing` is None, delete the schedule. Return when the directory is read
+        next, as a time in microseconds, or 0 without a schedule. Raises Invalid if the service cannot read the
+        directory. Raises NotFound."""
 
         def work(tx: Tx) -> int:
             directory = repo.named(tx, domain_id, name)

@@ -96,8 +96,8 @@ class Directories:
         return await self._store.read(lambda tx: repo.of_domain(tx, domain_id))
 
     async def save(self, configuration: Sequence[tuple[int, Configuration]]) -> None:
-        """Set the given fields of directories. A directory that does not exist is created. If one directory cannot be
-        saved, nothing is changed.
+        """Set the given fields of directories. If a directory does not exist, create it. If any of the directories
+        cannot be saved, change nothing.
 
         Raises Invalid, for example if a stored secret would be sent to another server, or if a private key is not
         usable.
@@ -126,8 +126,8 @@ class Directories:
         return after
 
     async def source(self, domain_id: int, configuration: Configuration) -> Source:
-        """Return the source of a directory with its stored values and the given new values. Nothing is saved. Raises
-        Invalid, Conflict in the same cases as `save`. Raises SecretError."""
+        """Return the source of a directory. The given values replace the stored values, but nothing is saved. Raises
+        Invalid and Conflict in the same cases as `save`. Raises SecretError."""
         flaw = await trio.to_thread.run_sync(key_flaw, configuration.secret or b"")
 
         def work(tx: Tx) -> tuple[Directory | None, dict[str, Value]]:
@@ -183,9 +183,9 @@ class Directories:
         return await self._asked(work)
 
     async def sync(self, domain_id: int, name: str, *, full: bool = False) -> int:
-        """Queue a job that reads a directory with the stored settings, unless such a job is already queued. Return the
-        job's id. Raises Invalid if the service cannot read the directory. Raises Conflict if too many jobs are waiting.
-        Raises NotFound."""
+        """Queue a job that reads a directory with the stored settings, and return the job's id. If such a job is
+        already queued, return its id instead. Raises Invalid if the service cannot read the directory. Raises Conflict
+        if too many jobs are waiting. Raises NotFound."""
 
         def work(tx: Tx) -> int:
             directory = repo.named_for_use(tx, domain_id, name)
@@ -201,12 +201,12 @@ class Directories:
         return await self._asked(work)
 
     async def remove(self, wanted: Sequence[tuple[int, str]]) -> list[int]:
-        """Queue the removal of directories. Return the ids of the jobs. If one removal cannot be queued, nothing is
-        changed. wanted: pairs of a domain id and a directory name.
+        """Queue the removal of directories. Return the ids of the jobs. If the removal of any directory cannot be
+        queued, change nothing. wanted: pairs of a domain id and a directory name.
 
         The secret is deleted at once. People and groups are deleted later in the background. Until then, no other job
-        of the directory may be queued. If a removal is already queued, the id of this job is returned. Raises Conflict
-        if too many jobs are waiting. Raises NotFound.
+        can be queued for the directory. If the removal of a directory is already queued, the id of the queued job is
+        returned. Raises Conflict if too many jobs are waiting. Raises NotFound.
         """
         return await self._asked(lambda tx: [self._remove(tx, domain_id, name) for domain_id, name in wanted])
 
@@ -237,8 +237,8 @@ class Directories:
 
     def _read_from(self, tx: Tx, domain_id: int, name: str, app_url: str) -> Directory:
         """Return the LDAP directory with this name. If the name is empty, return the directory whose appUrl has the
-        same host and port as `app_url`. Create the directory if it does not exist. Raises Conflict, for example if the
-        name belongs to a directory of another kind."""
+        same host and port as the given `app_url`. If there is no such directory, create it. Raises Conflict, for
+        example if a directory of another kind has the name."""
         ((host, port),) = hosts_of(app_url)
         if not name:
             for each in repo.of_domain(tx, domain_id):
@@ -272,17 +272,17 @@ class Directories:
         return directory
 
     def check_key(self, tx: Tx) -> None:
-        """Check that the vault has the right master key for a store that will replace the current store. A stored
-        secret is decrypted for this check. Raises SecretError if the key is wrong."""
+        """Check that the vault's master key fits a store that is about to replace the current store. For this, a secret
+        in the new store is decrypted. Raises SecretError if the key does not fit."""
         repo.check_key(tx, self._vault)
 
 
 def _columns(tx: Tx, known: Directory | None, configuration: Configuration, flaw: str) -> dict[str, Value]:
-    """Return the columns that a configuration sets, without the secret. flaw: the result of `key_flaw` for the
-    secret.
+    """Return the columns that a configuration sets, without the secret. flaw: the result of `key_flaw` for the secret.
 
-    Raises Conflict if the kind of a directory with people would change. Raises Invalid if the secret is not usable,
-    or if the caller must give the stored secret again.
+    A directory that has people may not change from a cloud directory to another kind, nor from another kind to a cloud
+    directory. Raises Conflict in this case. Raises Invalid if the secret is not usable. Also raises Invalid if the
+    stored secret may not be used with the new settings, so that the caller must give the secret again.
     """
     kind = configuration.kind or _kind_of(known, configuration.app_url or "")
     if known is not None and (known.kind in CLOUD) != (kind in CLOUD) and entries.has_people(tx, known.id):
@@ -303,8 +303,9 @@ def _columns(tx: Tx, known: Directory | None, configuration: Configuration, flaw
 
 
 def _goes_elsewhere(directory: Directory, columns: Mapping[str, Value], settings: Mapping[str, str]) -> bool:
-    """Return whether the stored secret would be sent to another server, or would be used with another account or
-    certificate. An operator must not obtain a secret that another operator has entered."""
+    """Return whether the new values would send the stored secret to another server, or would use it with another
+    account or certificate. This must not happen, because one operator could thus obtain a secret that another operator
+    has entered."""
     known = {"kind": directory.kind, "account_name": directory.account_name, "app_url": directory.app_url}
     before: dict[str, str] = json.loads(directory.settings)
     return any(columns.get(name, value) != value for name, value in known.items()) or any(
@@ -320,8 +321,8 @@ def _audited(directory: Directory) -> dict[str, JSON]:
 
 
 def _kind_of(known: Directory | None, app_url: str) -> DirectoryKind:
-    """Return the kind of a directory that is saved without a kind. The appUrl determines the kind of a new
-    directory, and of a directory of LDIF files that now gets an appUrl. In all other cases, the directory keeps its
+    """Return the kind of a directory for which the caller gives no kind. In two cases, the appUrl determines the kind:
+    the directory is new, or it had only LDIF files and now gets an appUrl. In all other cases, the directory keeps its
     kind."""
     if known is None or (known.kind == DirectoryKind.LDIF and app_url):
         return kind_of(app_url)

@@ -131,8 +131,8 @@ def add(line: CommandLine, /, *, name: str, domain: str, no_check: bool, **optio
 @_settings
 @click.pass_obj
 def set_(line: CommandLine, /, *, name: str, domain: str, no_check: bool, **options: Unpack[_Options]) -> None:
-    """Change settings of a directory. The settings are tested first. All other settings, and the secret, keep their
-    values."""
+    """Change settings of a directory. The settings are tested before they are saved. Settings that are not given keep
+    their values, and the secret too."""
     given = _given(line, options)
     if not given:
         raise click.UsageError("nothing to change: give an option, such as --filter")
@@ -160,8 +160,7 @@ def check(line: CommandLine, *, name: str, domain: str) -> None:
 
 
 def _save(line: CommandLine, domain: str, body: Row, *, check: bool) -> None:
-    """Save settings. If `check` is set, test them first. Raises StartError if the directory is not usable; in this
-    case nothing is saved."""
+    """Save settings. If `check` is set, test them first. If the test fails, save nothing and raise StartError."""
     try:
         if check:
             tried = line.run("/api/v1/directory/check", body, domain=domain)
@@ -179,8 +178,8 @@ def _save(line: CommandLine, domain: str, body: Row, *, check: bool) -> None:
 
 
 def _reason(tried: Row) -> str:
-    """Return the reason why a directory is not usable. The reason names options of the command instead of fields of
-    the API."""
+    """Return the reason why a directory is not usable. Where the API's text names a field, the returned text names an
+    option of the command."""
     return _FIELD.sub(lambda found: _OPTION_OF[found[0]], str(tried["message"]))
 
 

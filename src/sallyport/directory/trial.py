@@ -27,10 +27,10 @@ class TrialResult:
 
 
 class Trials:
-    """Tests directories. checks: for each kind of directory, the function that tests it.
+    """Tests directories. checks: functions that test directories, by kind of directory.
 
-    advice: a function that takes a domain's id. Its result is a text for admins of the installation. The text says how
-    to allow hosts, if `egress` has recently denied connections of the domain's tenant to them.
+    advice: a function that takes a domain's id and returns a text for admins of the installation. `egress` may have
+    recently refused connections of the domain's tenant to some hosts. The text then says how to allow these hosts.
     """
 
     def __init__(
@@ -47,8 +47,8 @@ class Trials:
         self._admitted.admit(domain_id)
 
     async def run(self, domain_id: int, configuration: Configuration) -> TrialResult:
-        """Test a directory with its stored settings and the given settings. Raises Invalid if the service cannot
-        read the directory, or if the settings cannot be saved. Raises Conflict, StoreError, SecretError."""
+        """Test a directory. The given settings replace the stored settings for the test. Raises Invalid if the service
+        cannot read the directory, or if the settings could not be saved. Raises Conflict, StoreError, SecretError."""
         source = await self._directories.source(domain_id, configuration)
         check = self._checks.get(source.kind)
         if check is None:

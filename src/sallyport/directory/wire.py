@@ -1,4 +1,5 @@
-"""The JSON form of entries, in the batches of a directory agent and in the file that collects a reading.
+"""The JSON form of entries. It is used in the batches of a directory agent, and in the file that collects the entries
+of a reading.
 
     POST /api/v1/agent/directory/begin   {domainId, directoryName, runId?}
         -> {runId, sequence, cursor}     number of the next batch; cursor of the last run that was applied
@@ -9,12 +10,12 @@
 
 Nothing is applied before `finish`. Then an import job applies all batches.
 
-If an answer is lost, the agent sends the batch again. If the batch is already stored, the answer is a success with the
-number of the next batch. If the number of a batch is too high, the answer is 409 with the expected `sequence`. If the
-run is unknown, the answer is 404, and the agent begins a new run. `begin` with the runId of an open run continues the
-run. Any other `begin` discards the directory's open run.
+If the agent gets no answer to a batch, it sends the batch again. If the batch is already stored, the answer is a
+success with the number of the next batch. If the number of a batch is too high, the answer is 409, and `sequence` is
+the expected number. If the run is unknown, the answer is 404, and the agent begins a new run. If `begin` has the runId
+of an open run, it continues this run. Otherwise, `begin` discards the open run of the directory and begins a new run.
 
-This module does not import the store or the web server, because the agent has neither of them.
+This module imports neither the store nor the web server, because the agent is installed without them.
 """
 
 from __future__ import annotations
@@ -67,8 +68,8 @@ def to_wire(entry: Entry) -> Iterator[Wire]:
 
 
 def from_wire(wire: Wire) -> tuple[Entry, bool]:
-    """Return (entry, continued) for a JSON object. continued: whether the entry has further members of the preceding
-    group."""
+    """Return (entry, continued) for a JSON object. continued: whether the entry has further members of the group in the
+    object before it."""
     kind = _KINDS[str(wire["kind"])]
     fields = {name: wire[_FIELDS.get(name, name)] for name in kind.__dataclass_fields__}
     for name in ("aliases", "member_of", "members"):

@@ -1,6 +1,7 @@
 """Directory domains. Each login belongs to a domain. The HTTP operations of domains are below /ad/.
 
-In enforce mode, a domain requires a second factor of its users. In monitor mode, it only records what enforce would do.
+In enforce mode, a domain requires a second factor of its users. In monitor mode, the domain requires none, and only
+records the decision of the enforce mode.
 
 All domains are in memory (`DomainTable`), so that the login path needs no query. Each change replaces the whole table,
 and applies to the next request.

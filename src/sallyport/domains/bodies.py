@@ -214,7 +214,7 @@ class UpdateDomainEnforcement(Scoped):
     @model_validator(mode="before")
     @classmethod
     def _has_a_mode(cls, values: object) -> object:
-        """Reject a mode that is null, even if `confirm` is set."""
+        """Raise Invalid if the body contains a mode that is null. The field `confirm` does not change this."""
         if isinstance(values, dict) and "enforcementMode" in values and values["enforcementMode"] is None:
             raise invalid_field("enforcementMode", "monitor or enforce")
         return values
@@ -259,7 +259,7 @@ class DeviceImpact(Model):
 
 
 class RuleImpact(Model):
-    """A login rule, or no rule, and the logins that it decides."""
+    """The logins that one login rule decides, or the logins that no rule matches."""
 
     ruleId: int | None = Field(description="Id of the rule; null for the logins that no rule matches.")
     name: str = Field(description="Name of the rule; empty for no rule.")
@@ -281,7 +281,7 @@ class Tally(Model):
 
 
 class Counts(Model):
-    """The numbers of users and devices, including users and devices that are not listed."""
+    """The numbers of users and devices. Users and devices that the lists leave out are counted too."""
 
     users: Tally = Field(description="Users by outcome.")
     devices: Tally = Field(description="Devices by outcome.")

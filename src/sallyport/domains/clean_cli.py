@@ -62,10 +62,10 @@ def tell_refusal(line: CommandLine, domain: str) -> None:
 
 
 def _ask(line: CommandLine, domain: str, *, again: bool) -> tuple[int, int]:
-    """Continue the look-up of enrolments. Return the number of users, and the number of users whose enrolment is still
-    unknown.
+    """Continue to ask whether users are enrolled. Return the number of users, and the number of users whose enrolment
+    is still unknown.
 
-    again: whether to look up all users again.
+    again: whether to ask about all users again.
     """
     told: Row = line.run("/ad/CheckEnrolments", {"again": again}, domain=domain)
     return int(str(told["users"])), int(str(told["left"]))

@@ -10,8 +10,8 @@ from sallyport.base.text import fold
 
 
 class Mode(StrEnum):
-    """The mode of a domain. `monitor` only records the decision that `enforce` applies. One function decides for both
-    modes."""
+    """The mode of a domain. In enforce mode, the decision about a login is applied. In monitor mode, the same decision
+    is only recorded."""
 
     MONITOR = "monitor"
     ENFORCE = "enforce"
@@ -56,12 +56,12 @@ MONITOR: Final = Mode.MONITOR
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Domain:
-    """A domain as the login path sees it.
+    """A domain, with the values that the login path needs.
 
     reverts_at: the time in microseconds at which the mode is reverted, or None. revert_set_at: the time at which an
-    admin set `reverts_at`. disconnect_on_revoke: whether live sessions end when their user loses access. issuer_name:
-    the issuer that authenticator apps show; if empty, they show the domain's name. factor: the first factor as text,
-    for events.
+    admin set `reverts_at`. disconnect_on_revoke: whether the service ends the live sessions of a user who loses access.
+    issuer_name: the issuer that authenticator apps show. If it is empty, the apps show the domain's name. factor: the
+    first factor as text, for events.
     """
 
     id: int

@@ -1,8 +1,8 @@
 """Switch a domain between monitoring and enforcing, show the impact on logins, and revert unconfirmed changes.
 
 The time of a revert is in the store, so that it survives a restart. While the process runs, it measures the time with
-the monotonic clock. A change of the wall clock then neither advances nor delays a revert. After a restart the process
-knows only the wall clock. Even then, the change is reverted at the latest when its full duration has passed since the
+the monotonic clock. So a change of the wall clock does not move a revert. After a restart, the process knows only the
+wall clock. Even then, it reverts a change at the latest when the full duration of the change has passed since the
 restart.
 
 If there are several nodes, each node measures the time by its own clock, and the node with the lease reverts the
@@ -46,8 +46,8 @@ class ImpactPreview(Protocol):
     async def survey(self, domain_id: int, *, days: int = DEFAULT_DAYS, again: bool = False) -> Survey:
         """Ask the provider, for several seconds, whether users with recent logins are enrolled.
 
-        again: whether to ask about all users, or only about users with an unknown enrolment. Raises StoreError if the
-        search for the users takes too long.
+        again: True to ask about all users; False to ask only about users with an unknown enrolment. Raises StoreError
+        if the search for the users takes too long.
         """
 
 
@@ -96,8 +96,8 @@ class NotClean(Conflict):
 class Switch:
     """A requested change of a domain's mode.
 
-    mode: the new mode; None confirms the current mode. require_clean: whether to switch only if enforcing denies no
-    login. accept_unknown: whether to switch although the enrolment of users is unknown.
+    mode: the new mode; None confirms the current mode. require_clean: whether to refuse the switch if enforcing would
+    deny a login. accept_unknown: whether to allow the switch while the enrolment of some users is unknown.
     """
 
     mode: Mode | None
@@ -130,8 +130,9 @@ class Enforcement:
     async def switch(self, domain_id: int, switch: Switch) -> Switched:
         """Switch a domain from the next request on.
 
-        Raises ProviderFails or NotClean if `require_clean` is set and enforcing would deny logins. In this case,
-        nothing is switched. Without `require_clean`, the domain is switched first, and then the impact is computed.
+        With `require_clean`, the impact is computed first. Raises ProviderFails or NotClean if enforcing would deny
+        logins; the mode then stays unchanged. Without `require_clean`, the domain is switched first, and then the
+        impact is computed.
         """
         enforces = switch.mode is Mode.ENFORCE
         impact = None
@@ -196,8 +197,8 @@ class Reverts:
             await self._revert(due)
 
     async def revert_due(self) -> int:
-        """Revert each unconfirmed change whose time limit has passed, and return the number of reverted changes. Raises
-        StoreError."""
+        """Revert the unconfirmed changes that have reached their time limit. Return the number of reverted changes.
+        Raises StoreError."""
         return await self._revert(self._overdue())
 
     async def _revert(self, due: Sequence[tuple[int, int]]) -> int:
@@ -210,7 +211,8 @@ class Reverts:
         return [key for key, deadline in self._due.items() if deadline <= now]
 
     def _left_s(self, domain: Domain) -> float:
-        """Return the seconds until a revert is due.
+        """Return the seconds until a revert is due. The result is never longer than the full duration of the change,
+        even if the wall clock was set back.
 
         The caller uses the result to set a deadline on the monotonic clock of this process.
         """

@@ -192,8 +192,8 @@ def _shown(line: CommandLine, name: str) -> Row:
 
 
 def _without_pem(value: JSON) -> JSON:
-    """Return a value in which each PEM text is replaced by the subject, the fingerprint and the end time of its
-    certificates."""
+    """Return a value without its PEM texts. Each PEM text is replaced by the subject, the fingerprint and the end time
+    of its certificates."""
     if isinstance(value, dict):
         return {name: _without_pem(each) for name, each in value.items()}
     if isinstance(value, list):
@@ -223,9 +223,10 @@ def _radius(servers: tuple[str, ...], secret: str | None, tls: Row | None) -> Ro
 
 
 def _tls(ours: Path | None, authority: Path | None, name: str | None) -> Row | None:
-    """Return the TLS fields, or None if there is no client certificate.
+    """Return the fields for RADIUS over TLS. Return None if no client certificate is given.
 
-    `cert issue` stores a certificate and its key in the same directory.
+    ours: the file of the client certificate. The file of its key must be in the same directory, as `cert issue` stores
+    it.
     """
     if ours is None:
         if authority is not None or name is not None:

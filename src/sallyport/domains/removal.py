@@ -1,13 +1,13 @@
 """Remove a domain: first mark it, which hides it, and then delete its rows.
 
-The first transaction marks the domain, frees its name and realms, and removes it from the lists of RADIUS clients. From
-then on no look-up finds the domain. A task deletes its rows in small transactions (`store.erasure`), and continues
-after a restart.
+The first transaction marks the domain, frees its name and realms, and removes the domain from the lists of RADIUS
+clients. From then on no look-up finds the domain. A task deletes the domain's rows in small transactions
+(`store.erasure`). After a restart, the task continues.
 
 At the time of the removal, a login may wait for its second factor, or an agent may send a report. Such requests may
-still write rows that refer to the domain. Therefore the row of the domain stays for GRACE_S, and the deletion is
-repeated until then. If the service does not run, the domain's row is deleted at once. Live sessions continue until the
-network devices end them, but their records are deleted.
+still write rows that refer to the domain. Therefore the row of the domain stays for GRACE_S, and the deletion of the
+other rows is repeated until then. If the service does not run, the domain's row is deleted at once. Live sessions
+continue until the network devices end them, but their records are deleted.
 """
 
 from collections.abc import Callable, Sequence
@@ -58,7 +58,8 @@ class Removal:
         self._is_running = False
 
     async def preview(self, domain_id: int) -> tuple[Domain, Sequence[tuple[str, int]]]:
-        """Return a domain, and the number of rows of each kind that are deleted with it.
+        """Return a domain. Also return the kinds of rows that are deleted with the domain, and the number of rows of
+        each kind.
 
         Raises NotFound. Raises Conflict if the domain cannot be removed. Raises StoreError if the count takes too long.
         """
@@ -103,10 +104,8 @@ class Removal:
             self._is_running = False
 
     async def finish(self) -> bool:
-        """Delete all remaining rows of removed domains, and return True.
-
-        If the service runs, at this or another node, the service deletes the rows. Then return False.
-        """
+        """Delete all remaining rows of removed domains, and return True. If the service runs on this node or on another
+        node, return False, because the service itself deletes the rows."""
         if self._is_running or await self._has_nodes():
             return False
         await self.erase(grace_s=0)

@@ -15,7 +15,7 @@ _COLUMNS = (
 
 
 def load(tx: Tx) -> DomainTable:
-    """Return all domains, in the order in which they were added."""
+    """Return all domains, ordered by the time of their addition."""
     return DomainTable(tx.all(_domain, f"select {_COLUMNS} from domains where removed_at is null order by id"))
 
 
@@ -170,8 +170,8 @@ def _or(new: T | None, old: T) -> T:
 class Change:
     """A change of the mode by an admin. A setting that is None stays unchanged.
 
-    reverts_at: the time in microseconds at which the change is reverted. None makes the change permanent. It also
-    confirms an earlier change that waits for its confirmation.
+    reverts_at: the time in microseconds at which the change is reverted. None makes this change permanent. If an
+    earlier change waits for its confirmation, None also confirms the earlier change.
     """
 
     mode: Mode | None
@@ -182,10 +182,10 @@ class Change:
 def set_mode(tx: Tx, domain_ids: Sequence[int], change: Change, at: int) -> None:
     """Set the mode of domains. Raises NotFound if a domain does not exist.
 
-    The modes that were stored before break-glass are deleted for these domains.
+    The function also deletes the modes of these domains that were stored before break-glass.
 
-    If an unconfirmed change is followed by another unconfirmed change, the revert restores the state before the first
-    change. Otherwise a repeated request would confirm the first change.
+    A domain may already have an unconfirmed change when this change is made. Then the revert restores the state before
+    the first change. Otherwise a repeated request would confirm the first change.
     """
     waiting = "reverts_at = null, revert_set_at = null, revert_mode = null, revert_fallback = null"
     if change.reverts_at is not None:
@@ -210,7 +210,7 @@ def set_mode(tx: Tx, domain_ids: Sequence[int], change: Change, at: int) -> None
 
 @dataclass(frozen=True, slots=True)
 class State:
-    """The mode of a domain, and the mode to which the domain returns at `reverts_at` or after break-glass."""
+    """The mode of a domain, the time of its revert, and the mode to which the domain returns after break-glass."""
 
     id: int
     tenant_id: int
@@ -246,8 +246,8 @@ def set_first_factor(tx: Tx, domain_id: int, factor: FirstFactor) -> None:
 def revert(tx: Tx, domain_id: int, reverts_at: int) -> bool:
     """Revert an unconfirmed change. Return False if an admin has confirmed the change, or has changed the mode again.
 
-    During break-glass the domain stays in monitor mode. In this case the revert applies to the mode that is restored
-    after break-glass.
+    During break-glass the domain stays in monitor mode. In this case, the function reverts the stored mode, to which
+    the domain returns after break-glass.
     """
     changed = tx.execute(
         "update domains set "
@@ -264,8 +264,8 @@ def revert(tx: Tx, domain_id: int, reverts_at: int) -> bool:
 
 
 def break_glass(tx: Tx, fallback: Fallback | None) -> int:
-    """Switch every domain to monitor, and return the number of domains. The former mode of a domain is stored, unless a
-    former mode is stored already."""
+    """Switch every domain to monitor, and return the number of domains. The function stores the former mode of each
+    domain. If a former mode is already stored, the stored mode is kept."""
     tx.execute(
         "update domains set glass_mode = enforcement_mode, glass_fallback = fallback_action "
         "where glass_mode is null and removed_at is null"
@@ -291,9 +291,10 @@ def restore(tx: Tx) -> list[int]:
 
 
 def clients_by_default(tx: Tx, domain: Domain) -> list[str]:
-    """Return the names of the RADIUS clients whose default is this domain.
+    """Return the names of the RADIUS clients whose default domain is this domain.
 
-    The default is the first domain of a client. It is the tenant's first domain if the client has all domains.
+    The default domain of a client is the first domain in its list. For a client of all domains, the default is the
+    tenant's first domain.
     """
     first = "select min(id) from domains where tenant_id = :t and removed_at is null"
     rows = tx.rows(
@@ -327,7 +328,7 @@ def mark_removed(tx: Tx, domain_id: int, at: int) -> None:
 
 
 def removed(tx: Tx) -> list[tuple[int, int]]:
-    """Return the ids of removed domains that still have a row, each with the time of the removal."""
+    """Return (id, time of the removal) for each removed domain whose row still exists."""
     rows = tx.rows("select id, removed_at from domains where removed_at is not null order by id")
     return [(int(str(domain_id)), int(str(at))) for domain_id, at in rows]
 

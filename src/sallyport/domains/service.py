@@ -25,7 +25,7 @@ log = structlog.get_logger()
 
 
 class Domains:
-    """The domains of all tenants. Reads never wait. A change is in effect when its call returns.
+    """The domains of all tenants. A read never waits for the store. A change is in effect when its call returns.
 
     has_provider: a function that returns whether a domain has an MFA provider. snapshot: the current domains, for the
     login path.
@@ -250,7 +250,7 @@ class Domains:
     def shown(self) -> list[tuple[str, str]]:
         """Return the label and the mode of each domain that has its own label in metrics.
 
-        The number of labels is limited. Further domains share the label `other`.
+        The number of labels is limited. The domains beyond this limit share the label `other`.
         """
         return [(domain.label, domain.mode.value) for domain in islice(tuple(self.table.by_id.values()), MAX_NAMES)]
 

@@ -74,8 +74,8 @@ class Revocations:
     # --- in the transaction of a change -------------------------------------------------------------------------
 
     def revoke(self, tx: Tx, domain_id: int, names: Sequence[str], reason: str) -> None:
-        """Store that users of a domain have lost their access, in the transaction that revokes it. reason: a text for
-        the audit trail."""
+        """Store that users of a domain have lost their access, if the domain has `disconnectOnRevoke`. The caller
+        revokes the access in the same transaction. reason: a text for the audit trail."""
         domain = self._domains.table.by_id.get(domain_id)
         if domain is not None and domain.disconnect_on_revoke:
             repo.add_revocations(tx, domain_id, names, reason, self._clock())
@@ -96,7 +96,7 @@ class Revocations:
         await self._store.write(work)
 
     def group_matters(self, domain_id: int, group: str) -> bool:
-        """Return whether a user who loses this group must lose the live sessions.
+        """Return whether the live sessions of a user must end when the user loses this group.
 
         This is the case if an enabled login rule names the group, and the domain is in enforce mode with
         `disconnectOnRevoke`.
@@ -126,7 +126,8 @@ class Revocations:
             self._seen = changes
 
     async def _begin(self, nursery: trio.Nursery) -> bool:
-        """Start a task for each new revocation. Return whether all of them were started. Raises StoreError.
+        """Start a task for each new revocation. Return whether a task was started for every new revocation. Raises
+        StoreError.
 
         The number of tasks for each tenant is limited. So a tenant with many revocations and silent devices does not
         delay others.
@@ -167,7 +168,7 @@ class Revocations:
 
     async def _disconnect(self, revocation: Revocation, after: int) -> int:
         """End the user's sessions with ids above `after` at all devices of the tenant. Then delete the revocation.
-        Return the highest session id.
+        Return the highest id of these sessions, or `after` if there were none.
 
         If it raises StoreError, the revocation is still stored, and the caller must try again.
         """

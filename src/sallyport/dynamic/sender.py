@@ -28,8 +28,8 @@ AT_ONCE: Final = 4  # to one NAS
 
 
 class RequestOutcome(StrEnum):
-    """The outcome of a request. `timeout`: no answer came, although the NAS may have acted. `unreachable`: the request
-    was not sent."""
+    """The outcome of a request. `timeout`: no answer came, and the NAS may have acted or not. `unreachable`: the
+    request was not sent."""
 
     ACK = "ack"
     NAK = "nak"
@@ -62,8 +62,8 @@ class Nas:
 
 
 class _Queue:
-    """The requests to one NAS. callers: the number of requests that run or wait. silent_at: the time of the last
-    timeout, or -inf if a later request got an answer."""
+    """The requests to one NAS. callers: the number of requests that run or wait. silent_at: if the last request ended
+    with a timeout, the time of this timeout, otherwise -inf."""
 
     __slots__ = ("callers", "limiter", "silent_at")
 

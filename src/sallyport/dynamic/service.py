@@ -69,7 +69,7 @@ class Result:
 
 @dataclass(frozen=True, slots=True)
 class Results:
-    """The results of a call. more: whether more than MOST sessions were live, so that some of them got no request."""
+    """The results of a call. more: true if more than MOST sessions were live. Then some sessions got no request."""
 
     results: list[Result]
     more: bool = False
@@ -206,8 +206,8 @@ class DynamicAuthorization:
         return answer
 
     def _nas(self, target: Target, tenant_id: int) -> tuple[Nas, bool] | None:
-        """Return the NAS to which the request is sent, and whether its logins come over TLS. Return None if no RADIUS
-        client of the tenant has its address.
+        """Return the NAS to which the request is sent, and whether the logins of this NAS come over TLS. Return None if
+        neither address of the session belongs to a RADIUS client of the tenant that accepts requests.
 
         A NAS may claim any address. So only a RADIUS client of the same tenant gets a request, signed with the secret
         of that client.
@@ -254,9 +254,9 @@ class DynamicAuthorization:
 def identify(target: Target) -> bytes:
     """Return the encoded attributes that identify a session and its NAS (RFC 5176 section 3).
 
-    Only a few attributes are sent. A NAS refuses a request with an attribute that it does not support, such as NAS-Port
-    with hostapd, or with a value that differs from its own. Acct-Session-Id is always sent. A session without a station
-    is also identified by its port and address.
+    Only a few attributes are sent. A NAS refuses a request with an attribute that it does not support; for example,
+    hostapd does not support NAS-Port. A NAS also refuses a request with a value that differs from its own value for the
+    session. Acct-Session-Id is always sent. A session without a station is also identified by its port and address.
     """
     user = (target.user_name or "").encode()
     pairs = [*_nas_names(target), (USER_NAME, user), (ACCT_SESSION_ID, target.acct_session_id)]
@@ -271,8 +271,9 @@ def identify(target: Target) -> bytes:
 def _nas_names(target: Target) -> list[tuple[int, bytes]]:
     """Return the attributes that identify the NAS.
 
-    If the stored NAS address equals the source address, the NAS may have sent no NAS-IP-Address. It has then sent a
-    NAS-Identifier (RFC 2866 section 4.1), and only this attribute is returned.
+    If the stored NAS address equals the source address, the NAS may have sent no NAS-IP-Address. A NAS that sends no
+    address must send a NAS-Identifier (RFC 2866 section 4.1). So, in this case, a known NAS-Identifier is returned
+    without an address.
     """
     name = target.nas_identifier.encode()
     if name and target.client_ip == target.ip_address:
@@ -283,7 +284,7 @@ def _nas_names(target: Target) -> list[tuple[int, bytes]]:
 
 
 def qualified(user: str, domain: Domain) -> Sequence[str]:
-    r"""Return all names of a user with a realm, such as `user@realm` and `REALM\user`. Devices in any domain of the
-    tenant may send these names."""
+    r"""Return all names of a user that contain a realm, such as `user@realm` and `REALM\user`. A device may send such a
+    name in any domain of the tenant."""
     realms = (domain.name, *domain.realms)
     return [*(f"{user}@{realm}" for realm in realms), *(f"{realm}\\{user}" for realm in realms)]

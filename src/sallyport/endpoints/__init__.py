@@ -15,12 +15,12 @@ verifies the user's one-time passwords.
     files       code that the commands of the command line share
     commands    operations for the command line only, not for HTTP
 
-A login calls `EndpointUsers.cached`, which never waits. If the user is not in memory, the login calls `load`. `load`
-reads the user from the store, and also caches the fact that a user does not exist. A method that changes a user drops
-the user from the cache before the method returns. A method that changes a group drops all users of the group. The cache
-contains the password, the active groups, and whether the user has a confirmed seed, but never the seed itself.
-`totp.OneTimeSeeds` reads the seed to check a code, stores the time step of an accepted code, and manages pending
-enrolments.
+A login calls `EndpointUsers.cached`, which never waits. If the user is not in memory, the login calls `load`, which
+reads the user from the store. If the user does not exist, `load` caches this fact too. A method that changes a user
+drops the user from the cache before the method returns. A method that changes a group drops all users of the group. For
+each user, the cache contains the password, the active groups, and whether the user has a confirmed seed. The cache
+never contains the seed. `totp.OneTimeSeeds` reads the seed to check a code, stores the time step of an accepted code,
+and manages pending enrolments.
 
 Password policies, wallets and credentials belong to other packages. `users.service` defines the interfaces to them.
 """

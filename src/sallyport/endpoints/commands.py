@@ -28,7 +28,8 @@ class OneName(Arguments):
 
 
 class ExportUsers(Arguments):
-    """Arguments of user.export. after: the number of users to skip. The command line reads the users page by page."""
+    """Arguments of user.export. after: the number of users to skip. With `after`, the command line reads the users page
+    by page."""
 
     domain: str
     after: int = Field(default=0, ge=0)

@@ -2,9 +2,9 @@
 
 An import file is CSV with a header line, or a JSON array of objects.
 
-Column names are case-insensitive and may contain underscores. An export writes an apostrophe before a cell that a
-spreadsheet would interpret as a formula. An import removes this apostrophe, except from secrets, because exports
-contain no secrets.
+Column names are case-insensitive and may contain underscores. An export writes an apostrophe before the text of a cell
+if a spreadsheet would interpret the text as a formula. An import removes this apostrophe. It does not remove an
+apostrophe from a secret, because exports contain no secrets.
 """
 
 import csv
@@ -106,11 +106,11 @@ def import_rows(
     skip_refused: bool,
     as_json: bool,
 ) -> None:
-    """Show the plan of an import, and execute the plan unless a row cannot be imported.
+    """Show the plan of an import. Then execute the plan, unless some rows cannot be imported.
 
-    skip_refused: whether to import the other rows if some rows cannot be imported. dry_run: whether to show the plan
-    without executing it. Each transaction imports up to BATCH rows. If a transaction fails, none of its rows is
-    imported.
+    skip_refused: whether to skip the rows that cannot be imported, and to import the others. dry_run: whether to show
+    the plan without executing it. Each transaction imports at most BATCH rows. If a transaction fails, none of its rows
+    is imported.
     """
     fresh, steps = _each_once(rows)
     steps += _run(line, command, domain, fresh, apply=False)
@@ -135,8 +135,8 @@ def import_rows(
 
 
 def _each_once(rows: Sequence[Row]) -> tuple[list[Row], list[Row]]:
-    """Return the first row of each name, and an entry with the action `refused` for each further row with the same
-    name."""
+    """Split rows into two lists. The first list contains the first row with each name. The second list contains an
+    entry with the action `refused` for each further row with the same name."""
     fresh, refused, seen = list[Row](), list[Row](), set[str]()
     for row in rows:
         name = str(row.get("userName", row.get("instanceName", "")))

@@ -1,9 +1,9 @@
 """The import of instances and users from the rows of a file. All rows are planned first. Then all plans are executed in
 one transaction.
 
-If the domain has an instance or user with the name in a row, the import changes this instance or user. Otherwise, the
-import adds a new one. A value that is absent in the row keeps the old value. The assignments in a row are added to the
-existing assignments.
+If the domain already has an instance or user with the name in a row, the import changes this instance or user.
+Otherwise, the import adds a new one. A field without a value in the row keeps its old value. The assignments in a row
+are added to the existing assignments.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -83,8 +83,7 @@ Plan = Callable[[Tx, Mapping[str, object]], Planned]
 
 
 class ImportRows(Arguments):
-    """Rows to import into a domain. apply: whether to execute the plans. If it is False, the plans are only
-    returned."""
+    """Rows to import into a domain. apply: whether to execute the plans of the rows, or only to return them."""
 
     domain: str
     rows: list[dict[str, object]] = Field(max_length=MAX_ROWS)
@@ -112,7 +111,7 @@ async def carry_out(store: Store, plan: Plan, rows: Sequence[Mapping[str, object
 
 
 def parsed(model: type[ModelT], row: Mapping[str, object]) -> ModelT:
-    """Validate a row. Raises Invalid if a value is invalid. The error names the columns, but does not contain the
+    """Validate a row. Raises Invalid if a value is invalid. The error contains the names of the columns, but not the
     values."""
     try:
         return model.model_validate(dict(row))
@@ -166,8 +165,8 @@ class _Assignments:
     groups: Sequence[int]
 
     def demands(self, tx: Tx) -> Demands:
-        """Return the password policies that the user's password must meet: the policies of the instances, of the
-        groups, and of the groups' instances."""
+        """Return the password policies that the user's password must meet. These are the policies of the instances, of
+        the groups, and of all instances to which these groups are assigned."""
         machines = [*self.instances, *(each for group in self.groups for each in _instances_of(tx, group))]
         return Demands(machines, membership.policies_of(tx, self.groups))
 
@@ -195,8 +194,8 @@ async def import_users(
 
 
 class _UserImport:
-    """The import of users. names: the names of the users in all planned rows. `Users.changing` drops these users from
-    the cache."""
+    """The import of users. names: the names of the users in all rows that were planned so far. At the end,
+    `Users.changing` drops these users from the cache."""
 
     def __init__(self, users: Users, domain_id: int) -> None:
         self._users = users

@@ -1,7 +1,8 @@
 """The SQL of assignments: users to instances, groups to instances, and users to groups.
 
-Each instance and each group has a stored number of its assignments. The transaction that changes an assignment also
-updates this number. If an assignment is added or removed a second time, nothing is changed.
+For each instance and each group, the store contains the number of its assignments. The transaction that changes an
+assignment also updates this number. If an assignment that exists is added again, nothing is changed. If an assignment
+that does not exist is removed, nothing is changed.
 """
 
 from collections import Counter
@@ -33,10 +34,11 @@ class Action(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Link:
-    """A table of assignments. Each row assigns a user or a group (held) to an instance or a group (holder).
+    """A table of assignments. Each row assigns a user or a group (the held) to an instance or a group (the holder).
 
-    holder, held: the names of the two columns of the table. holders, holds: the names of the tables to which the
-    columns refer. total: the name of the column in the table `holders` that counts the assignments of a holder.
+    holder, held: the names of the two columns of the table. The column `holder` refers to ids in the table `holders`,
+    and the column `held` to ids in the table `holds`. total: a column of the table `holders`, with the number of
+    assignments of each holder.
     """
 
     table: str
@@ -152,8 +154,8 @@ def forget_held(tx: Tx, link: Link, held: Sequence[int]) -> int:
 
 
 def forget_other_holders(tx: Tx, link: Link, held: int, staying: Sequence[int]) -> int:
-    """Delete up to SLICE assignments of a user or group to holders (instances or groups). Keep the assignments to the
-    holders in `staying`. Return the number of deleted assignments."""
+    """Delete assignments of a user or group, at most SLICE. Keep its assignments to the holders (instances or groups)
+    in `staying`. Return the number of deleted assignments."""
     others = f"{link.holder} not in {LISTED.replace(':ids', ':staying')}"
     return len(_slice(tx, link, link.held, [held], others, staying=listed(staying)))
 
@@ -166,10 +168,10 @@ def _slice(tx: Tx, link: Link, column: str, ids: Sequence[int], only: str = "tru
 
 
 def _changed(tx: Tx, link: Link, sql: str, sign: int, **parameters: str) -> list[Pair]:
-    """Run SQL that adds or deletes assignments, and return the changed assignments.
+    """Run SQL that adds or deletes assignments, and return these assignments.
 
-    Also update the totals of the holders and the counter of assigned users. sign: 1 if the SQL adds assignments, -1 if
-    it deletes them.
+    Also update the number of assignments of each holder, and the counter of assigned users. sign: 1 if the SQL adds
+    assignments, -1 if it deletes them.
     """
     changed = tx.rows(f"{sql} returning {link.holder}, {link.held}", **parameters)
     rows = [(int(holder or 0), int(held or 0)) for holder, held in changed]
@@ -185,7 +187,8 @@ def _changed(tx: Tx, link: Link, sql: str, sign: int, **parameters: str) -> list
 
 
 def _mark_assigned(tx: Tx, user_ids: Sequence[Value]) -> None:
-    """Correct the column `assigned` of users whose assignments have changed, and the counter of assigned users."""
+    """Update the column `assigned` of users whose assignments have changed. Also update the stored counter of assigned
+    users."""
     has_any = "exists (select 1 from endpoint_instance_users where user_id = endpoint_users.id)"
     differing = f"assigned <> case when {has_any} then 1 else 0 end"
     sql = f"update endpoint_users set assigned = 1 - assigned where id in {LISTED} and {differing} "  # noqa: S608

@@ -28,8 +28,8 @@ class _Sealed:
 
 @dataclass(frozen=True, slots=True)
 class SealedSeed:
-    """A user's confirmed seed, sealed by the vault. The vault never returns the same octets twice, so a different value
-    of `sealed` means that the seed was replaced."""
+    """A user's confirmed seed, sealed by the vault. The vault never returns the same octets twice. So if `sealed` has
+    another value than before, the seed was replaced."""
 
     user_id: int
     sealed: bytes
@@ -170,8 +170,8 @@ def seed(tx: Tx, domain_id: int, key: str) -> SealedSeed | None:
 def spend(tx: Tx, seed: SealedSeed, step: int) -> bool:
     """Store the time step of an accepted code, so that the code cannot be used again.
 
-    Return False, and store nothing, if a code of this step or of a later step was accepted before, or if the seed was
-    replaced.
+    Return False, and store nothing, in two cases: a code of this step or of a later step was accepted before, or the
+    store now has another seed than `seed`.
     """
     sql = "update endpoint_users set motp_step = :step where id = :id and motp = :sealed and motp_step < :step"
     return tx.execute(sql, step=step, id=seed.user_id, sealed=seed.sealed) > 0
@@ -197,7 +197,7 @@ def clear_seed(tx: Tx, user_id: int, at: int) -> bool:
 
 
 def clear_all(tx: Tx, user_ids: Sequence[int]) -> int:
-    """Delete the passwords, seeds and enrolments of users. Return how many of these users had a password or a seed."""
+    """Delete the passwords, seeds and enrolments of users. Return the number of users that had a password or a seed."""
     tx.execute(f"delete from totp_enrolments where user_id in {LISTED}", ids=listed(user_ids))
     sql = "update endpoint_users set password = null, motp = null, motp_step = -1"
     having = f"id in {LISTED} and (password is not null or motp is not null)"

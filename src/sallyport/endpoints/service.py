@@ -24,8 +24,8 @@ MAX_DROPPED = 32
 
 
 class Missing(Enum):
-    """The result of `EndpointUsers.cached` for a user that is not in memory. The caller then calls `load` to read the
-    user."""
+    """The result of `EndpointUsers.cached` for a user about whom nothing is in memory. The caller then calls `load` to
+    read the user."""
 
     MISSING = "missing"
 
@@ -34,8 +34,8 @@ MISSING: Final = Missing.MISSING
 
 
 class Revocations(Protocol):
-    """The interface that ends sessions of users that lose access. The sessions end after the transaction in which
-    `revoke` was called."""
+    """The interface that ends the sessions of users when these users lose access. The sessions end after the
+    transaction in which `revoke` was called."""
 
     def revoke(self, tx: Tx, domain_id: int, names: Sequence[str], reason: str) -> None:
         """Record that users of a domain lose their access. reason: the reason as text for the audit trail."""
@@ -58,12 +58,12 @@ class NoRevocations:
 class EndpointUsers:
     """The cache of the users of all domains.
 
-    changed: a function that is called for each changed user, with the domain id and the name. After many changes in a
-    domain, it is called once with None in place of the name. max_cached: the maximum number of cached users. It is also
-    the maximum number of cached names that no user has. Each tenant has a share of both. deleted: a function that
-    deletes rows of users, called with user ids until it returns 0, before the users are deleted. renamed: a function
-    like `deleted`, called before the names of the users become free for other users. revocations: the receiver of each
-    user that loses access.
+    changed: a function that is called for each changed user, with the domain id and the user's name. If many users of a
+    domain have changed, it is called only once, with None instead of a name. max_cached: the maximum number of users in
+    the cache. Names that no user has are also cached, at most `max_cached` as well. The tenants share both numbers
+    fairly. deleted: a function that deletes rows of users before the users are deleted. It is called with the user ids
+    until it returns 0. renamed: a function like `deleted`, which is called before other users can get the names of the
+    users. revocations: the object whose method `revoke` is called for each user that loses access.
     """
 
     def __init__(
@@ -106,8 +106,8 @@ class EndpointUsers:
         return user
 
     async def load(self, domain_id: int, name: str) -> User | None:
-        """Read a user from the store. The user is cached unless a user has changed in the meantime. Raises StoreError,
-        SecretError."""
+        """Read a user from the store. The result is cached, unless any user was changed during the reading. Raises
+        StoreError, SecretError."""
         key, changes = name_key(name), self._changes
 
         def work(tx: Tx) -> tuple[User | None, int]:

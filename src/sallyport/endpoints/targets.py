@@ -26,8 +26,8 @@ class AccessTarget:
     """An instance or a group.
 
     methods: the accepted authentication methods, separated by commas; if it is empty, all methods are accepted.
-    is_active: whether the target gives its users access; it can be False only for a group. session_s: the session limit
-    in seconds from the credential policy, or None for no limit.
+    is_active: whether the users of the target have access through it. Only for a group can it be False. session_s: the
+    session limit in seconds from the credential policy, or None for no limit.
     """
 
     id: int
@@ -41,10 +41,10 @@ class AccessTarget:
     def admits(self, tx: Tx, method: str, names: Sequence[str]) -> bool:
         """Return whether a user may use an authentication method for this target.
 
-        names: the possible names of the user. If it is empty, return whether any user may use the method. A user with
-        several assignments to an instance may use each method that the instance and at least one of the assignments
-        allow. For a user without an assignment, only the methods of the instance count. The user's account on the
-        machine may have been created by other means.
+        names: the possible names of the user. If it is empty, return whether any user may use the method. A user may
+        have several assignments to an instance. Such a user may use a method if the instance accepts it and at least
+        one of the assignments allows it. For a user without an assignment, only the methods of the instance count,
+        because the user's account on the machine may have been created by other means.
         """
         if not allows(self.methods, method):
             return False
@@ -63,8 +63,9 @@ class AccessTargets:
     def find(self, tx: Tx, tenant_id: int, domain_id: int, name: str, *, group: bool = False) -> AccessTarget | None:
         """Return the tenant's instance or group with this name (case-insensitive) or id, or None.
 
-        If several targets match, the order of preference is: instances before groups, matches by name before matches by
-        id, targets of the domain before targets of other domains. group: whether to search only groups.
+        If several targets match, an instance is preferred to a group. Then a match by name is preferred to a match by
+        id. Then a target of the domain is preferred to a target of another domain. group: whether to search only
+        groups.
         """
         kinds = (_GROUP,) if group else (_INSTANCE, _GROUP)
         number = int(name) if name.isascii() and name.isdecimal() and len(name) < 19 else 0

@@ -1,9 +1,9 @@
 """One-time-password seeds of endpoint users (RFC 6238: SHA-1, 6 digits, 30 s), and their enrolment.
 
-A new seed is pending until the user proves with a correct code that an authenticator app has the seed. Until then, the
-old seed remains valid. The user types the code on the page behind the enrolment's link, or the admin who enrolled the
-user sends it. The enrolment ends after a correct code, after five wrong codes, after an hour, or when the next
-enrolment of the user begins.
+A new seed is pending until the user types a correct code. The code proves that an authenticator app has the seed. Until
+then, the old seed remains valid. The user types the code on the page behind the enrolment's link. Alternatively, the
+admin who enrolled the user sends the code. The enrolment ends after a correct code, after five wrong codes, after an
+hour, or when the next enrolment of the user begins.
 """
 
 import io
@@ -56,8 +56,8 @@ LinkTo = Callable[[str], str]
 class OneTimeSeeds:
     """The seeds of all users. This class implements `mfa.host.Seeds`.
 
-    For each user, the sealed seed that `seed` last returned stays in memory. `spend` compares it with the seed in the
-    store. If the seed was replaced in the meantime, `spend` stores nothing.
+    `seed` keeps in memory, for each user, the sealed seed that it returned last. `spend` compares this seed with the
+    seed in the store. If the two differ, the seed was replaced in the meantime, and `spend` stores nothing.
     """
 
     def __init__(
@@ -94,8 +94,8 @@ class OneTimeSeeds:
     async def spend(self, domain_id: int, user: str, step: int) -> bool:
         """Store the time step of an accepted code, so that the code cannot be used again.
 
-        Return False, and store nothing, if a code of this step or of a later step was accepted before, or if the seed
-        is no longer the one that `seed` returned. Raises StoreError.
+        Return False, and store nothing, in two cases: a code of this step or of a later step was accepted before, or
+        the user now has another seed than the one that the method `seed` returned. Raises StoreError.
         """
         key = (domain_id, name_key(user))
         given = self._given.get(key)

@@ -21,10 +21,11 @@ name_key = fold
 class User:
     """A user in the form that logins use.
 
-    passwords: the accepted encodings of the password: the stored octets, and the password in Latin-1, which some
-    devices send. It is empty if the user has no password. has_totp: whether the user has a confirmed one-time-password
-    seed. groups: the case-folded names of the user's active groups. session_s: the session limit in seconds, or None.
-    stamp: a text that changes whenever the password changes.
+    passwords: the accepted encodings of the password, empty if the user has no password. The first encoding is the
+    stored octets. If the password has non-ASCII characters, there may be a second encoding: Latin-1, which some devices
+    send. has_totp: whether the user has a confirmed one-time-password seed. groups: the case-folded names of the user's
+    active groups. session_s: the session limit in seconds, or None. stamp: a text that changes whenever the password
+    changes.
     """
 
     __slots__ = ("_nt_key", "groups", "has_totp", "id", "name", "passwords", "session_s", "stamp")
@@ -71,8 +72,8 @@ class UserRef:
 class Enrolment:
     """A pending enrolment. Its seed becomes valid with the first correct code.
 
-    seed: the seed in base32. otpauth: the URI for an authenticator app. tries_left: the number of further wrong codes
-    after which the enrolment ends. expires_at: the time at which the enrolment expires, in microseconds (UTC).
+    seed: the seed in base32. otpauth: the URI for an authenticator app. tries_left: the enrolment ends after this
+    number of further wrong codes. expires_at: the time at which the enrolment expires, in microseconds (UTC).
     """
 
     user: UserRef
@@ -84,8 +85,8 @@ class Enrolment:
 
 @dataclass(frozen=True, slots=True)
 class CodeCheck:
-    """The result of checking a code. tries_left: the number of further wrong codes after which the enrolment ends, or 0
-    if it has ended."""
+    """The result of checking a code. tries_left: the enrolment ends after this number of further wrong codes. If it has
+    ended already, tries_left is 0."""
 
     right: bool
     tries_left: int = 0

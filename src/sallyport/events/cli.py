@@ -119,8 +119,8 @@ def _stretch(since: str | None, until: str | None) -> Row:
 def _events(page: Callable[[Row], Row]) -> Iterator[Row]:
     """Yield the events of all pages.
 
-    page: a function that returns a page. Its argument has the cursor of the page before, or is empty for the first
-    page.
+    page: a function that returns a page. Its argument is the request: it contains the cursor that came with the
+    previous page, and it is empty for the first page.
     """
     place: Row = {}
     while True:
@@ -133,9 +133,10 @@ def _events(page: Callable[[Row], Row]) -> Iterator[Row]:
 
 @contextmanager
 def _written(path: Path) -> Iterator[TextIO | None]:
-    """Yield the file to write, or None for standard output. A new file gets its name and mode 0600 when it is complete.
+    """Yield the file to write, or None for standard output. If an existing pipe or device has this path, it is written
+    directly. A new file gets its name and mode 0600 only when it is complete.
 
-    An existing pipe or device is written directly. Raises StartError.
+    Raises StartError.
     """
     if str(path) == "-":
         yield None

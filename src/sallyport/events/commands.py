@@ -19,8 +19,9 @@ PAGE = 200
 class ExportEvents(Arguments):
     """Arguments of event.export.
 
-    domain: name or domainId. since, until: the range of times; `until` is exclusive. cursor: the cursor in the previous
-    answer. last_id: the `last_id` in the first answer. It excludes events that are newer than the export.
+    domain: the name or the domainId of a domain. since, until: the range of times; `until` is exclusive. cursor: the
+    cursor that the previous answer contains. last_id: the `last_id` that the first answer contains. It excludes events
+    that were written after the export began.
     """
 
     domain: str

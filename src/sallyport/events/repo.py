@@ -41,10 +41,11 @@ class EventRow:
 class EventQuery:
     """A query for one page of a domain's events.
 
-    since, until: the range of times; `until` is exclusive. search: a part of the name of a user or device, of a station
-    or of an address. device_id: the id of a device; 0 for all devices. event_id: the id of the only event; 0 for all.
-    user, station, device_name: whole names, in any case; empty for all. applied_decision, reason: values of an event;
-    empty for all. before: (at, id) of the last event on the previous page.
+    since, until: the range of times; `until` is exclusive. search: a part of a name or an address. The name is that of
+    a user, a device or a station. device_id: the id of a device, or 0 for all devices. event_id: the id of the only
+    event, or 0 for all events. user, station, device_name: whole names, ignoring case; empty for all. applied_decision,
+    reason: the values that the events must have; empty for all. before: (at, id) of the last event on the previous
+    page.
     """
 
     domain_id: int
@@ -75,8 +76,8 @@ def page(tx: Tx, query: EventQuery) -> tuple[list[EventRow], int]:
 def newest(tx: Tx, query: EventQuery) -> list[EventRow]:
     """Return one page of events, newest first.
 
-    A page after the first also limits `at` to the position of the previous page. Without this limit, SQLite would walk
-    through all newer events: half a million rows in 30 ms.
+    For each page after the first, the query also limits `at` by the last event of the previous page. Without this
+    limit, SQLite would walk through all newer events. This takes 30 ms for half a million rows.
     """
     where, parameters = _filter(query)
     if query.before is not None:
@@ -93,7 +94,8 @@ def newest(tx: Tx, query: EventQuery) -> list[EventRow]:
 
 
 def matching(tx: Tx, query: EventQuery) -> int:
-    """Return the number of all matches. For all events of a domain, it is the stored counter."""
+    """Return the number of all matches. If the query selects all events of a domain, the number comes from the stored
+    counter."""
     if query == replace(EventQuery(query.domain_id), before=query.before, offset=query.offset, limit=query.limit):
         return counters.total(tx, query.domain_id, COUNTER)
     where, parameters = _filter(query)
@@ -131,7 +133,8 @@ class NewEvent(EventRow):
 
 
 def after(tx: Tx, last_id: int, until_id: int, limit: int) -> list[NewEvent]:
-    """Return the newest events of all domains with ids above `last_id` and up to `until_id`, oldest first."""
+    """Return events of all domains whose ids are greater than `last_id` and at most `until_id`, oldest first. If there
+    are more than `limit` events, only the newest are returned."""
     return tx.all(
         NewEvent,
         f"select {_COLUMNS}, domain_id from events where id > :last and id <= :until order by id desc limit :limit",
@@ -178,10 +181,10 @@ def oldest(tx: Tx, stretch: Stretch) -> list[EventRow]:
 class RetainedTable:
     """A table whose rows are deleted when they are too old or take too much space.
 
-    counters: the names of the table's stored counters. total: SQL for the name of a row's counter. varying: the columns
-    whose length varies. fixed: the size of the other columns, the row's header and its entry in the index, in octets
-    (measured on a million rows). began: the indexed column that orders a domain's rows. ended: the column from which
-    the age of a row is counted; null for a row that must stay.
+    counters: the names of the table's stored counters. total: SQL for the name of the counter that counts a row.
+    varying: the columns whose length varies. fixed: the total size in octets of the other columns, the row's header and
+    the row's entry in the index (measured on a million rows). began: the indexed column that orders a domain's rows.
+    ended: the column from which the age of a row is counted. The column is null if the row must stay.
     """
 
     name: str
@@ -224,7 +227,7 @@ _SAMPLE = 20
 class TableUsage:
     """The estimated size of a domain's rows in a table.
 
-    organization, tenant: the numbers of the organization and the tenant; 0 for domain 0, which has no tenant.
+    organization, tenant: the ids of the organization and the tenant. They are 0 for domain 0, which has no tenant.
     row_octets: the mean size of the newest rows. first_at: the time of the oldest row.
     """
 
@@ -281,8 +284,8 @@ def first_at(tx: Tx, table: RetainedTable, domain_id: int) -> int:
 
 
 def domains_with_older(tx: Tx, table: RetainedTable, at: int) -> list[int]:
-    """Return the domains that have rows older than a time. The index finds the domains, so that not all rows are
-    read."""
+    """Return the domains that have rows older than a time. The function finds the domains by an index, so that it need
+    not read all rows."""
     each = f"select min(domain_id) from {table.name}"
     return tx.all(
         _id,
@@ -306,13 +309,14 @@ class _DeletedRow:
 
 
 def delete_older(tx: Tx, table: RetainedTable, domain_id: int, at: int, limit: int) -> int:
-    """Delete the oldest rows of a domain that are older than a time, at most `limit` rows. Return their number."""
+    """Delete rows of a domain that are older than a time, the oldest first, at most `limit` rows. Return the number of
+    deleted rows."""
     oldest = f"select id from {table.name} where domain_id = :d and {table.ended} < :at order by {table.ended}, id"
     return _delete(tx, table, f"id in ({oldest} limit :limit)", d=domain_id, at=at, limit=limit)
 
 
 def delete_first(tx: Tx, table: RetainedTable, domain_id: int, limit: int) -> int:
-    """Delete the oldest rows of a domain, at most `limit` rows. Return their number."""
+    """Delete the oldest rows of a domain, at most `limit` rows. Return the number of deleted rows."""
     oldest = f"select id from {table.name} where domain_id = :d order by {table.began}, id limit :limit"
     return _delete(tx, table, f"id in ({oldest})", d=domain_id, limit=limit)
 

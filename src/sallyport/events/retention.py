@@ -2,21 +2,21 @@
 space.
 
 A purge shares the store's writer with the requests. It deletes a few hundred rows in one transaction, which delays a
-login by one or two milliseconds, and then pauses for a tenth of a second. That is five thousand rows a second, ten
-times the traffic of a large site. At four times that rate the p99 of a commit would double, because the write-ahead log
-is checkpointed more often.
+login by one or two milliseconds. Then the purge pauses for a tenth of a second. So it deletes five thousand rows a
+second. This is ten times the number of rows that a large site writes. If the purge deleted four times as many rows, the
+p99 of a commit would double, because the write-ahead log would be checkpointed more often.
 
 Each transaction also updates the counters. Therefore a crash loses nothing, and the next start continues. The database
-reuses the space of deleted rows; the file does not shrink. Both purges (by age and by size) find a domain's oldest rows
-by the index that pages use. So rows need no further index.
+reuses the space of deleted rows; the file does not shrink. There is a purge by age and a purge by size. Both find a
+domain's oldest rows by the index that pages use. So the rows need no further index.
 
 If all rows together exceed the limit, the purge deletes the oldest rows of the tenant with the most octets. It repeats
-this until the rows fit. That tenant uses more than an equal share of the limit, so a tenant below its share loses
-nothing. A live session that was deleted is created again by its next record.
+this until the rows fit. The tenant with the most octets uses more than an equal share of the limit. Therefore a tenant
+below its share loses nothing. If a live session was deleted, its next record creates the session again.
 
-The history of devices and of RADIUS clients is not purged. It grows with changes by admins and with new devices, not
-with traffic, and the limits of a tenant apply to it (`base/limits.py`). The audit trail has its own retention in
-`audit`.
+The history of devices and of RADIUS clients is not purged. It grows when an admin makes a change or a new device
+appears, and does not grow with the traffic. The limits of a tenant apply to it (`base/limits.py`). The audit trail has
+its own retention in `audit`.
 """
 
 import math
@@ -72,8 +72,7 @@ class Retention:
         await every(self._every_s, self.purge, failure="event_purge_failed")
 
     async def purge(self) -> None:
-        """Delete all expired rows in chunks. Raises StoreError; the chunks that were deleted before the error stay
-        deleted."""
+        """Delete all expired rows in chunks. Raises StoreError. Chunks that were already deleted stay deleted."""
         before = self._clock() - self._days * DAY
         for table in TABLES:
             for domain_id in await self._store.search(partial(repo.domains_with_older, table=table, at=before)):
@@ -85,7 +84,8 @@ class Retention:
     async def _purge_excess(self) -> None:
         """Delete the oldest rows of the largest tenant until all rows fit into the limit.
 
-        The sizes are read only once. Therefore rows that arrive during the purge are left to the next purge.
+        The sizes are read only once. Therefore this purge does not see rows that arrive during the purge. The next
+        purge sees them.
         """
         tenants = defaultdict[tuple[int, int], list[TableUsage]](list)
         for part in await self._store.search(repo.table_usage):

@@ -29,8 +29,11 @@ class Events:
         return await self._store.search(lambda tx: repo.page(tx, query))
 
     async def walk(self, query: EventQuery, *, counts: bool = True) -> tuple[list[EventRow], str, int]:
-        """Return one page, the cursor of the next page (empty on the last page), and the number of all matches. counts:
-        whether to count them; if not, the number is that of the page."""
+        """Return one page, the cursor of the next page, and the number of all matches. On the last page, the cursor is
+        empty.
+
+        counts: whether to count all matches. If it is false, the number is the number of events on the page.
+        """
         if counts:
             rows, total = await self.page(_one_more(query))
             return *_cut(rows, query.limit), total
@@ -38,8 +41,8 @@ class Events:
         return page, cursor, len(page)
 
     async def after(self, last_id: int, limit: int) -> tuple[list[NewEvent], int]:
-        """Return the newest events of all domains since an event, oldest first, and the id up to which they are
-        complete. The events of other nodes are included."""
+        """Return the newest events of all domains since an event, oldest first. Also return an id: up to this id, no
+        event can appear any more. The events of other nodes are included."""
         newest = await self.last_id()
         if newest <= last_id:
             return [], last_id
@@ -57,7 +60,7 @@ class Events:
 
 
 def _one_more(query: EventQuery) -> EventQuery:
-    """Return the query with one additional row. If the row exists, there is another page."""
+    """Return the query with a limit that is one row higher. If the additional row exists, there is another page."""
     return replace(query, limit=query.limit + 1)
 
 

@@ -1,8 +1,8 @@
 """Why a sender gets no answer: a verdict and a remedy for each cause.
 
-`client unknown`, `doctor`, `check radius` and the log use the same texts. The cause follows from the reason why the
-last datagram was dropped, the current state of the RADIUS client, and the contents of that datagram. The datagram may
-be forged.
+`client unknown`, `doctor`, `check radius` and the log use the same texts. The cause is found from three things: the
+reason why the last datagram was dropped, the current state of the RADIUS client, and the contents of the datagram. The
+datagram may be forged.
 """
 
 from dataclasses import dataclass

@@ -102,8 +102,8 @@ def _bind(sock: socket.socket, path: Path) -> None:
 
 
 async def _converse(stream: trio.SocketStream, run: Run) -> None:
-    """Answer the requests of a peer. A request may take any time. But a peer that sends nothing, or does not read its
-    answers, is disconnected."""
+    """Answer the requests of a peer. The work on a request may take any time. A peer is disconnected if it sends
+    nothing, or does not read its answers."""
     with suppress(trio.BrokenResourceError, trio.ClosedResourceError, trio.TooSlowError):
         async with stream:
             user = _peer(stream)
@@ -129,8 +129,8 @@ def _peer(stream: trio.SocketStream) -> int:
 
 
 async def _line(stream: trio.SocketStream, pending: bytearray) -> bytes | None:
-    """Return the next line, or None at the end of the stream. An oversized line is cut, but remains longer than
-    MAX_MESSAGE octets, so that the caller can refuse it."""
+    """Return the next line, or None at the end of the stream. If a line is too long, it is cut. The cut line is still
+    longer than MAX_MESSAGE octets, so that the caller can refuse it."""
     while (end := pending.find(b"\n")) < 0:
         received = await stream.receive_some()
         if not received:

@@ -25,7 +25,7 @@ class Kind(Enum):
 
 class Counts:
     """The counters of one exchange. requests, responses: the counters by packet code. label: the listener's label in
-    metrics; if it is empty, the label of `kind` is used."""
+    metrics. If `label` is empty, the label of `kind` is used instead."""
 
     def __init__(self, kind: Kind, label: str, radius: RadiusMetrics, logins: LoginMetrics) -> None:
         self._label = label = label or kind.value

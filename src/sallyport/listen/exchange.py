@@ -128,14 +128,16 @@ class Exchange:
     # --- in ---------------------------------------------------------------------------------------------------
 
     def refuse(self, datagram: bytes, source: Source, at: int) -> None:
-        """Count a datagram that is dropped unread, because its tenant has used its share of the queue."""
+        """Count a datagram that is dropped without being read. It is dropped because its tenant has used up its share
+        of the queue."""
         self._discard("overload", source, at, self._find_client(source), datagram)
 
     def receive(self, datagrams: Iterable[Datagram]) -> None:
         """Process the datagrams that were read when the socket became readable. Never raises.
 
-        First all are parsed, then all are decided, then all are answered. The code and data of one step fit into the
-        processor's caches. The code and data of all steps do not. This saves a tenth of a login's time.
+        The method first parses all datagrams, then decides all, then answers all. The code and data of one of these
+        three steps fit into the processor's caches, but the code and data of all three steps do not. This order saves a
+        tenth of a login's time.
         """
         opened = [each for datagram in datagrams if (each := self._open(*datagram)) is not None]
         for request, client, source, at, now in opened:
@@ -218,10 +220,10 @@ class Exchange:
             raise
 
     def _answer_status(self, request: Request, client: Client, source: Source) -> None:
-        """Answer Status-Server (RFC 5997), without an event or duplicate detection.
+        """Answer Status-Server (RFC 5997). No event is written, and duplicates are not detected.
 
-        While the store fails, logins get no answer. Then Status-Server gets no answer either, so that a proxy fails
-        over to another server.
+        While the store fails, logins get no answer. Status-Server gets no answer either during this time, so that a
+        proxy changes to another server.
         """
         if not self._services.ready():
             raise PacketError("the store does not take writes", "internal_error")
@@ -296,9 +298,11 @@ class Exchange:
         self._refuse(error, login.client, login.source, login.at, login.request.data)
 
     def _go_on(self, login: Login) -> None:
-        """Answer one round of an exchange of messages between the first factor and the client. A round decides nothing.
-        So the answer is usually sent without storing anything. Only if the device or station is new, or in the last
-        round, the journal stores the round first."""
+        """Answer one round of the messages that the first factor and the client exchange.
+
+        A round decides nothing, so the answer is usually sent without storing anything. The journal stores the round
+        before the answer in two cases: if the device or station is new, or if this is the last round.
+        """
         found, request, client = login.found, login.request, login.client
         code, attributes = (
             (ACCESS_REJECT, found.refuse) if found.challenge is None else (ACCESS_CHALLENGE, found.challenge)
@@ -317,8 +321,8 @@ class Exchange:
         return self.committed(login, self._clock())
 
     def _decided(self, login: Login, decision: Decision) -> None:
-        """Set the login's decision. If the request is authentic, record whether the client signs its requests. Later
-        requests of the client are checked against this record."""
+        """Set the login's decision. If the request is authentic, learn from it whether the client signs its requests.
+        Later requests of the client are checked against what the service has learned."""
         login.decision, request, client = decision, login.request, login.client
         # A correct PAP password proves that the sender has the shared secret, because it was encrypted with it. CHAP
         # does not use the secret.
@@ -343,8 +347,8 @@ class Exchange:
         self._journal.add(login)
 
     def _note(self, login: Login) -> None:
-        """Count a login in the inventory. If its sender is not proven, list the sender in the table of senders
-        instead."""
+        """Count a login in the inventory. If the sender of the login is not proven, do not count the login, but add the
+        sender to the table of senders."""
         request = login.request
         if request.signed or login.proven:
             self._pipeline.note(login)
@@ -355,10 +359,11 @@ class Exchange:
                 self._services.senders.refused(login.source[0], reason, login.at, login.client, request.data)
 
     def _learn(self, request: Request, client: Client) -> None:
-        """Learn from an authentic request whether its RADIUS client signs its requests. This is recorded only for
+        """Learn from an authentic request whether its RADIUS client signs its requests. The service learns only about
         clients with a single address.
 
-        A request of `sallyport check` is ignored. It does not come from the device, which may never have signed.
+        A request of `sallyport check` is ignored, because it does not come from the device. The device itself may never
+        have signed a request.
         """
         if request.first.get(NAS_IDENTIFIER) == CHECK:
             return
@@ -397,7 +402,8 @@ class Exchange:
         self._discard("internal_error", entry.source, entry.at, entry.client, entry.request.data)
 
     def lost(self, entry: Answered) -> None:
-        """Drop a request because another node answers its login. A retransmission joins the login again."""
+        """Drop a request because another node answers its login. If the device retransmits the request, the
+        retransmission joins the login again."""
         if isinstance(entry, Login):
             self._pipeline.abandoned(entry)
         self._drop(entry)
@@ -412,8 +418,8 @@ class Exchange:
         (self._signed_room if request.signed else self._unsigned_room).leave(client.id, client.tenant_id)
 
     def _reply(self, entry: Answered, now: int) -> None:
-        """Send a reply. now: the time at which it was ready, in microseconds. The metric leaves out the time of the
-        second factor and the delay of a reject."""
+        """Send a reply. now: the time at which the reply was ready, in microseconds. The measured duration includes
+        neither the time of the second factor nor the delay of a reject."""
         reply, known, client = entry.reply, entry.known, entry.client
         if reply[0] in _SUCCESSES:
             self._services.senders.answered(entry.source[0], entry.request.code)

@@ -1,5 +1,5 @@
-"""Postponed work: delayed rejects, logins that cannot be decided at once, and rounds of EAP for which the CPU time of
-`RoundBudget` is used up."""
+"""Work that is postponed: rejects that are delayed, logins that cannot be decided at once, and rounds of EAP. A round
+of EAP is postponed when the CPU time of `RoundBudget` is used up."""
 
 import math
 import time
@@ -15,8 +15,11 @@ from sallyport.radius.duplicates import Source
 
 
 class Delayed:
-    """Rejects that are sent a fixed time after their decision was stored. release: a function that is called with each
-    answer and the time at which it was ready, in microseconds."""
+    """Rejects that are sent a fixed time after their decision was stored.
+
+    release: a function that sends an answer. It is called with the answer, and with the time at which the answer was
+    ready, in microseconds.
+    """
 
     def __init__(self, seconds: float, release: Callable[[Answered, int], None]) -> None:
         self._seconds = seconds
@@ -92,8 +95,8 @@ class Undecided:
 
 
 class RoundBudget:
-    """A budget of CPU time for rounds of EAP. Each time the socket becomes readable, up to 64 datagrams are read, and
-    their rounds of EAP share the budget. Further rounds get tasks."""
+    """A budget of CPU time for rounds of EAP. Each time the socket becomes readable, up to 64 datagrams are read. The
+    rounds of EAP in these datagrams share the budget. When the budget is used up, each further round gets a task."""
 
     def __init__(self) -> None:
         self._came = self._until = -math.inf

@@ -1,13 +1,15 @@
-"""RADIUS over TLS (RFC 6614). A certificate identifies the peer. Its packets are processed like those over UDP.
+"""RADIUS over TLS (RFC 6614). A certificate identifies the peer. The peer's packets are processed like packets over
+UDP.
 
 All connections share two exchanges, one for authentication and one for accounting. The source of a packet includes the
-connection, so packets of different connections are never duplicates. A login that waits for a second factor survives
-the end of its connection. The peer's retransmission on another connection joins the login.
+connection. Therefore packets of different connections are never duplicates. If a connection ends while a login waits
+for a second factor, the login continues to wait. When the peer retransmits on another connection, the retransmission
+joins the login.
 
-`Limits` bounds what a peer can use. Connections without a verified certificate ("strangers") have their own limit. If
-it is reached, the oldest stranger of the network with the most strangers is disconnected. Tenants share the connections
-as they share the slots for pending requests (`Room`). In each pass of the event loop only one handshake continues,
-because a handshake needs a signature, which takes a millisecond or more.
+`Limits` bounds what a peer can use. A connection without a verified certificate is a "stranger". Strangers have their
+own limit. If this limit is reached, the network with the most strangers loses its oldest stranger. Tenants share the
+connections in the same way as the slots for pending requests (`Room`). In each pass of the event loop only one
+handshake continues, because a handshake needs a signature, which takes a millisecond or more.
 """
 
 import ipaddress
@@ -52,10 +54,10 @@ log = structlog.get_logger()
 class Limits:
     """The limits of RadSec.
 
-    connections: the maximum number of connections. per_address: the maximum number of connections from one address, or
-    from one /64 of IPv6. strangers: the maximum number of connections without a verified certificate. The fields that
-    end in _s are timeouts in seconds. unread: the maximum length of answers that wait for a peer that does not read, in
-    octets.
+    connections: the maximum number of connections. per_address: the maximum number of connections from one IPv4
+    address, or from one /64 of IPv6. strangers: the maximum number of connections without a verified certificate. The
+    fields whose names end with _s are timeouts in seconds. unread: the maximum length, in octets, of the answers that
+    wait for one peer because the peer does not read them.
     """
 
     connections: int = 1000
@@ -87,8 +89,8 @@ class _Connection:
 
 
 def _network(host: str) -> str:
-    """Return an IPv4 address unchanged, or the /64 of an IPv6 address, because one peer may have all addresses of a
-    /64."""
+    """Return the network of an address. An IPv4 address is returned unchanged. For an IPv6 address, the /64 is
+    returned, because one peer may have all addresses of a /64."""
     return str(ipaddress.ip_network((host.partition("%")[0], 64), strict=False)) if ":" in host else host
 
 
@@ -318,8 +320,8 @@ class RadSec:
                 return self._refuse(connection, "unknown_client")
 
     def _pull(self, connection: _Connection) -> bytes | None:
-        """Remove the next complete packet from the received octets, and return it (RFC 6613 section 2.6.3). Return None
-        if it is incomplete."""
+        """Remove the next complete packet from the received octets, and return the packet (RFC 6613 section 2.6.3).
+        Return None if no packet is complete yet."""
         pending = connection.pending
         if len(pending) < 4 or connection.scope.cancel_called:
             return None
@@ -362,8 +364,8 @@ class RadSec:
 
 
 def decode_proven(packet: bytes, secret: SharedSecret) -> Request:
-    """Parse and verify a packet that has arrived over TLS. It counts as signed, because TLS has authenticated the
-    sender. Raises PacketError."""
+    """Parse and verify a packet that has arrived over TLS. The packet counts as signed, because TLS has authenticated
+    the sender. Raises PacketError."""
     request = decode(packet, secret)
     request.signed = True
     return request

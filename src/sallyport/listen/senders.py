@@ -1,8 +1,8 @@
 """Unknown and unproven senders of datagrams, counted by address in a table of limited size.
 
-The last datagram of each sender is stored. It is parsed only when an admin lists the senders, so a flood of datagrams
-costs little. The attributes of the datagram may be forged. They help an admin to recognize a device, but no decision
-uses them.
+The last datagram of each sender is stored. It is parsed only when an admin lists the senders. Therefore a flood of
+datagrams costs little. The attributes of a stored datagram may be forged. They help an admin to recognize a device, but
+no decision depends on them.
 """
 
 from collections.abc import Callable, Iterable
@@ -82,8 +82,8 @@ def sent_by(sender: Sender) -> Sent:
 class Senders:
     """The table of senders.
 
-    The RADIUS clients of each tenant have a share of the table. All unknown addresses together have one share. If the
-    table is full, the address in the largest share that has been silent longest is removed.
+    The RADIUS clients of a tenant together have a share of the table. All unknown addresses together have one share. If
+    the table is full, one address is removed from the largest share: the address whose last datagram is the oldest.
     """
 
     def __init__(self, *, max_senders: int = MAX_SENDERS) -> None:
@@ -93,10 +93,11 @@ class Senders:
     def note(
         self, host: str, reason: str, at: int, *, client: Client | None = None, datagram: bytes = b""
     ) -> Sender | None:
-        """Count a datagram without an answer. Return its sender if the caller must log it, otherwise None.
+        """Count a datagram without an answer. Return its sender if the caller must log the sender, otherwise None.
 
-        A sender must be logged if its address or reason is new, unless the reason is a failed login. A tenant gets at
-        most one log entry a second. client: the RADIUS client that sent the datagram, or None.
+        The caller must log the sender if its address or its reason is new. There are two exceptions. A failed login is
+        not logged, and a tenant gets at most one log entry a second. client: the RADIUS client that sent the datagram,
+        or None.
         """
         sender, tenant_id = self._senders.get(host), STRANGERS if client is None else client.tenant_id
         if sender is None:
@@ -121,10 +122,11 @@ class Senders:
             log.warning("radius_sender_refused", source=host, client=name, **words)
 
     def answered(self, host: str, code: int) -> None:
-        """Record that a request was answered. If the last dropped datagram of the address had the same packet code, the
-        sender is no longer listed.
+        """Record that a request was answered. code: its packet code. If the last dropped datagram of the address had
+        the same packet code, the sender is no longer listed.
 
-        If several devices share the address, the next dropped datagram lists the sender again, with all its datagrams.
+        If several devices share the address, another datagram may be dropped later. Then the sender is listed again,
+        with the number of all its dropped datagrams.
         """
         sender = self._senders.get(host)
         if sender is not None and sender.datagram[:1] == bytes((code,)):
@@ -153,7 +155,7 @@ def listed(senders: Senders, find_client: Callable[[str], Client | None]) -> lis
 
 def merged(rows: Iterable[Row]) -> list[Row]:
     """Merge the rows that several workers have listed, the latest first. Several workers may list the same address,
-    because its ports go to different workers."""
+    because datagrams from different ports of an address may go to different workers."""
     found: dict[JSON, Row] = {}
     for row in sorted(rows, key=lambda row: str(row["last"]), reverse=True):
         latest = found.setdefault(row["address"], row)

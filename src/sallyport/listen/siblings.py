@@ -22,8 +22,8 @@ def socket_of(control: Path, number: int) -> Path:
 
 
 class Siblings:
-    """The other worker processes. paths: the paths of all workers' control sockets, by worker number. own: the number
-    of this worker."""
+    """The other worker processes. paths: the path of each worker's control socket; the key is the number of the worker.
+    own: the number of this worker."""
 
     def __init__(self, paths: Mapping[int, Path], own: int = 0) -> None:
         self._paths = {number: path for number, path in paths.items() if number != own}
@@ -51,8 +51,8 @@ class Siblings:
 
 
 async def _exchange(path: Path, line: bytes) -> bytes:
-    """Send a line to a worker, and return the line of its answer. Return an empty result if the worker has closed the
-    connection."""
+    """Send a line to a worker, and return the line with which the worker answers. If the worker has closed the
+    connection, return an empty result."""
     answer = bytearray()
     directory = os.open(path.parent, os.O_PATH | os.O_DIRECTORY)
     try:

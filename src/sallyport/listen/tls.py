@@ -9,10 +9,10 @@ _LIST = "-----BEGIN X509 CRL-----"
 
 
 def server_context(files: Credentials) -> ssl.SSLContext:
-    """Return a server context that accepts client certificates of the authority, unless they are revoked. Raises
-    ConfigError.
+    """Return a server context that accepts client certificates of the authority. Revoked certificates are not accepted.
+    Raises ConfigError.
 
-    Sessions cannot be resumed. Otherwise a certificate could be used after its revocation.
+    Sessions cannot be resumed. If they could, a certificate could be used after its revocation.
     """
     if files.ca_file is None:
         raise ConfigError(

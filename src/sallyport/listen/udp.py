@@ -1,16 +1,18 @@
 """RADIUS over UDP.
 
 Each time a socket becomes readable (a wake-up), up to 64 datagrams are read by non-blocking calls. A task or an awaited
-call for each datagram would cost more than the whole decision. All of them are read before the first one is processed.
-Otherwise the code of the kernel and of the service would displace each other from the processor's caches.
+call for each datagram would cost more than the whole decision. All datagrams are read before the first one is
+processed. Otherwise the code of the kernel and the code of the service would displace each other from the processor's
+caches.
 
-If more datagrams have arrived, they are read into a queue. Tenants are served in turn, and so are the sources of a
-tenant. So a thousand logins of one tenant do not delay the logins of another tenant. All senders without a RADIUS
-client count as one tenant. The kernel's buffer cannot be fair, because it is first in, first out. Therefore it is
-emptied at each wake-up, and datagrams above the limit of the queue are dropped here.
+If more datagrams have arrived, they are read into a queue. From the queue, tenants are served in turn. The sources of a
+tenant are also served in turn. So a thousand logins of one tenant do not delay the logins of another tenant. All
+senders without a RADIUS client count as one tenant. The kernel's buffer cannot be fair, because it is first in, first
+out. Therefore the buffer is emptied at each wake-up. Datagrams above the limit of the queue are dropped here.
 
-For a socket on all addresses of a machine, the kernel tells the destination address of each datagram (RFC 3542 section
-6; for IPv4 Linux ip(7)). The answer is sent from this address, because a NAS drops an answer from another address.
+A socket may be bound to all addresses of a machine. Then the kernel tells the destination address of each datagram (RFC
+3542 section 6; for IPv4 Linux ip(7)). The answer is sent from this address, because a NAS drops an answer from another
+address.
 """
 
 import os
@@ -106,10 +108,10 @@ async def receive(
     """Each time the socket becomes readable, pass the datagrams to `take`, and then call `taken`. Continue until
     cancelled.
 
-    owner: a function that returns the tenant of a source, or 0 if the source belongs to none. refuse: a function that
-    is called with each dropped datagram. ahead: the maximum number of datagrams in the queue. If the queue is full,
-    datagrams of a tenant that has used its share are dropped. A source is an address with its port, because a proxy may
-    use a port for each NAS.
+    owner: a function that returns the id of the tenant to which a source belongs, or 0 if it belongs to no tenant.
+    refuse: a function that is called with each dropped datagram. ahead: the maximum number of datagrams in the queue.
+    If the queue is full and a tenant has used up its share, further datagrams of this tenant are dropped. A source is
+    an address with its port, because a proxy may use a port for each NAS.
     """
     pull = _puller(sock)
     behind: FairShares[int, Source, Datagram] = FairShares(ahead)
@@ -155,10 +157,11 @@ def _puller(sock: socket.socket) -> Callable[[], tuple[bytes, Source]]:
 
 
 def own_address(control: bytes) -> bytes:
-    """Return the control message that sends an answer from the address to which the datagram was sent.
+    """Return the control message for an answer. It causes the kernel to send the answer from the address to which the
+    datagram was sent.
 
-    control: the control message of the datagram, a struct in_pktinfo or in6_pktinfo. Its interface is removed, so that
-    routing selects one. Only a link-local address keeps the interface, because it needs one.
+    control: the control message of the datagram, a struct in_pktinfo or in6_pktinfo. The interface is removed from it,
+    so that routing selects the interface. A link-local address keeps its interface, because such an address needs one.
     """
     if len(control) == 12:
         return bytes(4) + control[4:8] + bytes(4)
@@ -171,8 +174,8 @@ def _is_wildcard(host: str) -> bool:
 
 
 def receive_drops(sockets: Sequence[socket.socket]) -> list[int]:
-    """Return for each socket how many datagrams the kernel has dropped, from /proc/net/udp and udp6. The number is 0 if
-    it is unknown."""
+    """Return how many datagrams the kernel has dropped for each socket. The numbers come from /proc/net/udp and udp6.
+    An unknown number is returned as 0."""
     drops: dict[int, int] = {}
     for table in ("/proc/net/udp", "/proc/net/udp6"):
         with suppress(OSError):

@@ -20,8 +20,8 @@ OF_A_TENANT: Final = 7
 
 
 class Room:
-    """A limited number of slots. A client or tenant can hold more slots while more slots are free (dynamic threshold).
-    free: the number of free slots."""
+    """A limited number of slots. The more slots are free, the more slots a client or tenant can hold (dynamic
+    threshold). free: the number of free slots."""
 
     __slots__ = ("_held", "_held_by_tenant", "free", "limit")
 
@@ -38,7 +38,8 @@ class Room:
         return len(self._held)
 
     def take(self, client_id: int, tenant_id: int) -> bool:
-        """Take a slot for a request, and return True. The slot is held until `leave` is called.
+        """Take a slot for a request. If a slot was taken, return True. The request then holds the slot until `leave` is
+        called.
 
         Return False if the client or its tenant has reached its share, or if no slot is free.
         """
@@ -61,8 +62,8 @@ class Room:
 
 
 class Waiting:
-    """The slots of all exchanges. Unsigned requests have a separate quarter of the slots, because they can be forged.
-    So a flood of them does not delay signed requests."""
+    """The slots of all exchanges. A quarter of the slots is reserved for unsigned requests, and signed requests use the
+    others. Unsigned requests can be forged, and a flood of them must not delay signed requests."""
 
     def __init__(self, limit: int) -> None:
         self.unproven = Room(max(1, limit // 4))

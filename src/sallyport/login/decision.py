@@ -4,7 +4,8 @@
 
     first factor   failed: reject, in both modes
     rules          allow: accept; block: reject; mfa_required: depends on the second factor
-    second factor  approved: accept; pending: challenge; user cannot be asked: fallbackAction decides; otherwise: reject
+    second factor  approved: accept; pending: challenge; otherwise: reject. If the user cannot be asked, fallbackAction
+                   decides
     mode           enforce applies the verdict; monitor only records it, and accepts if the first factor has passed
 """
 

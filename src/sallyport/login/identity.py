@@ -104,7 +104,8 @@ def bearers(name: str, domains: DomainTable, tenant_id: int | None) -> list[tupl
 
 
 def in_full(login: Login, name: bytes) -> bytes:
-    """Return an inner name of EAP with a realm if the device needs one to tell users apart.
+    """Return the user name from inside EAP. A realm is added if the device could otherwise confuse the user with
+    another user.
 
     On a device, a name without a realm belongs to the device's own domain. So the names of users of other domains get
     the realm of the outer identity.

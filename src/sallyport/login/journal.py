@@ -142,8 +142,8 @@ class Journal:
         return entries
 
     def flush_soon(self) -> None:
-        """Call `flush` after all tasks that are ready now. If these tasks decide logins, all of them share a
-        transaction."""
+        """Call `flush` when all tasks that are ready now have had their turn. The logins that these tasks decide then
+        share a transaction."""
         if not self._gathers:
             self._gathers = True
             trio.lowlevel.current_trio_token().run_sync_soon(self._flush_gathered)
@@ -229,8 +229,8 @@ def _purge(tx: Tx, before: int) -> int:
 class _Batch:
     """The entries of one transaction.
 
-    at: the time when the transaction was created, in microseconds. The stored answers expire relative to this time,
-    however long the requests have waited. node_id: the node that the events name. lost: the logins that another node
+    at: the time when the transaction was created, in microseconds. The lifetime of a stored answer begins at this time,
+    not at the arrival of its request. node_id: the node that the events name. lost: the logins that another node
     answers. kept: all other entries.
     """
 
@@ -324,14 +324,15 @@ def _event(login: Login) -> tuple[Value, ...]:
 
 
 def _likeness(login: Login) -> Hashable:
-    """Return a key that is equal for logins whose `_common` columns are equal. This is the case for most logins of a
-    transaction. Their equal columns are bound only once, which saves much of the time for a login."""
+    """Return a key for the `_common` columns of a login. Logins with the same key have the same values in these
+    columns. Most logins of a transaction have the same key. Their common values are bound only once, which saves much
+    of the time for a login."""
     service_type = login.request.first.get(SERVICE_TYPE)
     return _domain_id(login), login.method, login.factor, login.decision, service_type, _machine(login)
 
 
 def _common(login: Login) -> dict[str, Value]:
-    """Return those columns of an event that are bound once for all similar logins."""
+    """Return the column values of an event that are bound only once for all logins with the same `_likeness`."""
     decision, applied, would_have_been, reason = login.decision.row
     return {
         "domain_id": _domain_id(login),

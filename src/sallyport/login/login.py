@@ -243,8 +243,8 @@ class Login(Answered):
 
     @property
     def principal(self) -> str:
-        """The name by which counters and the provider know the user. If a directory finds the user by several names, it
-        is `Membership.name` for all of them."""
+        """The name by which counters and the provider know the user. If a directory finds one user by several names,
+        all of these names have the same principal, `Membership.name`."""
         imported, domain = self.imported, self.domain
         if imported is None or not imported.name or domain is None or domain.first_factor is FirstFactor.LOCAL:
             return self.user

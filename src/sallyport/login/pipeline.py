@@ -109,8 +109,8 @@ class Pipeline:
     def hand_over(self, login: Login, decided: Callable[[Login, Callable[[], Decision | None]], None]) -> bool:
         """Start to check a login at another server without a task. Raises PacketError.
 
-        `decided` is called later with the login, and a function that returns the same as `check`. Return False if the
-        caller must await `check` instead.
+        Return True if the check has started. `decided` is then called later, with the login and with a function that
+        returns the same result as `check`. Return False if the caller must await `check` instead.
         """
         domain = login.domain
         if (
@@ -157,8 +157,9 @@ class Pipeline:
         return self._after_first(login, domain, first)
 
     def after_wait(self, login: Login, decision: Decision) -> Decision:
-        """Return the final decision on a login that has waited: a refusal if the domain was removed in the meantime,
-        otherwise `decision`. A removed domain has no provider and no rules, so `decision` may have ignored them."""
+        """Return the final decision on a login that has waited. If the domain was removed in the meantime, return a
+        refusal. A removed domain has no provider and no rules, so `decision` may have been made without them. Otherwise
+        return `decision`."""
         domain = login.domain
         if domain is None or domain.id in self.domains.value.by_id:
             return decision
@@ -166,8 +167,8 @@ class Pipeline:
         return refuse(Reason.DOMAIN_REMOVED, domain)
 
     def abandoned(self, login: Login) -> None:
-        """Take back what a decided login has counted for the lock-outs, because the login could not be stored and gets
-        no answer."""
+        """Remove a decided login from the counts of the lock-outs, because the login could not be stored and gets no
+        answer."""
         self.lockouts.take_back(login)
 
     # --- the user or station -----------------------------------------------------------------------------------
@@ -175,8 +176,8 @@ class Pipeline:
     def admit_station(self, login: Login, domain: Domain) -> Decision:
         """Admit a station by its MAC address, unless a login rule blocks it.
 
-        No second factor is asked for, because no user is present. No password is tried, so lock-outs neither apply nor
-        end.
+        No second factor is asked for, because no user is present. No password is tried, so a lock-out does not stop the
+        login, and the login does not end a lock-out.
         """
         login.method, login.factor = Method.MAB, BY_ADDRESS
         login.proven = True
@@ -195,8 +196,8 @@ class Pipeline:
         return login.method == Method.EAP and self.rounds.station(login, domain) is not None
 
     def recalled(self, login: Login, domain: Domain) -> bool:
-        """Set `login.imported` to the user's current directory data, if they are in memory. Return False if the caller
-        must await `recall`."""
+        """If the user's current directory data are in memory, store them in `login.imported`, and return True.
+        Otherwise return False; the caller must then await `recall`."""
         login.imported = self.principals.cached(domain.id, login.user)
         return login.imported is not None
 
@@ -255,9 +256,9 @@ class Pipeline:
         return self.settle(login, fresh, self.judge(login, fresh, first))
 
     def same_factor(self, domain: Domain, stamp: str) -> Reason:
-        """Return PASSED if the first factor's configuration is unchanged since it checked the password. In another
-        directory, the same name may belong to another person. stamp: the stamp of the configuration that checked the
-        password."""
+        """Return PASSED if the first factor still has the configuration with which it checked the password. After a
+        change of the directory, the same name may belong to another person. stamp: the stamp of the configuration that
+        checked the password."""
         return PASSED if stamp == self.first.stamp(domain) else Reason.FIRST_FACTOR_CHANGED
 
     # --- login rules ------------------------------------------------------------------------------------------

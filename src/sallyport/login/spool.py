@@ -1,9 +1,10 @@
-"""Accounting records that the database did not accept. They are on local disk until the database accepts records again.
+"""Accounting records that the database did not accept. They stay on the local disk until the database accepts records
+again.
 
 A NAS that gets no Accounting-Response gives up after a while, and its record is lost. So the record is written to a
 file (`spool_file`), and the response is sent when the file is on disk. Later, a task stores the records in order. Each
-transaction also stores the number of its last record, so that a crash between the transaction and the removal of the
-file stores no record twice.
+transaction also stores the number of its last record. So no record is stored twice, even if the service crashes after
+the transaction, before the file is removed.
 """
 
 from collections import Counter
@@ -148,8 +149,8 @@ class Spool:
             await self._submitted(lambda tx: tx.execute("delete from spool_places where name = :name", name=name))
 
     async def _store_frames(self, name: str, frames: Sequence[Frame]) -> None:
-        """Store records of the file with this name in one transaction. If one of them makes the transaction fail, store
-        them one by one. Raises StoreError."""
+        """Store records in one transaction. If one record makes the transaction fail, store the records one by one.
+        name: the name of the file from which the records come. Raises StoreError."""
         try:
             sightings, accounted = await self._submitted(partial(_store, name=name, frames=frames))
         except Exception as error:
@@ -166,7 +167,7 @@ class Spool:
             self._on_accounted(accounted)
 
     async def _submitted(self, work: Work[T]) -> T:
-        """Run `work` in the same queue of the store as the transactions of the journal. So the records of a session
+        """Run `work` in the store, in the same queue as the journal's transactions, so that the records of a session
         keep their order."""
         finished = trio.Event()
         results: list[tuple[T | None, BaseException | None]] = []
@@ -222,8 +223,8 @@ def _unpacked(payloads: Sequence[bytes]) -> tuple[list[_Record], list[tuple[Devi
 
 
 def _unknown(tx: Tx, records: Sequence[_Record]) -> list[_Record]:
-    """Return those records that are not in the store. The journal may have stored a record although the answer to its
-    COMMIT was lost."""
+    """Return those records that are not in the store. The others were stored by the journal, although the journal got
+    no answer to its COMMIT."""
     rows = tx.rows(
         "select domain_id, at, attributes from accounting_records where "
         "domain_id in (select cast(value as bigint) from json_each(:domains)) and "

@@ -1,8 +1,8 @@
 """The file of spooled records: a header with a random name, then a frame for each record.
 
-A frame consists of the length of its payload, the CRC-32 of the sequence number and the payload, the sequence number,
-and the payload. A frame that is incomplete after a crash is ignored, because no answer was sent for it. A new file has
-a new name, so a sequence number is never used twice with the same name.
+A frame has four parts: the length of its payload, a checksum, the sequence number, and the payload. The checksum is the
+CRC-32 over the sequence number and the payload. A frame that is incomplete after a crash is ignored, because no answer
+was sent for it. A new file has a new name, so a sequence number is never used twice with the same name.
 """
 
 import os
@@ -33,9 +33,11 @@ class Frame:
 
 
 def paths_of(directory: Path, worker: str, workers: int) -> tuple[Path, list[Path]]:
-    """Return the path of a worker's file, and the paths of the files whose workers do not run any more. The first
-    worker gets the latter. worker: the number of the worker; empty if there is only one process. workers: the number of
-    workers that run."""
+    """Return the path of a worker's file, and the paths of left files, whose workers do not run any more. Only the
+    first worker gets left files.
+
+    worker: the number of the worker, or empty if there is only one process. workers: the number of workers that run.
+    """
     own = directory / f"accounting{worker and '-'}{worker}.spool"
     running = {own, *(directory / f"accounting-{each}.spool" for each in range(1, workers + 1) if worker)}
     return own, sorted({*directory.glob("accounting*.spool")} - running) if worker in {"", "1"} else []

@@ -1,9 +1,9 @@
 """The metrics of the service, grouped by topic.
 
 Names and labels are an API: grafana/ uses them, and the reference documentation lists them. The values of a label are a
-closed set, or names that an admin chose (domains by id, up to a thousand RADIUS clients). A label never contains a
-user, a station or an address. `instruments` has counters for code that runs at each login, and `render`, which returns
-all metrics as text.
+closed set, or names that an admin chose (domains by id, and RADIUS clients, at most a thousand of each). A label never
+contains a user, a station or an address. The module `instruments` has counters for code that runs at each login. It
+also has `render`, which returns all metrics as text.
 """
 
 from sallyport.metrics.identity import CredentialMetrics, DirectoryMetrics, PresentationMetrics

@@ -16,8 +16,8 @@ _BUCKETS = (0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0, 150.0, 300.0, 600.0, 1800.0, 3
 class DirectoryMetrics:
     """Metrics of directory imports. The labels of these metrics:
 
-    domain: the domain's id. kind: the kind of the directory. state: the final state of an import: DONE, FAILED or
-    CANCELLED. result: what happened to an entry of the directory: added, updated, removed, skipped or failed.
+    domain: the domain's id. kind: the kind of the directory. state: how an import has ended: DONE, FAILED or CANCELLED.
+    result: what an import has done with an entry: added, updated, removed, skipped or failed.
     """
 
     def __init__(self, registry: CollectorRegistry) -> None:
@@ -50,8 +50,8 @@ class DirectoryMetrics:
         )
 
     def watch_domains(self, shown: Callable[[], Iterable[tuple[str, str]]]) -> None:
-        """Export the metrics of these domains with the value 0 before their first event. shown: returns (domain, mode)
-        for each domain; called at a scrape."""
+        """Export the numbers of successful and failed imports with the value 0 for domains that had no import yet.
+        shown: a function that returns (domain, mode) for each domain. It is called at a scrape."""
         self._jobs.expect(lambda: ((domain, state) for domain, _ in shown() for state in ("DONE", "FAILED")))
 
     def ended(self, domain_id: int, state: str) -> None:

@@ -1,6 +1,6 @@
 """Counters and histograms for code that runs at each login, and gauges that are read at a scrape.
 
-This code increments plain integers (0.04 µs), and a scrape converts them to metrics. The counters of
+At each login, only plain integers are incremented (0.04 µs). A scrape converts the integers to metrics. The counters of
 `prometheus_client` would take 0.24 µs or more.
 """
 
@@ -37,15 +37,16 @@ class Cell:
 
 
 class Names:
-    """The values of the first label of a metric. If admins create the values, at most a thousand values are exported;
-    further values are counted as `other`."""
+    """The values of the first label of a metric. If admins create these values, at most a thousand of them are
+    exported. Events of all other values are counted under the value `other`."""
 
     def __init__(self, labels: Sequence[str]) -> None:
         self._is_open = bool(labels) and labels[0] in OPEN
         self._known: set[str] = set()
 
     def bound(self, values: tuple[str, ...]) -> tuple[str, ...]:
-        """Return the label values to export. The first value may be replaced by `other`."""
+        """Return the label values to export. If too many values of the first label are known, the first value becomes
+        `other`."""
         if not self._is_open or values[0] in self._known:
             return values
         if len(self._known) < MAX_NAMES:
@@ -55,8 +56,8 @@ class Names:
 
 
 class Tally(Collector):
-    """A counter for code that runs at each login. The caller gets a cell for each combination of label values once, and
-    increments the cell."""
+    """A counter for code that runs at each login. Once for each combination of label values, the caller gets a cell. At
+    each event, the caller increments the cell."""
 
     def __init__(self, registry: CollectorRegistry, name: str, help: str, labels: Sequence[str]) -> None:
         self._cells: dict[tuple[str, ...], Cell] = {}
@@ -66,10 +67,10 @@ class Tally(Collector):
         registry.register(self)
 
     def expect(self, combinations: Callable[[], Iterable[tuple[str, ...]]]) -> None:
-        """Export these combinations of label values with the value 0 before their first event. Otherwise Prometheus
-        would not see the first event as an increase.
+        """Export these combinations of label values with the value 0 before their first event. Without this, Prometheus
+        would not count the first event, because it sees no increase.
 
-        combinations: returns the combinations; called at each scrape.
+        combinations: a function that returns the combinations. It is called at each scrape.
         """
         self._expected = combinations
 
@@ -103,7 +104,8 @@ class Buckets:
         self.sum += value
 
     def cumulated(self) -> list[tuple[str, float]]:
-        """Return (upper bound, number of observations up to this bound) for each bucket, as Prometheus expects."""
+        """Return a pair for each bucket: the upper bound, and the number of all observations that are not greater than
+        this bound. Prometheus expects this form."""
         return list(zip((*map(str, self._bounds), "+Inf"), accumulate(map(float, self._counts)), strict=True))
 
 
@@ -116,7 +118,7 @@ class Durations(Collector):
         registry.register(self)
 
     def of(self, label: str) -> Buckets:
-        """Return the buckets for a value of the label. From now on, the value is exported."""
+        """Return the buckets for a value of the label. After this call, each scrape exports the value."""
         return self._buckets.get(label) or self._buckets.setdefault(label, Buckets(BUCKETS))
 
     def collect(self) -> Iterator[HistogramMetricFamily]:
@@ -128,7 +130,8 @@ class Durations(Collector):
 
 
 class ReadGauge(Collector):
-    """A gauge whose values are read at a scrape, in another thread than the code that changes the values."""
+    """A gauge whose values are read at a scrape. The scrape runs in another thread than the code that changes the
+    values."""
 
     def __init__(self, registry: CollectorRegistry, name: str, help: str, labels: Sequence[str], read: Values) -> None:
         self._names = Names(labels)

@@ -27,8 +27,8 @@ class InventoryMetrics:
         )
 
     def watch_domains(self, shown: Callable[[], Iterable[tuple[str, str]]]) -> None:
-        """Export the metrics of these domains with the value 0 before their first event. shown: returns (domain, mode)
-        for each domain; called at a scrape."""
+        """Export the numbers of registered and deleted devices with the value 0 for domains that have had no such event
+        yet. shown: a function that returns (domain, mode) for each domain. It is called at a scrape."""
         for tally in (self.registered, self.reregistered, self.deleted):
             tally.expect(lambda: ((domain,) for domain, _ in shown()))
 
@@ -77,8 +77,11 @@ class DomainMetrics:
         self._registry = registry
 
     def watch(self, modes: Values, names: Values) -> None:
-        """Set the functions that return the mode of each domain (the value 1 for the current mode) and the name of each
-        domain. The functions are called at a scrape."""
+        """Set two functions that are called at a scrape.
+
+        modes: returns the mode of each domain as a label; its value is 1. names: returns the name of each domain as a
+        label.
+        """
         ReadGauge(
             self._registry,
             "sallyport_enforcement_mode",
@@ -98,8 +101,8 @@ class DomainMetrics:
 class AgentMetrics:
     """Metrics of endpoint agents and their messages. The labels of these metrics:
 
-    kind: the kind of a message: poll, report, rotation or privileges. outcome: ok, refused (malformed or not
-    acceptable), or repeated.
+    kind: the kind of a message: poll, report, rotation or privileges. outcome: what became of the message: `ok`,
+    `refused` (because it was malformed or not acceptable), or `repeated`.
     """
 
     def __init__(self, registry: CollectorRegistry) -> None:
@@ -114,8 +117,9 @@ class AgentMetrics:
     def watch(self, read: Callable[[], tuple[int, float]], waiting: Callable[[], int]) -> None:
         """Set the functions that are called at a scrape.
 
-        read: returns two values: the number of active agents, and the longest time since the last message of an active
-        agent, in seconds. waiting: returns the number of agents that wait for their next state.
+        read: returns the number of active agents, and a time in seconds. Of all active agents, one has been silent for
+        the longest time; this is the time since its last message. waiting: returns the number of agents that wait for
+        their next state.
         """
         ReadGauge(self._registry, "sallyport_agents", "Active endpoint agents.", (), lambda: {(): float(read()[0])})
         ReadGauge(

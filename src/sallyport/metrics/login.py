@@ -25,15 +25,15 @@ class LoginMetrics:
         )
 
     def watch_domains(self, shown: Callable[[], Iterable[tuple[str, str]]]) -> None:
-        """Export the decisions of these domains with the value 0 before their first event. shown: returns (domain,
-        mode) for each domain; called at a scrape."""
+        """Export the numbers of decisions with the value 0 for domains that have had no decision yet. shown: a function
+        that returns (domain, mode) for each domain. It is called at a scrape."""
         self.decisions.expect(
             lambda: ((domain, mode, each) for domain, mode in shown() for each in FROM_THE_START.get(mode, ()))
         )
 
 
 class MfaMetrics:
-    """Metrics of second factors. Labels: provider, the name of the MFA provider; result, how the second factor
+    """Metrics of second factors. Label provider: the name of the MFA provider. Label result: how the second factor
     ended."""
 
     def __init__(self, registry: CollectorRegistry) -> None:
@@ -75,7 +75,7 @@ class MfaMetrics:
         self._joined.labels(provider).inc()
 
     def called(self, provider: str, call: str, result: str, seconds: float) -> None:
-        """Record a call of a provider that has ended. call: the kind of call. seconds: its duration."""
+        """Record an ended call of a provider. call: the kind of call. seconds: the duration of the call."""
         self._calls.labels(provider, call, result).observe(seconds)
 
     def circuit(self, provider: str, *, is_open: bool) -> None:
@@ -128,13 +128,13 @@ class OutletMetrics:
         )
 
     def forget(self, outlet: str) -> None:
-        """Stop exporting the number of waiting events of an outlet, because another node now delivers the events."""
+        """Stop exporting how many events wait for an outlet. Another node now delivers the events to this outlet."""
         self.waiting = {labels: count for labels, count in self.waiting.items() if labels[0] != outlet}
 
 
 class SpoolMetrics:
-    """Metrics of the accounting records that wait on the local disk while PostgreSQL is unreachable. Label: outcome,
-    `spooled`, `delivered` or `dropped`."""
+    """Metrics of the accounting records that wait on the local disk while PostgreSQL cannot be reached. Label: outcome,
+    which is `spooled`, `delivered` or `dropped`."""
 
     def __init__(self, registry: CollectorRegistry) -> None:
         self._registry = registry
@@ -157,8 +157,8 @@ class SpoolMetrics:
 
 
 class UpstreamMetrics:
-    """Metrics of the RADIUS servers that check logins. Labels: domain, the domain's id; outcome, how a forwarded login
-    ended."""
+    """Metrics of the RADIUS servers to which the service forwards logins. Label domain: the domain's id. Label outcome:
+    how a forwarded login ended."""
 
     def __init__(self, registry: CollectorRegistry) -> None:
         self.requests = Tally(
@@ -189,8 +189,8 @@ class UpstreamMetrics:
         )
 
     def moved(self, domain: str, before: str, after: str) -> None:
-        """Record that a server has changed its state. before: the old state; empty for a new server. after: the new
-        state; empty for a removed server."""
+        """Record that a server has changed its state. before: the old state, or an empty text if the server is new.
+        after: the new state, or an empty text if the server was removed."""
         for state, change in ((before, -1), (after, 1)):
             if state:
                 self.servers[domain, state] = self.servers.get((domain, state), 0) + change

@@ -38,13 +38,14 @@ class ProcessMetrics:
         )
 
     def lag(self, seconds: float) -> None:
-        """Record how late the event loop has woken up, in seconds. This method is called four times a second. The
-        metric is the maximum of the last minute."""
+        """Record a delay of the event loop: how many seconds too late it has woken up. This method is called four times
+        a second. The metric shows the greatest delay of the last minute."""
         self._lags.append(seconds)
 
 
 class HttpMetrics:
-    """Metrics of HTTP operations. Label: route, the path with placeholders."""
+    """Metrics of HTTP operations. Label method: the HTTP method. Label route: the path with placeholders. Label code:
+    the class of the status, such as 4xx."""
 
     def __init__(self, registry: CollectorRegistry) -> None:
         self._seconds = Histogram(
@@ -56,7 +57,7 @@ class HttpMetrics:
         )
 
     def observe(self, method: str, route: str, status: int, seconds: float) -> None:
-        """Record an answered HTTP request. The status label is the class of the status, such as 4xx."""
+        """Record an HTTP request that was answered. The status is shown only by its class, such as 4xx."""
         self._seconds.labels(method, route, f"{status // 100}xx").observe(seconds)
 
 
@@ -100,8 +101,8 @@ class StoreMetrics:
         ).set_function(depth)
 
     def watch_files(self, database: Path) -> None:
-        """Export the size of the database, the size of its write-ahead log, and the free disk space. They are read at a
-        scrape."""
+        """Export the size of the database, the size of the database's write-ahead log, and the free disk space. At each
+        scrape, these values are read again."""
         for name, help, path in (
             ("sallyport_store_bytes", "Size of the database.", database),
             ("sallyport_store_wal_bytes", "Size of the write-ahead log of the database.", Path(f"{database}-wal")),

@@ -18,8 +18,8 @@ FROM_THE_START: Final = ("Access-Accept", "bad_authenticator", "bad_message_auth
 
 
 class RadiusMetrics:
-    """Metrics of the RADIUS listeners. Labels: listener, `auth`, `acct` or `radsec`; type, the name of a packet type
-    (RFC 2865)."""
+    """Metrics of the RADIUS listeners. Label listener: `auth`, `acct` or `radsec`. Label type: the name of a packet
+    type (RFC 2865)."""
 
     def __init__(self, registry: CollectorRegistry) -> None:
         self._registry = registry
@@ -54,17 +54,17 @@ class RadiusMetrics:
             self.discards.cell(listener, reason)
 
     def watch_clients(self, names: Callable[[], Iterable[str]]) -> None:
-        """Export the requests and wrong secrets of each RADIUS client with the value 0 before the first event.
+        """Export the numbers of requests and of wrong secrets of each RADIUS client with the value 0 before the first
+        event.
 
-        names: returns the names of the clients; called at a scrape.
+        names: a function that returns the names of the clients. It is called at a scrape.
         """
         self.clients.expect(lambda: ((name, outcome) for name in names() for outcome in FROM_THE_START))
 
     def watch_listeners(self, in_flight: Values, drops: Values) -> None:
-        """Set the functions that are called at a scrape.
+        """Set two functions that are called at a scrape.
 
-        in_flight: returns the number of waiting requests. drops: returns the number of datagrams that the kernel has
-        dropped.
+        in_flight: returns how many requests are waiting. drops: returns how many datagrams the kernel has dropped.
         """
         ReadGauge(
             self._registry,

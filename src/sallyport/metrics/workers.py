@@ -1,8 +1,9 @@
 """The metrics of several workers, merged at one address.
 
-Counters and histograms get the label `worker`. Without the label, their sum would look like a reset when one worker
-restarts. A gauge keeps its labels, so that a query sees a single service. The gauges in ADDED are the sum over all
-workers. The gauges in LOWEST have the lowest value of all workers, and all other gauges have the highest value.
+Counters and histograms get the label `worker`. Without this label, the sum over all workers would fall when one worker
+restarts, and a query would take this for a reset. Gauges do not get the label, so a query sees the gauges of a single
+service. The gauges in ADDED are the sum over all workers. The gauges in LOWEST have the lowest value of all workers.
+All other gauges have the highest value of all workers.
 """
 
 import re

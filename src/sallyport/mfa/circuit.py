@@ -9,8 +9,8 @@ A failure is a ProviderError, a missed deadline, or any unexpected exception. Wh
 once, so that logins do not wait for an unreachable provider.
 
 If a provider answers HTTP 429, no call is made until its Retry-After has passed. This counts as neither failure nor
-success. For a `verify` that is answered with HTTP 429, only that call fails. Many providers limit the codes of each
-user, and an attacker who guesses codes must not block the provider for all users.
+success. But HTTP 429 as the answer to a `verify` begins no such pause, and only this call fails. Many providers limit
+the codes of each user, and an attacker who guesses codes must not block the provider for all users.
 """
 
 from __future__ import annotations
@@ -73,7 +73,8 @@ class Guarded:
 
     Calls raise only ProviderError and StoreError. A call that the caller cancels counts as neither failure nor success.
     now: a function that returns monotonic seconds. room: the limit of simultaneous calls for logins. A caller acquires
-    the semaphore before it makes a call, so that this wait does not count for the deadline of the call.
+    this semaphore before it makes a call. So the wait for the semaphore does not count towards the deadline of the
+    call.
     """
 
     def __init__(self, provider: Provider, meter: Meter, *, now: Callable[[], float] = time.monotonic) -> None:
@@ -145,9 +146,10 @@ class Guarded:
         return answer
 
     async def poll(self, handle: str, *, deadline_s: float) -> Answer:
-        """Call `Provider.poll`. If the login ends, the caller cancels the call. This does not count as a failure.
+        """Call `Provider.poll`. If the login ends, the caller cancels the call, which does not count as a failure.
 
-        deadline_s: the longest wait, in seconds. At least 30, because some providers answer only when the user answers.
+        deadline_s: the longest wait, in seconds. It must be at least 30, because some providers answer only when the
+        user answers.
         """
         answer = await self._ask("poll", lambda: self.provider.poll(handle), _POLLED, deadline_s)
         self._go_on(answer, handle, answer.handle)
@@ -227,8 +229,8 @@ class Guarded:
                 self._meter.called(self.provider.name, call, result, self._now() - began)
 
     def _admit(self, call: str) -> bool:
-        """Check that a call may be made now. Return whether it is the one call of a half open circuit. Raises
-        ProviderError if the call must not be made."""
+        """Check that a call may be made now. Return whether the circuit is half open, so that this call tries the
+        provider. Raises ProviderError if the call must not be made."""
         now, reason = self._now(), ""
         if now < self._rest_until:
             reason = "the provider has asked for a pause (Retry-After)"
@@ -247,8 +249,8 @@ class Guarded:
         self._failures = 0
 
     def _note(self, error: ProviderError, call: str, *, tried: bool) -> str:
-        """Count a failure, or begin a pause. Return the label value for the metric. tried: whether this was the call of
-        a half open circuit."""
+        """Count a failure, or begin a pause. Return the label value for the metric. tried: whether the call tried the
+        provider while the circuit was half open."""
         now = self._now()
         if error.retry_after_s > 0:
             if call != "verify" or not error.limited:
@@ -305,8 +307,8 @@ class Providers(Protocol):
     """The providers of all domains."""
 
     def of(self, domain_id: int) -> Attached | Unavailable:
-        """Return a domain's provider, or the reason why there is none. A change of the configuration applies to the
-        next call."""
+        """Return a domain's provider, or the reason why there is none. A change of the configuration takes effect at
+        the next call of this method."""
 
 
 async def _within(deadline_s: float, ask: Callable[[], Awaitable[ResultT]]) -> ResultT:

@@ -91,7 +91,7 @@ class Bench(Protocol):
         """Number of requests that the fake server has received."""
 
     def behave(self, behaviour: Behaviour) -> None:
-        """Set the behaviour of the fake server. It begins with APPROVE."""
+        """Set the behaviour of the fake server. The behaviour at the start is APPROVE."""
 
 
 class ProviderContract:
@@ -183,8 +183,8 @@ class ProviderContract:
             assert bench.prompts == 2 * once
 
     async def test_another_process_continues_a_challenge(self, bench: Bench) -> None:
-        """A new instance of the provider can continue a challenge if it knows only the handle. The handle fits into the
-        store and contains no secret."""
+        """A new instance of the provider can continue a challenge of which it knows only the handle. The handle fits
+        into the store and contains no secret."""
         bench.behave(Behaviour.WAIT)
         question = _question(bench)
         async with _made(bench) as provider:
@@ -226,15 +226,16 @@ class ProviderContract:
             ).outcome is Outcome.APPROVED
 
     async def test_code_appended_to_the_password(self, bench: Bench) -> None:
-        """A code can be checked without a previous `start`, and no prompt is sent. A provider that takes no codes
-        approves none."""
+        """A code that follows the password is checked without a previous `start` and without a prompt. A provider that
+        takes no codes approves no login in this way."""
         async with _made(bench) as provider:
             answer = await provider.verify(_question(bench), Code(bench.right_code or "000000"), "")
         assert (answer.outcome is Outcome.APPROVED) == bool(bench.right_code)
         assert bench.prompts == 0
 
     async def test_odd_codes_are_wrong_codes(self, bench: Bench) -> None:
-        """An unusual text as a code never causes a ProviderError, because fallbackAction could then admit the user."""
+        """An unusual text in place of a code never causes a ProviderError. After a ProviderError, fallbackAction could
+        admit the user."""
         async with _made(bench) as provider:
             for text in _ODD_CODES:
                 answer = await provider.verify(_question(bench), Code(text), "")
@@ -315,8 +316,8 @@ async def _poll(provider: Provider, answer: Answer) -> Answer:
 
 
 def _calls(bench: Bench, provider: Provider, waiting: Answer) -> list[Callable[[], Awaitable[object]]]:
-    """Return one call for each method of the provider. `start` gets a new challenge, because a repeated one sends no
-    request."""
+    """Return one call for each method of the provider. The call of `start` has a new challenge, because `start` sends
+    no request for a repeated challenge."""
     new = _question(bench, challenge_id="d" * 32)
     return [
         lambda: provider.enrolled(bench.user),
@@ -344,8 +345,8 @@ async def _fails(bench: Bench, ask: Callable[[], Awaitable[object]], failure: Be
 
 
 async def _cancel_when_asked(bench: Bench, ask: Callable[[], Awaitable[object]]) -> None:
-    """Cancel a call as soon as the fake server has received its request. A call that sends no request may return
-    instead."""
+    """Cancel a call as soon as the fake server has received its request. If the call sends no request, it may also
+    return without being cancelled."""
     asked, returned = bench.requests, trio.Event()
 
     async def run() -> None:

@@ -107,8 +107,8 @@ class Duo:
         return _ENROLMENTS[result]
 
     async def check(self) -> str:
-        """Check the keys and the clock. `ping` needs no signature and returns Duo's time. For `check`, Duo verifies the
-        signature."""
+        """Check the clock and the keys. The request `ping` needs no signature, and returns Duo's time. The request
+        `check` is signed, and Duo verifies the signature."""
         answer = await exchange(self._client, "GET", "/auth/v2/ping", headers={"Accept": "application/json"})
         now, theirs = self._host.clock() // SECOND, member(json_object(answer), "response", "time")
         if answer.status_code != 200 or not isinstance(theirs, int):

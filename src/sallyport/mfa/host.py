@@ -63,7 +63,7 @@ class WalletPrompts(Protocol):
         expires_at: int,
     ) -> int | None:
         """Open a request to the user's wallet for a credential, and return the id of the request. Return None if the
-        user holds no such credential. A repeated challenge_id returns the same id.
+        user holds no such credential. If a call repeats a challenge_id, it returns the id of the first request.
 
         purpose: the text that the wallet shows to the user. expires_at: the expiry of the request, in microseconds.
         """
@@ -107,9 +107,9 @@ class ConfiguredProvider(Provider, Protocol):
 class Once:
     """A cache of recent challenges and their first answers, so that a repeated challenge sends no second prompt.
 
-    Only answers with a prompt or a handle are cached, because repeating a refusal sends no prompt. An answer is deleted
-    after KEPT_S seconds, because its handle may be secret. After a restart the cache is empty, but the store has the
-    handles.
+    Only answers with a prompt or a handle are cached. A refusal is not cached, because its repetition sends no prompt.
+    An answer is deleted after KEPT_S seconds, because its handle may be secret. After a restart the cache is empty, but
+    the store has the handles.
     """
 
     def __init__(self, remembered: int = _REMEMBERED) -> None:
@@ -119,8 +119,8 @@ class Once:
     async def start(self, challenge_id: str, begin: Callable[[], Awaitable[Answer]]) -> Answer:
         """Run `begin` once for each challenge_id, and return its answer. Exceptions of `begin` propagate.
 
-        A second call at the same time waits for the first one. If the first call fails or is cancelled, the second call
-        runs `begin` again.
+        If a call for the same challenge_id is already running, a second call waits for its end. If the first call fails
+        or is cancelled, the second call runs its own `begin`.
         """
         while (running := self._beginning.get(challenge_id)) is not None:
             await running.wait()

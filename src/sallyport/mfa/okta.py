@@ -50,7 +50,7 @@ class _User(NamedTuple):
     """A user of Okta.
 
     id: the user's id in Okta, or empty if Okta does not know the user. shut_out: whether the user's status prevents
-    every login. factors: the id of the active factor of each type.
+    every login. factors: maps each type of factor to the id of the user's active factor of this type.
     """
 
     id: str
@@ -150,8 +150,9 @@ class Okta:
         return _User(user_id, text_at(document, "status") in _SHUT_OUT, factors)
 
     def _handle(self, document: object) -> str:
-        """Return the links for polling and cancelling as a handle. Raises ProviderError if a link leads to another
-        origin. Without this check, the login would wait for a prompt that cannot be polled."""
+        """Return the links for polling and cancelling as a handle. A link to another origin is left out. Raises
+        ProviderError if there is no usable link for polling, because the login would otherwise wait for a prompt that
+        cannot be polled."""
         links = {}
         for name in ("poll", "cancel"):
             link = text_at(document, "_links", name, "href")

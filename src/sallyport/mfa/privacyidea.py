@@ -1,7 +1,7 @@
 """The provider for privacyIDEA. It supports OTP tokens, codes by mail or SMS, and push.
 
-    start   triggerchallenge {user, realm}              push: WAITING; code: CODE; no token: NOT_ENROLLED
-    poll    polltransaction, then check {transaction}   the check consumes the approval, so that it admits one login
+    start   triggerchallenge {user, realm}              WAITING for a push, CODE for a code, otherwise NOT_ENROLLED
+    poll    polltransaction, then check {transaction}   the check consumes the approval; each approval admits one login
     verify  check {user, realm, pass [, transaction]}   ACCEPT, REJECT, DECLINED, or CHALLENGE for another code
 
 /validate/polltransaction and /validate/check need no authentication. With an admin token, the provider also uses
@@ -212,8 +212,8 @@ class PrivacyIdea:
         return answer
 
     async def _spend(self, transaction: str, user: str) -> Answer:
-        """Consume the approval. The server then deletes it, so a later poll of the same transaction gets the result
-        from a cache."""
+        """Consume the approval. The server then deletes the approval, so a later poll of the same transaction gets the
+        result from this provider's cache."""
         reply = await self._validate(user, "", transaction)
         if reply.error and reply.error not in _FORBIDDEN:
             _check(reply)
@@ -319,8 +319,8 @@ def _mode(challenge: object) -> str:
 
 
 def _messages(challenges: list[object]) -> str:
-    """Return the texts for the user, joined and without duplicates. If the user must choose a number on the phone,
-    there is a text such as `Please press: 07`."""
+    """Return the texts of the challenges for the user, joined and without duplicates. If the user must choose a number
+    on the phone, one of the texts names it, such as `Please press: 07`."""
     messages = dict.fromkeys(text_at(challenge, "message").strip() for challenge in challenges)
     text = " ".join(filter(None, messages))
     return "".join(letter if letter.isprintable() else " " for letter in text)[:_LONGEST_TEXT]

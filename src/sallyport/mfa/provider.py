@@ -27,10 +27,10 @@ class Outcome(StrEnum):
 class Answer:
     """The answer of a provider to a call.
 
-    handle: a text of at most 4,000 characters that identifies the challenge in `poll` and `verify`. It is stored, so
-    that another process can continue. text: a text that asks the user for an answer; if it is empty, the service uses
-    its own text. again_s: the time until the next `poll` after WAITING, in seconds, or 0 if `poll` itself waits for the
-    user.
+    handle: a text of at most 4,000 characters that identifies the challenge in `poll` and `verify`. The service stores
+    the handle, so that another process can continue the challenge. text: a text that asks the user for an answer; if it
+    is empty, the service uses its own text. again_s: the time until the next `poll` after WAITING, in seconds, or 0 if
+    `poll` itself waits for the user.
     """
 
     outcome: Outcome
@@ -68,10 +68,10 @@ class Question:
 
 @dataclass(frozen=True, slots=True)
 class Code:
-    """A code that the user has typed. With PAP the text of the code is known. With CHAP there is only a response. It
-    can be compared with an expected code.
+    """A code that the user has typed. With PAP, the text of the code is known. With CHAP, only a response is known; it
+    can be compared with the response to an expected code.
 
-    text: the code, or None if there is only a CHAP response. It is empty if no code was typed. response: the CHAP
+    text: the code, empty if the user has typed no code, or None if there is only a CHAP response. response: the CHAP
     response, 17 octets (RFC 2865 section 5.3). challenge: the CHAP challenge, at least 5 octets.
     """
 

@@ -41,8 +41,8 @@ def available(found: Iterable[EntryPoint] | None = None) -> dict[str, type[Confi
     """Return all providers by name, built-in ones first.
 
     found: the entry points to load; if it is None, the entry points of all installed packages are loaded. A class is
-    skipped with a warning in the log if it cannot be loaded, does not have the methods of a provider, or has a name
-    that is in use.
+    skipped if it cannot be loaded, if it lacks a method of a provider, or if another provider has the same name. The
+    log then has a warning.
     """
     known: dict[str, type[ConfiguredProvider]] = {provider.name: provider for provider in BUILT_IN}
     for point in entry_points(group=GROUP) if found is None else found:

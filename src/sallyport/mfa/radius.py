@@ -98,8 +98,8 @@ class Radius:
         raise ProviderError("this provider has no push to wait for, only typed codes")
 
     async def verify(self, question: Question, code: Code, handle: str) -> Answer:
-        """Send the code in an Access-Request. If the call is cancelled, the server may already have consumed the
-        code."""
+        """Send the code in an Access-Request. If the call is cancelled while it waits for the answer, the code may
+        already be used up at the server."""
         return await self._answer(question.user, code, handle)
 
     async def _answer(self, user: str, code: Code, handle: str) -> Answer:

@@ -35,8 +35,8 @@ log = structlog.get_logger()
 
 @dataclass(frozen=True, slots=True)
 class Checked:
-    """The result of testing a provider. provider: the name of the provider. problem: the error and its remedy, or
-    empty. found: the result in words."""
+    """The result of testing a provider. provider: the name of the provider. problem: the error and its remedy, or empty
+    if the test has succeeded. found: the result of a successful test, in words."""
 
     provider: str
     problem: str
@@ -72,8 +72,8 @@ class Providers:
     # --- for the login path -----------------------------------------------------------------------------------
 
     def of(self, domain_id: int) -> Attached | Unavailable:
-        """Return a domain's provider, or the reason why there is none. A change of the configuration applies to the
-        next call."""
+        """Return a domain's provider, or the reason why there is none. A change of the configuration takes effect at
+        the next call of this method."""
         row = self._rows.value.get(domain_id)
         ready = self._ready.get(domain_id)
         if row is None and ready is None:
@@ -221,8 +221,8 @@ class Providers:
         return Checked(attached.name, "", found)
 
     def egress_advice(self, domain_id: int) -> list[str]:
-        """Return hints for admins of the installation. They say how to allow hosts that the egress rules have recently
-        denied to the domain's tenant."""
+        """Return hints for admins of the installation. If the egress rules have recently denied a host to the domain's
+        tenant, a hint says how to allow this host."""
         return self._host(domain_id).http.egress.advice()
 
     def has(self, domain_id: int) -> bool:
@@ -230,7 +230,7 @@ class Providers:
         return domain_id in self._rows.value
 
     def check_key(self, tx: Tx) -> None:
-        """Check that this installation's master key can decrypt the providers in another store, before a restore.
+        """Check that this installation's master key can decrypt the providers in a store that is about to be restored.
         Raises SecretError."""
         for row in repo.load(tx).values():
             self._vault.open(row.fields, row.identity)
@@ -242,7 +242,8 @@ def _record(tx: Tx, action: str, row: ProviderRow, at: int, changes: dict[str, J
 
 
 async def _close_later(provider: Guarded) -> None:
-    """Close a provider after the longest timeout of a login, or when the service stops."""
+    """Close a replaced provider when no login can use it any more, after the longest timeout of a login. If the service
+    stops earlier, close the provider then."""
     try:
         await trio.sleep(LONGEST_TIMEOUT_S)
     finally:

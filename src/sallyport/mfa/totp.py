@@ -52,8 +52,8 @@ def seed_octets(seed: str) -> bytes:
 
 
 def matching_steps(seed: bytes, code: Code, now_us: int) -> list[int]:
-    """Return the time steps that are accepted now and whose code equals the typed code. There is rarely more than one
-    step."""
+    """Return those of the currently accepted time steps whose code equals the typed code. There is rarely more than
+    one."""
     present = step_at(now_us)
     return [present + slack for slack in SLACK if code.matches(hotp(seed, present + slack))]
 
@@ -78,7 +78,7 @@ class Totp:
         return Enrolment.NOT_ENROLLED if await self._seed(user) is None else Enrolment.ENROLLED
 
     async def check(self) -> str:
-        """Return a text that tells that there is no server to test."""
+        """Return a text for the admin: there is no server to test."""
         return "codes are checked by this service; no server is asked"
 
     async def start(self, question: Question) -> Answer:

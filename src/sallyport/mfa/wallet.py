@@ -1,10 +1,11 @@
 """The provider for the user's wallet. A login opens a presentation request. The login is approved if the wallet
 presents a matching credential.
 
-The provider makes no connections. The wallet polls for the request and submits its presentation over the API of any
-node, which wakes the waiting login. A user is enrolled if the user holds a valid credential of the configured issuer
-and, if set, of the configured schema. A valid credential is not revoked, ignored or expired. A request belongs to one
-login (`challenge_id`), so that each approval admits one login. The request is withdrawn at the end of the login.
+The provider makes no connections. The wallet polls for the request, and submits its presentation, over the API of any
+node. The presentation wakes the waiting login. A user is enrolled if the user holds a valid credential of the
+configured issuer and, if set, of the configured schema. A valid credential is not revoked, ignored or expired. A
+request belongs to one login (`challenge_id`), so that each approval admits one login. The request is withdrawn at the
+end of the login.
 """
 
 from __future__ import annotations

@@ -13,9 +13,9 @@ Every request has the headers X-Sallyport-Id, X-Sallyport-Timestamp (seconds sin
 signature is the HMAC-SHA256 over timestamp + "." + body with the secret, in hex. The body of a GET is empty.
 challenge_id is an idempotency key. expires_at is ISO 8601 in UTC.
 
-A hook must answer every request within 10 seconds. If the user needs longer, the hook answers with a poll_url. The hook
-may set the time until the next poll by a Retry-After, in its answer with poll_url or `waiting`. The default is 1
-second. If very many logins wait, the service polls less often.
+A hook must answer every request within 10 seconds. If the user needs longer, the hook answers with a poll_url. An
+answer with a poll_url, or with the status `waiting`, may contain a Retry-After. This is the time until the next poll;
+the default is 1 second. If very many logins wait, the service polls less often.
 """
 
 from __future__ import annotations
@@ -118,7 +118,7 @@ class Webhook:
         return Answer(Outcome.DENIED, text="codes are not used here")
 
     async def cancel(self, handle: str) -> None:
-        """Do nothing. The hook knows the end of the login from expires_at."""
+        """Do nothing. The hook has learned from expires_at when the login ends."""
 
     async def aclose(self) -> None:
         """Close connections."""

@@ -1,9 +1,9 @@
 """The certificates of `sallyport cert` on every node: encrypted rows of the store, and files on each machine.
 
-The programs that use certificates read files. So each node writes a file when the row in the store is newer, both at
-the start and after an announcement. A command works on the files, and its changes are committed to the store before any
-file is changed. If two nodes run commands at the same time, the command that finds newer rows runs again. So no change
-is lost.
+The programs that use certificates read files. So if the store has a newer row, each node writes the row to a file. A
+node looks for newer rows at its start and after an announcement. A command works on the files, and its changes are
+committed to the store before any file is changed. If two nodes run commands at the same time, one of the commands finds
+newer rows in the store, and runs again. So no change is lost.
 
 With SQLite, only the files are used. If a backup of PostgreSQL is restored to SQLite, its rows become files.
 """
@@ -33,8 +33,8 @@ log = structlog.get_logger()
 
 @dataclass(frozen=True, slots=True)
 class _Row:
-    """The row of a certificate file. name: the path of the file, relative to the directory. version: a number that
-    grows with each change of any file."""
+    """The row of a certificate file. name: the path of the file, relative to the directory. version: a number for all
+    files together; it grows when any file changes."""
 
     name: str
     content: bytes
@@ -51,14 +51,14 @@ class CertificateFiles(Protocol):
         of `work`."""
 
     async def load(self) -> None:
-        """Write the files that are newer in the store. Call this method at the start and after a restore. Raises
-        StoreError, SecretError."""
+        """If the store has newer versions of the files, write them to the files. Call this method at the start and
+        after a restore. Raises StoreError, SecretError."""
 
     def changed(self) -> None:
         """Make `run` look for newer files in the store at once."""
 
     async def run(self) -> None:
-        """Write the files that become newer in the store, until cancelled."""
+        """Whenever the store has newer versions of the files, write them to the files. Continue until cancelled."""
 
 
 class OwnFiles:
@@ -73,8 +73,9 @@ class OwnFiles:
         return await trio.to_thread.run_sync(work, self.directory)
 
     async def load(self) -> None:
-        """Write the certificates in the store to files, and delete their rows. The store has such rows after a backup
-        of PostgreSQL was restored. If the directory already has an authority, only delete the rows."""
+        """Write the certificates in the store to files, and delete their rows. The store has such rows only after a
+        backup of PostgreSQL was restored. If the directory already has an authority, delete the rows without writing
+        files."""
         rows = await self._store.read(partial(_newer, than=0))
         if rows:
             if not self.directory.ca.exists():
@@ -100,8 +101,9 @@ class SharedFiles:
         self._announced = trio.Event()
 
     async def change(self, work: Callable[[Directory], T]) -> T:
-        """Run `work` on the files in a thread, and store its changes for all nodes. Raises Conflict if other nodes
-        changed the files during each of the TRIES attempts. Raises StoreError, and the errors of `work`."""
+        """Run `work` on the files in a thread, and store its changes for all nodes. If another node has changed the
+        files in the meantime, try again. Raises Conflict if TRIES attempts were not enough. Raises StoreError, and the
+        errors of `work`."""
         async with self._one:
             for _ in range(TRIES):
                 await self._fetch()
@@ -113,10 +115,10 @@ class SharedFiles:
         raise Conflict("other nodes change certificates at the same time: try again")
 
     async def load(self) -> None:
-        """Write the files that are newer in the store.
+        """If the store has newer versions of the files, write them to the files.
 
-        If the store has no authority, store the files of this node for all nodes. If the store has another authority
-        than the directory, rename the directory first.
+        If the store has no authority, first store the files of this node for all nodes. If the authority in the store
+        is not the authority in the directory, first rename the directory.
         """
         async with self._one:
             self._version = 0
@@ -152,7 +154,7 @@ class SharedFiles:
             self._version = max(each.version for each in rows)
 
     async def _keep(self, files: Mapping[str, bytes]) -> bool:
-        """Store files for all nodes. Return False, and store nothing, if the store has newer files."""
+        """Store files for all nodes. If the store has newer files than this node, store nothing and return False."""
         sealed = [(name, self._vault.seal(octets, _identity(name))) for name, octets in files.items()]
 
         def keep(tx: Tx) -> bool:

@@ -18,8 +18,9 @@ log = structlog.get_logger()
 class Follower:
     """Tells the other packages about changes by other nodes.
 
-    forget: for each kind of change, a function that drops outdated values; it is called with the domain's id, or 0 for
-    all domains. restored: reloads all values in memory after another node has restored a backup.
+    forget: functions by kind of change. Such a function drops outdated values. It is called with a domain's id, or with
+    0 for all domains. restored: a function that reloads all values in memory. It is called after another node has
+    restored a backup.
     """
 
     def __init__(
@@ -31,8 +32,8 @@ class Follower:
         store.on_foreign_change(self.changed)
 
     def changed(self, change: ForeignChange) -> None:
-        """Call the registered function for the kind of a change. If the kind is empty, call the functions for all
-        kinds."""
+        """Call the function that `forget` has for the kind of a change. If the kind is empty, call all functions of
+        `forget`."""
         if not change.kind:
             for forget in self._forget.values():
                 forget(0)

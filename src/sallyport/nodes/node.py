@@ -16,10 +16,10 @@ LEASE_US: Final = 5 * SECOND
 class Node:
     """A node of the cluster.
 
-    id: a number for the node's name, never used for another name. session: a random text, new at each start.
-    installation: a random text that belongs to a data directory. key_version: the version of the node's newest master
-    key. address: the URL of the node's HTTP listener, for display only. silent_us: the time since the last heartbeat,
-    in microseconds. leads: whether the node holds the lease of the periodic work.
+    id: a number that belongs to the node's name, and is never used for another name. session: a random text, new at
+    each start. installation: a random text that belongs to a data directory. key_version: the version of the node's
+    newest master key. address: the URL of the node's HTTP listener, for display only. silent_us: the time since the
+    last heartbeat, in microseconds. leads: whether the node holds the lease of the periodic work.
     """
 
     id: int

@@ -1,9 +1,9 @@
-"""Notices between nodes: failures and other events that each node counts in memory, but that must be counted over all
-nodes.
+"""Notices between nodes, for example about failures. Each node counts such events in memory, but they must be counted
+over all nodes.
 
 A node writes its notices in batches, a few times a second. The other nodes read the notices when PostgreSQL announces
-them. So a count is exact after about a third of a second, and no login waits for another node. A node that starts reads
-the notices of the last minutes, including its own. So its counts survive a restart.
+them. So a count is exact after about a third of a second, and no login waits for another node. When a node starts, it
+reads the notices of the last minutes, including its own. So its counts survive a restart.
 """
 
 import json
@@ -68,8 +68,8 @@ class NoNotices:
 
 
 class SharedNotices:
-    """The implementation for several nodes, with the table `notices` of PostgreSQL. node_id: returns the id of this
-    node after it has joined."""
+    """The implementation for several nodes, with the table `notices` of PostgreSQL. node_id: a function that returns
+    the id of this node. It is called after the node has joined."""
 
     is_shared = True
 
@@ -123,7 +123,8 @@ class SharedNotices:
                 log.debug("notices_not_read", error=str(error))
 
     async def _receive(self, *, own: bool) -> None:
-        """Read and count new notices. own: whether to count notices of an earlier process of this node too."""
+        """Read and count new notices. own: whether the notices of this node are counted too, which an earlier process
+        of this node has written."""
         but = 0 if own else self._node_id()
         while True:
             rows = await self._store.read(lambda tx: repo.notices(tx, self._read, but, AT_ONCE))

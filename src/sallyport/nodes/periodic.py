@@ -16,8 +16,8 @@ LOOK_S: Final = 0.25
 
 
 async def while_leading(cluster: Cluster, tasks: Sequence[Callable[[], Awaitable[object]]]) -> None:
-    """Run tasks while this node holds the lease, until cancelled. When the node loses the lease, the tasks are
-    cancelled. When the node holds the lease again, the tasks start again."""
+    """Run tasks whenever this node holds the lease. The tasks are cancelled when the node loses the lease, and start
+    again when the node holds the lease again. Continue until cancelled."""
     while True:
         while not cluster.leads:
             await trio.sleep(LOOK_S)
@@ -33,7 +33,7 @@ class CheckedStore:
     """A store that runs a check before each write, in the same transaction. If the check raises an error, nothing is
     written.
 
-    Each read of `changes` returns a new number, because other nodes write too.
+    Other nodes write too, and this store does not count their writes. So `changes` returns a new number each time.
     """
 
     def __init__(self, store: Store, check: Callable[[Tx], None]) -> None:
@@ -45,7 +45,8 @@ class CheckedStore:
 
     @property
     def changes(self) -> int:
-        """Return a new number at each call, because other nodes may have changed rows."""
+        """Return a new number at each call. Callers thus assume that rows have changed, because other nodes may have
+        changed them."""
         self._asked += 1
         return self._asked
 

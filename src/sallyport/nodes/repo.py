@@ -32,8 +32,8 @@ class Lease:
 
 
 def named(tx: Tx, name: str) -> Node | None:
-    """Return the node with this name, and lock its row, so that no other process can join under this name. Return None
-    if there is no such node."""
+    """Return the node with this name, or None. The row of the node is locked until the transaction ends, so that no
+    other process can join under this name."""
     return tx.one(_node, f"select {_COLUMNS} {_FROM} where n.name = :name for update of n", name=name)
 
 
@@ -71,8 +71,8 @@ def join(tx: Tx, name: str, session: str, installation: str, version: str, schem
 
 
 def forget_former(tx: Tx, installation: str, names: Sequence[str]) -> None:
-    """Delete the dead nodes of an installation, except the given names. Such rows remain after a node was renamed, or
-    after the number of workers was reduced."""
+    """Delete the dead nodes of an installation. Nodes with the given names are kept. A dead node remains if its node
+    was renamed, or if the number of workers was reduced."""
     tx.execute(
         "delete from nodes where installation = :installation "
         f"and seen_at < now_us() - {DEAD_US} and name not in (select value from json_each(:names))",
@@ -105,12 +105,12 @@ def forget(tx: Tx, name: str) -> bool:
 
 
 def renew(tx: Tx, node_id: int) -> Lease | None:
-    """Renew the lease of a node, or take the lease for the node if the lease has expired. Return None if another node
-    holds the lease.
+    """Renew the lease if the given node holds it. If the lease has expired, the given node takes it. Return None if
+    another node holds the lease.
 
-    A heartbeat never waits for a transaction that checks the lease with `holds`. A renewal does not conflict with the
-    lock of `holds`. If the lease of another node has expired but is locked, this call does not take the lease. A later
-    heartbeat takes it.
+    A heartbeat calls this function, and must not wait for a transaction that has checked the lease with `holds`. A
+    renewal does not conflict with the lock of `holds`. If the lease of another node has expired but is still locked,
+    this call does not take it, and a later heartbeat takes it.
     """
     until = f"until = now_us() + {LEASE_US}"
     renewed = f"update leases set {until} where name = '{_LEASE}' and node_id = :id returning node_id, fence"
@@ -122,7 +122,8 @@ def renew(tx: Tx, node_id: int) -> Lease | None:
 
 
 def holds(tx: Tx, lease: Lease) -> bool:
-    """Return whether the node still holds the lease. Until the transaction ends, no other node can take the lease."""
+    """Return whether the node still holds the lease. If so, no other node can take the lease until the transaction
+    ends."""
     sql = f"select 1 from leases where name = '{_LEASE}' and node_id = :id and fence = :fence for key share"
     return bool(tx.rows(sql, id=lease.node_id, fence=lease.fence))
 
@@ -140,8 +141,8 @@ class Replication:
 
 
 def replication(tx: Tx) -> Replication:
-    """Return the state of the database's replication. The number of standby servers is the number of connected
-    standbys, or of physical replication slots if there are more slots."""
+    """Return the state of the database's replication. The number of standby servers is the higher of two numbers: the
+    connected standbys, and the physical replication slots."""
     found = tx.one(
         _replication,
         "select greatest((select count(*) from pg_stat_replication), "
@@ -158,9 +159,10 @@ def _replication(*, standbys: int, is_synchronous: int) -> Replication:
 
 
 def mark(tx: Tx, version: int, mark: str) -> str:
-    """Store the mark of a version of the master key if there is none yet. Return the stored mark.
+    """Store the mark of a version of the master key, unless the store already has a mark of this version. Return the
+    mark that is then in the store.
 
-    mark: a hash of the key, by which nodes notice that their keys differ.
+    mark: a hash of the key. If the marks of two nodes differ, their keys differ.
     """
     tx.execute(
         "insert into master_keys (version, mark) values (:version, :mark) on conflict (version) do nothing",
@@ -172,8 +174,8 @@ def mark(tx: Tx, version: int, mark: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Notice:
-    """A notice of a node. id: grows in the order of the node's commits, because one connection writes all its
-    notices."""
+    """A notice of a node. id: a number. A later commit of the node has notices with higher ids, because the node writes
+    all its notices over one connection."""
 
     node_id: int
     id: int
@@ -191,9 +193,9 @@ def send(tx: Tx, node_id: int, notices: Sequence[tuple[str, str]]) -> None:
 
 
 def notices(tx: Tx, read: Mapping[int, int], but: int, limit: int) -> list[Notice]:
-    """Return the unread notices of all nodes except the node `but`. The notices of a node are in order.
+    """Return the unread notices of all nodes, but not those of the node `but`. The notices of each node are in order.
 
-    read: for each node, the id of the last notice that was read.
+    read: the id of the last notice that was read from each node.
     """
     of_node = (
         "select * from notices where node_id = n.id and id > coalesce((:read::json ->> n.id::text)::bigint, 0) "

@@ -87,7 +87,7 @@ class Alone:
         """Do nothing, because no other node can do the periodic work."""
 
     async def join(self) -> None:
-        """Record the start time. The lock of the data directory prevents a second node."""
+        """Record the start time. There is no second node, because this process holds the lock of the data directory."""
         self._started_at = self._clock()
 
     async def check_key(self) -> None:
@@ -118,8 +118,8 @@ class Nodes:
     """The implementation for PostgreSQL. `join` must be called before the first login.
 
     name: the name of this process. names: the names of all processes with this data directory. installation: the id of
-    the data directory. keys: returns the master keys by version. address: returns the URL of the HTTP listener, for
-    display only.
+    the data directory. keys: a function that returns the master keys by version. address: a function that returns the
+    URL of the HTTP listener, which is only displayed.
     """
 
     is_shared = True
@@ -199,8 +199,8 @@ class Nodes:
         )
 
     async def run(self) -> None:
-        """Send heartbeats until cancelled. Raises StartError if another process has joined under the name of this node,
-        or if a newer version has migrated the database."""
+        """Send heartbeats until cancelled. Raises StartError if another process has joined under the name of this node.
+        Also raises StartError if a newer version of the service has migrated the database."""
         try:
             while True:
                 try:

@@ -46,10 +46,10 @@ async def why_refused(
     *,
     trusted: str = SYSTEM,
 ) -> str:
-    """Return the reason why a host's certificate was rejected, as a text for an admin.
+    """Return the reason why TLS rejected the certificate of a host, as a text for an admin.
 
     connect: a function that opens a stream on which TLS can start. threads: the limit of the tenant's concurrent
-    handshakes. trusted: a text for the admin that says where the trusted certificates are configured.
+    handshakes. trusted: tells the admin where the trusted certificates are configured.
     """
     leaf: bytes | None = None
     try:
@@ -68,9 +68,9 @@ async def why_refused(
 
 
 def _described(code: int, leaf: bytes, host: str, trusted: str) -> str | None:
-    """Return the reason of a certificate error, or None if the certificate does not show the reason.
+    """Return the reason why a certificate was rejected. Return None if the certificate does not show the reason.
 
-    leaf: the certificate in DER.
+    code: the error code of the verification. leaf: the certificate in DER.
     """
     from cryptography import x509
 

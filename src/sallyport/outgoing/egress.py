@@ -1,9 +1,11 @@
 """The setting `egress`: the networks to which the service may connect.
 
-Tenants configure host names. At each look-up, the owner of the name decides to which addresses the name resolves.
-Therefore the service resolves a name once for each connection, checks the addresses, and connects to a checked address.
+Tenants configure host names. The owner of a name decides at each look-up to which addresses the name resolves.
+Therefore the service resolves a name only once for each connection. It checks the addresses, and connects to one of the
+checked addresses.
 
-A tenant sees only `address not allowed`. The log and the commands of the installation show the network to add.
+A tenant sees only `address not allowed`. The log and the commands of the installation show which network must be added
+to the setting.
 
 A look-up occupies a thread until it ends. Each tenant has its own limit of concurrent look-ups, so that slow names
 delay neither other tenants nor the store.
@@ -76,8 +78,8 @@ def look_up(host: str, port: int, kind: socket.SocketKind) -> list[str]:
 class Egress:
     """The networks to which the service may connect.
 
-    look_up: a function that resolves a name. turns: a limit for the number of answers that are read in one pass of the
-    event loop.
+    look_up: a function that resolves a name. turns: a limit for the number of answers that the service reads in one
+    pass of the event loop.
     """
 
     def __init__(
@@ -115,10 +117,10 @@ class Egress:
         return self._has_default and not any(reached in network for network in NOT_BY_DEFAULT) and not _is_own(reached)
 
     def check(self, host: str, addresses: Sequence[str]) -> list[str]:
-        """Return those addresses of a host to which the service may connect.
+        """Return only those addresses of a host to which the service may connect.
 
-        Raises AddressNotAllowed if no address is allowed. The log then names the networks that an admin must add to
-        allow the host. Raises ProviderError if the kernel does not answer.
+        Raises AddressNotAllowed if the service may connect to none of the addresses. An event in the log then names the
+        networks that an admin must add to allow the host. Raises ProviderError if the kernel does not answer.
         """
         try:
             allowed = [address for address in addresses if self.allows(address)]
@@ -133,7 +135,8 @@ class Egress:
         return allowed
 
     def advice(self) -> list[str]:
-        """Return a line for each recently denied host. It names the networks that an admin must add to allow the host.
+        """Return a line for each host to which a connection was recently denied. The line names the networks that an
+        admin must add to allow the host.
 
         Never show these lines to a tenant.
         """
@@ -166,7 +169,8 @@ def _is_address(host: str) -> bool:
 
 
 def _reached(text: str) -> _IPAddress:
-    """Return the address that a connection to an address reaches, without IPv4 mapping, NAT64 prefix and scope.
+    """Return the address that a packet reaches if it is sent to `text`. An IPv4-mapped address and an address with the
+    NAT64 prefix become an IPv4 address. The scope of an IPv6 address is dropped.
 
     Raises ValueError if the text is not an IP address.
     """
@@ -181,11 +185,11 @@ def _reached(text: str) -> _IPAddress:
 
 
 def _is_own(address: _IPAddress) -> bool:
-    """Return whether the kernel delivers packets for an address to this machine, or sends them by broadcast or
-    multicast.
+    """Return whether the kernel delivers packets for an address to this machine, and not to one other machine. Also
+    return True if the kernel sends such packets by broadcast or multicast.
 
-    The routing table decides this (rtnetlink(7)). Therefore addresses that the machine gets later also count. A call
-    takes 20 microseconds.
+    The routing table decides this (rtnetlink(7)). Therefore the answer is also right for addresses that the machine
+    gets later. A call takes 20 microseconds.
     """
     destination = address.packed
     family = socket.AF_INET if address.version == 4 else socket.AF_INET6
@@ -225,7 +229,7 @@ class Sockets:
     A tenant has up to a thousand domains, and each domain has servers and pools of connections. Without a common limit,
     these connections could use all file descriptors of the service.
 
-    idle: the connections that can be closed if too many sockets are open, the oldest first.
+    idle: the connections that can be closed when the limit is reached, the oldest first.
     """
 
     def __init__(self, most: int = MOST) -> None:

@@ -28,10 +28,10 @@ def no_connection(error: OSError, port: int) -> str:
 
 
 class AddressNotAllowed(ProviderError):
-    """The error for a host whose addresses the setting `egress` does not allow.
+    """The error for a host that has only addresses to which the service may not connect (setting `egress`).
 
-    The message is for a tenant, so it names no address. networks: the networks to add to the setting, separated by
-    commas.
+    The message is for a tenant, so it names no address. networks: the networks that must be added to the setting,
+    separated by commas.
     """
 
     def __init__(self, networks: str) -> None:

@@ -52,8 +52,8 @@ Json = Mapping[str, object]
 class HttpFactory:
     """A factory of the HTTP clients of providers.
 
-    egress, look_up: see `Egress`. verify: the TLS context with the trusted authorities. The default is the system's
-    trust store, which may include an admin's own CA.
+    egress, look_up: see `Egress`. verify: the TLS context with the trusted authorities; without it, the clients trust
+    the system's trust store, which may include an admin's own CA.
     """
 
     def __init__(
@@ -71,7 +71,8 @@ class HttpFactory:
         logging.getLogger("httpx").setLevel(logging.WARNING)  # httpx logs every URL, and URLs contain names of users
 
     def of(self, tenant_id: int) -> HttpFactory:
-        """Return the factory for a tenant. Slow DNS or many answers of one tenant then cannot delay other tenants."""
+        """Return the factory for a tenant. Each tenant has its own limits, so that slow DNS or many answers of one
+        tenant cannot delay other tenants."""
         own = self._tenants.get(tenant_id)
         if own is None:
             own = self._tenants[tenant_id] = copy.copy(self)
@@ -120,11 +121,11 @@ async def exchange(
     timeout_s: float | None = None,
     most: int = MAX_BODY,
 ) -> httpx.Response:
-    """Send a request and return its whole answer. The answer has a status below 500 other than 3xx and 429, and at most
-    `most` octets.
+    """Send a request and return its whole answer. The answer has at most `most` octets. Its status is below 500, but is
+    not 429 and not a redirect (3xx).
 
-    url: a path under the client's base URL, or an absolute URL of its origin. data: the fields of a form. timeout_s:
-    the time limit of the whole exchange, or None for the client's default.
+    url: a path under the client's base URL, or an absolute URL of the same origin as the base URL. data: the fields of
+    a form. timeout_s: the time limit of the whole exchange, or None for the client's default.
 
     Raises ProviderError if the exchange fails. The message names the host, but neither the path nor any content. If the
     call is cancelled, the connection is closed.
@@ -213,7 +214,8 @@ def _check(status: int, headers: httpx.Headers, host: str) -> None:
 def _retry_after(headers: httpx.Headers) -> float:
     """Return the number of seconds after which a request may be repeated.
 
-    Retry-After has a number or a date (RFC 9110 section 10.2.3). X-Rate-Limit-Reset has a Unix time.
+    The headers of an answer contain it in one of two forms. Retry-After has a number or a date (RFC 9110 section
+    10.2.3). X-Rate-Limit-Reset has a Unix time.
     """
     retry, reset = headers.get("Retry-After", ""), headers.get("X-Rate-Limit-Reset", "")
     if retry.isdecimal():

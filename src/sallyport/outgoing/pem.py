@@ -48,8 +48,8 @@ def is_encrypted(text: str) -> bool:
 def private_key(text: str) -> PrivateKey:
     """Return the private key in a PEM text or a JWK (RFC 7518 section 6). An RSA key must pass a trial signature.
 
-    Raises PemError if the key is encrypted, too long, of another kind, or cannot sign. Call the function in a worker
-    thread. It takes up to 70 ms, most of this time without the interpreter lock.
+    Raises PemError if the key is encrypted, too long or of another kind, or if an RSA key cannot sign. Call the
+    function in a worker thread. It takes up to 70 ms. Most of this time, it does not hold the interpreter lock.
     """
     from cryptography.exceptions import UnsupportedAlgorithm
     from cryptography.hazmat.primitives.asymmetric import ec, ed448, ed25519, rsa
@@ -137,9 +137,9 @@ def _of_jwk(jwk: dict[str, str]) -> object:
 
 
 def _check_rsa(key: RSAPrivateKey) -> None:
-    """Raise PemError if an RSA key is too long or does not work.
+    """Raise PemError if an RSA key is too long, has a large public exponent, or does not work.
 
-    The key does not work if a number exceeds its modulus, or if a trial signature does not verify.
+    A key does not work if one of its numbers exceeds its modulus, or if its trial signature does not verify.
     """
     from cryptography.exceptions import InvalidSignature
     from cryptography.hazmat.primitives.asymmetric.padding import PKCS1v15

@@ -1,9 +1,10 @@
-"""TLS for connections to servers that a tenant configures. A server's choice of parameters must not block the event
-loop.
+"""TLS for connections to servers that a tenant configures. The parameters that a server chooses must not block the
+event loop.
 
-A server chooses the Diffie-Hellman group and the certificates that its client has to verify. With a prime of 9,900 bits
-a handshake took 2.4 s, and with `ffdhe8192` it took 0.6 s. Therefore contexts do not offer the finite-field ciphers of
-TLS 1.2. `secured` does the arithmetic of a handshake in a worker thread, where `ssl` releases the interpreter lock.
+A server chooses the Diffie-Hellman group, and the certificates that its client has to verify. A handshake with a prime
+of 9,900 bits took 2.4 s, and a handshake with `ffdhe8192` took 0.6 s. Therefore the TLS contexts do not offer the
+finite-field ciphers of TLS 1.2. `secured` does the arithmetic of a handshake in a worker thread, where `ssl` releases
+the interpreter lock.
 """
 
 from __future__ import annotations

@@ -29,7 +29,7 @@ def _number(low: int, high: int) -> AfterValidator:
 
 
 def _yes_or_no(value: object) -> object:
-    """Return a flag. A flag that was sent as text is returned unchanged. A number or boolean becomes `yes` or `no`."""
+    """Return a flag. A text is returned as it was sent. A number or boolean becomes `yes` or `no`."""
     text = value.strip() if isinstance(value, str) else value
     if text is None or text == "":
         return text
@@ -254,7 +254,7 @@ class ValidatePolicy(ScopedIfGiven):
     @model_validator(mode="before")
     @classmethod
     def _of_policy(cls, value: object) -> object:
-        """Set machineId to 0, which no instance has, if only a policy is given."""
+        """If the request contains a policy and no machine, set machineId to 0. No instance has the id 0."""
         if isinstance(value, dict) and value.get("policyId") is not None:
             return {"machineId": 0, **value}
         return value

@@ -63,7 +63,8 @@ def _of_tenant(work: CommandT) -> CommandT:
 
 
 def _described(work: CommandT) -> CommandT:
-    """Add to a command the options for the fields of a policy. The commands `add` and `update` have these options."""
+    """Add options to a command: one option for each field of a policy. The commands `add` and `update` have these
+    options."""
     for name, field in reversed(FIELDS.items()):
         work = click.option(f"--{name}", field, help=_HELP[name])(work)
     return work
@@ -173,10 +174,11 @@ def validate(
     password: str | None,
     form: Form | None,
 ) -> None:
-    """Check a password, and show the rules of a machine's policies that the password does not meet.
+    """Check a password, and show which rules of a machine's policies the password does not meet.
 
     The exit status is 1 if the password does not meet all rules. In the table, a rule has the name of its option in
-    `policy add`. Names with pwq- are rules of libpwquality. In JSON, a rule has the name of its field in the API.
+    `policy add`. Rules of libpwquality have a name that begins with pwq-. In JSON, a rule has the name of its field in
+    the API.
     """
     if password not in (None, "-"):
         raise click.UsageError(

@@ -9,15 +9,15 @@ There are two families of rules:
   special character.
 - `Quality` has the parameters of libpwquality 1.4.5, with the same meaning as in pwquality.conf(5). A password that
   passes here also passes `pam_pwquality` on a machine with the same parameters and `dictcheck=0`. The rules apply to
-  the octets of the password in UTF-8, as the library does in the C locale and in UTF-8 locales. Each octet above 127 is
-  a character of the class `other` without case.
+  the octets of the password in UTF-8. The library treats octets in the same way, in the C locale and in UTF-8 locales.
+  Each octet above 127 is a character without case, and belongs to the class `other`.
 
-For ASCII passwords, both families agree. minLen, and a minlen of 6 or more without credits, require the same length.
-Both families count the same digits. The library reports only the first rule that fails. This module reports all of
-them, in the order in which the library checks them.
+For ASCII passwords, both families agree. minLen requires the same length as an equal minlen of 6 or more without
+credits. Both families count the same digits. The library reports only the first rule that fails. This module reports
+all rules that fail, in the order in which the library checks them.
 
 Octets that are not UTF-8 are represented by lone surrogates (`surrogateescape`). A password must not contain NUL,
-because the library would end the password there.
+because the library would ignore all characters after the NUL.
 """
 
 import unicodedata
@@ -61,19 +61,19 @@ GUIDANCE: Final = Rules(quality=Quality(minlen=8, minclass=3))
 
 @dataclass(frozen=True, slots=True)
 class Failure:
-    """A rule that a password fails. rule: the name of the field that sets the rule. Two checks have no field, and have
-    the names `empty` and `palindrome`."""
+    """A rule that a password fails. rule: the name of the field that sets the rule. Two checks belong to no field.
+    Their names are `empty` and `palindrome`."""
 
     rule: str
     message: str
 
 
 def strictest(many: Sequence[Rules]) -> list[Rules]:
-    """Merge many rules into few. A password that meets all returned rules meets all given rules.
+    """Merge many rules into few rules. A password that meets all returned rules also meets all given rules.
 
-    The result has one entry for each different value of the field `first`, or one entry if no rule sets the field. The
-    returned rules may be stricter than all given rules together. For example, each credit of libpwquality is the lowest
-    of the given credits.
+    The returned rules differ only in the field `first`. There is one of them for each different value of this field, or
+    a single one if no given rule sets the field. The returned rules may be stricter than all given rules together. For
+    example, each credit of libpwquality is the lowest of the given credits.
     """
     longest = [rules.max_length for rules in many if rules.max_length is not None]
     qualities = [rules.quality for rules in many if rules.quality is not None]
@@ -102,7 +102,8 @@ def _strictest_quality(many: Sequence[Quality]) -> Quality:
 
 
 def _least(bounds: Iterable[int]) -> int:
-    """Return the smallest upper bound, or 0 if there is none. A bound of 0 means that there is no limit."""
+    """Return the smallest upper bound. A bound of 0 means that there is no limit, so 0 is returned only if every bound
+    is 0."""
     return min((each for each in bounds if each), default=0)
 
 
@@ -167,16 +168,17 @@ class _Features:
 
 
 def failures(rules: Rules, password: str, user_name: str = "") -> list[Failure]:
-    """Return every rule that the password fails: first rules for characters, then rules of libpwquality in the order in
-    which the library checks them.
+    """Return every rule that the password fails. The rules for characters come first. The rules of libpwquality follow,
+    in the order in which the library checks them.
 
-    user_name: the name of the user. If it is empty, the rule usercheck is not checked.
+    user_name: the name of the user. If the name is empty, the rule usercheck is not checked.
     """
     return all_failures([rules], password, user_name)
 
 
 def all_failures(many: Iterable[Rules], password: str, user_name: str = "") -> list[Failure]:
-    """Return the rules of several policies that the password fails, without duplicates. See `failures`."""
+    """Return every rule that the password fails, without duplicates. many: the rules of several policies. See
+    `failures`."""
     features = _Features(password, user_name)
     found = dict[Failure, None]()
     for rules in many:
@@ -263,8 +265,8 @@ def _longest_run(items: Sequence[int]) -> int:
 
 
 def _longest_sequence(octets: bytes) -> int:
-    """Return the length of the longest sequence of octets. In a sequence, each octet is the previous octet plus 1, or
-    each octet is the previous octet minus 1."""
+    """Return the length of the longest sequence of octets. In a rising sequence, each octet is the previous octet plus
+    1. In a falling sequence, each octet is the previous octet minus 1."""
     longest = length = 1
     direction = 0
     for before, octet in pairwise(octets):
@@ -277,10 +279,11 @@ def _longest_sequence(octets: bytes) -> int:
 
 
 def _names(name: bytes, password: bytes) -> bool:
-    """Return whether the password contains the name, forwards or backwards.
+    """Return whether the password contains the name, forwards or backwards. Return False if the name is shorter than
+    SHORTEST_NAME.
 
-    Consecutive equal characters are reduced to one in both texts. Return True as well if the texts are then equal,
-    because libpwquality regards such texts as too similar (difok=1).
+    Also return True if the name and the password become equal when consecutive equal characters are reduced to one.
+    libpwquality regards such texts as too similar (difok=1).
     """
     if len(name) < SHORTEST_NAME:
         return False

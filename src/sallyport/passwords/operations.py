@@ -35,8 +35,8 @@ def operations(service: PasswordPolicies, gate: Gate) -> Operations:
 
     @policies.post("/api/v1/instances/listAllPasswordPolicy", "/api/v1/instances/listPasswordPolicy", roles=READERS)
     async def list_password_policies(body: ListPasswordPolicy, caller: Caller) -> Plain[PolicyList]:
-        """List the password policies of the tenant, ordered by id. If `machineIds` is given, list only the policies of
-        these instances."""
+        """List the password policies of the tenant, ordered by id. With `machineIds`, list only the policies that are
+        assigned to one of these instances."""
         found, total = await service.page(caller.tenant_id, body.page(), body.machineIds or ())
         instances = await service.instances([each.id for each in found], MAX_SHOWN)
         entries = [
@@ -47,8 +47,8 @@ def operations(service: PasswordPolicies, gate: Gate) -> Operations:
     @policies.post("/api/v1/instances/updatePasswordPolicy", roles=OPERATORS)
     @policies.put("/api/v1/instances/updatePasswordPolicy", roles=OPERATORS)
     async def update_password_policy(body: list[UpdatePasswordPolicy], caller: Caller) -> list[str]:
-        """Change password policies. If one policy cannot be changed, none is changed. An absent field keeps its value.
-        An empty field clears the value, but an empty policyName keeps the name."""
+        """Change password policies. If one of the policies cannot be changed, no policy is changed. An absent field
+        keeps its value. An empty field clears the value, but an empty policyName keeps the name."""
         await service.update(caller.tenant_id, [(each.policyId, each.given()) for each in body])
         return ["password policy updated"]
 
@@ -70,8 +70,8 @@ def operations(service: PasswordPolicies, gate: Gate) -> Operations:
     async def validate_policy(body: ValidatePolicy, caller: Caller) -> list[str]:
         """Check a password against the policies of an instance, a policy (`policyId`), or both.
 
-        If the instance has no policy, the password must have at least eight characters. They must be of at least three
-        of these classes: digits, uppercase letters, lowercase letters, others.
+        If the instance has no policy, and no policyId is given, the password must have at least eight characters. These
+        characters must belong to at least three of four classes: digits, uppercase letters, lowercase letters, others.
 
         The status is 400 if the password fails a rule. `errors` contains each failed rule under the name of its field.
         """

@@ -45,8 +45,7 @@ class Policy:
 
 @dataclass(frozen=True, slots=True)
 class Assignment:
-    """An assignment of a policy to an instance. adds: whether to add the assignment. If it is False, the assignment is
-    removed."""
+    """An assignment of a policy to an instance. adds: True to add the assignment, or False to remove it."""
 
     policy_id: int
     instance_id: int
@@ -98,9 +97,9 @@ def _number(value: str) -> int | None:
 
 
 def contradictions(rules: Rules) -> list[Failure]:
-    """Return the rules of one policy that contradict other rules of the policy.
+    """Return the rules of one policy that contradict other rules of the same policy.
 
-    Rules contradict each other if no ASCII password that is short enough for RADIUS can meet all of them. Only ASCII is
+    Rules contradict each other if no ASCII password can meet all of them and is short enough for RADIUS. Only ASCII is
     considered, because people usually type ASCII passwords, and agents generate ASCII passwords.
     """
     found = list(_of_fields(rules))
@@ -120,8 +119,8 @@ def _of_fields(rules: Rules) -> Iterator[Failure]:
 
 
 def _of_classes(rules: Rules, quality: Quality) -> Iterator[Failure]:
-    """Yield the rules about character classes that contradict other rules. For ASCII, the API fields and libpwquality
-    have the same classes."""
+    """Yield the rules about character classes that contradict other rules. In ASCII, the API fields and libpwquality
+    define the same classes of characters."""
     digits, upper, lower, other = (credit < 0 for credit in quality.credits)
     if digits and not rules.digits:
         yield Failure("dcredit", "not below 0, because allowNumeric is no")

@@ -1,7 +1,7 @@
 """The SQL of password policies. The fields of a policy are stored as JSON.
 
-A query for policies has the tenant in its condition. A query by machine or by assignment does not need the tenant,
-because the caller has checked that the machine or policy belongs to the tenant.
+A query that selects policies has the tenant in its condition. A query that selects by machine or by assignment does not
+need the tenant. For such a query, the caller has already checked that the machine or policy belongs to the tenant.
 """
 
 import json
@@ -56,7 +56,8 @@ def _count(tx: Tx, tenant_id: int) -> int:
 
 
 def ids_of(tx: Tx, instance_ids: Iterable[int]) -> list[int]:
-    """Return the sorted ids of the policies that are assigned to any of these machines, without duplicates."""
+    """Return the ids of the policies that are assigned to at least one of these machines. The ids are sorted and have
+    no duplicates."""
     sql = "select policy_id as id from policy_instances where instance_id = :instance"
     return sorted({found for each in instance_ids for found in tx.all(_id, sql, instance=each)})
 
@@ -68,7 +69,7 @@ def fields_of(tx: Tx, policy_ids: Iterable[int]) -> list[Fields]:
 
 
 def instances_of(tx: Tx, policy_id: int, limit: int) -> list[int]:
-    """Return the ids of the first `limit` machines to which a policy is assigned, in ascending order."""
+    """Return the ids of the machines to which a policy is assigned, in ascending order. Return at most `limit` ids."""
     sql = "select instance_id as id from policy_instances where policy_id = :policy order by instance_id limit :limit"
     return tx.all(_id, sql, policy=policy_id, limit=limit)
 
@@ -106,7 +107,7 @@ def update(tx: Tx, tenant_id: int, policy: Policy, at: int) -> None:
 def _must_be_free(tx: Tx, tenant_id: int, name: str, *, but: int = 0) -> None:
     """Raise Conflict if another policy of the tenant has the name. Several policies may have an empty name.
 
-    but: the id of the policy that may have the name.
+    but: the id of a policy that is not checked, because it may have the name.
     """
     sql = "select id from password_policies where tenant_id = :tenant and name_key = :key and id <> :but"
     if name and tx.value(int, sql, tenant=tenant_id, key=name.casefold(), but=but) is not None:
@@ -114,8 +115,8 @@ def _must_be_free(tx: Tx, tenant_id: int, name: str, *, but: int = 0) -> None:
 
 
 def take_off(tx: Tx, policy_ids: Sequence[int]) -> int:
-    """Remove the assignments of policies to up to SLICE machines, before the policies are deleted. Return the number of
-    removed assignments."""
+    """Remove at most SLICE assignments of policies to machines. This is done before the policies are deleted. Return
+    the number of removed assignments."""
     condition = f"policy_id in {LISTED}"
     return delete_slice(tx, "policy_instances", "policy_id, instance_id", condition, ids=listed(policy_ids))
 
@@ -138,6 +139,6 @@ def unassign(tx: Tx, policy_id: int, instance_id: int) -> bool:
 
 
 def forget_instance(tx: Tx, instance_id: int) -> int:
-    """Remove the assignments of up to SLICE policies to a machine, before the machine is deleted. Return the number of
-    removed assignments."""
+    """Remove the assignments of at most SLICE policies to a machine. This is done before the machine is deleted. Return
+    the number of removed assignments."""
     return delete_slice(tx, "policy_instances", "policy_id, instance_id", "instance_id = :i", i=instance_id)

@@ -36,7 +36,7 @@ def _nothing(_tx: Tx, _policy_ids: Sequence[int]) -> int:
 
 class PasswordPolicies:
     """The password policies of all tenants. deleted: a function that removes references to policies before the policies
-    are deleted. It is called with policy ids until it returns 0."""
+    are deleted. The service calls this function with the policy ids again and again, until the function returns 0."""
 
     def __init__(
         self, store: Store, instances: Instances, clock: Clock = now_us, *, deleted: Slice[Sequence[int]] = _nothing
@@ -51,10 +51,10 @@ class PasswordPolicies:
         return repo.find(tx, tenant_id, policy_id) is not None
 
     async def page(self, tenant_id: int, page: Page, instance_ids: Collection[int] = ()) -> tuple[list[Policy], int]:
-        """Return one page of a tenant's policies, ordered by id, and the total number of policies.
+        """Return one page of a tenant's policies, ordered by id, and the number of all matching policies.
 
-        instance_ids: the ids of the machines whose policies to return, or empty for all policies. Raises NotFound if a
-        machine does not exist.
+        instance_ids: only policies that are assigned to one of these machines match; if empty, all policies match.
+        Raises NotFound if a machine does not exist.
         """
 
         def work(tx: Tx) -> tuple[list[Policy], int]:
@@ -68,7 +68,8 @@ class PasswordPolicies:
         return await self._store.search(work)
 
     async def instances(self, policy_ids: Sequence[int], limit: int) -> list[list[int]]:
-        """For each policy, return the ids of the first `limit` instances to which the policy is assigned."""
+        """For each policy, return the ids of the instances to which the policy is assigned, but only the first `limit`
+        ids."""
         return await self._store.search(lambda tx: [repo.instances_of(tx, each, limit) for each in policy_ids])
 
     async def add(self, tenant_id: int, given: Fields) -> int:
@@ -105,9 +106,9 @@ class PasswordPolicies:
     async def delete(self, tenant_id: int, policy_ids: Sequence[int]) -> list[Fields]:
         """Delete policies and their assignments. Return the fields of the deleted policies.
 
-        Raises NotFound if a policy does not exist; nothing is changed in this case. The deletion takes several
-        transactions. If it is interrupted, all policies remain, but may have lost assignments. The same call then
-        completes the deletion.
+        Raises NotFound if a policy does not exist. In this case nothing is changed. The deletion takes several
+        transactions. If the deletion is interrupted, all policies remain, but some assignments may be lost. A second
+        call with the same policies then completes the deletion.
         """
         _check_number(policy_ids)
 
@@ -126,7 +127,8 @@ class PasswordPolicies:
     async def assign(self, tenant_id: int, assignments: Sequence[Assignment]) -> None:
         """Assign policies to machines, or remove assignments. If one assignment cannot be changed, nothing is changed.
 
-        It is not an error if an assignment exists already, or was removed already. Raises NotFound.
+        An assignment to add may exist already, and an assignment to remove may be missing. Neither is an error. Raises
+        NotFound.
         """
         _check_number(assignments)
 
@@ -151,9 +153,9 @@ class PasswordPolicies:
         *,
         policy_id: int | None = None,
     ) -> list[Failure]:
-        """Return the rules of a machine's policies, and of a policy, that a password fails. If the machine has no
-        policy and no policy is given, the rules of GUIDANCE apply. Raises NotFound if the machine or the policy does
-        not exist."""
+        """Return the rules that a password fails. The rules come from the policies of a machine, and from the policy
+        `policy_id`. If the machine has no policy, and policy_id is None, the rules of GUIDANCE apply. Raises NotFound
+        if the machine or the policy does not exist."""
         machines = [] if instance_id is None else [instance_id]
 
         def work(tx: Tx) -> list[Failure]:
@@ -176,8 +178,8 @@ class PasswordPolicies:
         return engine.all_failures(_rules(repo.fields_of(tx, ids)), password, user_name)
 
     def demands(self, tx: Tx, instance_id: int, policy_ids: Sequence[int]) -> tuple[Rules, ...]:
-        """Return the rules for a password that the agent of a machine generates. policy_ids: the ids of the policies
-        that apply in addition to those of the machine."""
+        """Return the rules that apply when the agent of a machine generates a password. policy_ids: the ids of further
+        policies. They apply in addition to the policies of the machine."""
         ids = sorted({*repo.ids_of(tx, [instance_id]), *policy_ids})
         rules = _rules(repo.fields_of(tx, ids))
         return tuple(rules if len(rules) <= MOST_DEMANDED else engine.strictest(rules))

@@ -1,4 +1,5 @@
-"""Protocols for logins and decisions. With them, the policies need not import the package `login`."""
+"""Protocols for logins and decisions. The policies use these protocols, so that they need not import the package
+`login`."""
 
 from collections.abc import Callable
 from typing import Protocol
@@ -15,8 +16,8 @@ from sallyport.store.model import Tx
 class Attempt(Protocol):
     """A login attempt; `login.Login` implements this protocol.
 
-    keep: a function that writes to the store in the transaction of the login's event. It returns False if another node
-    answers the login.
+    keep: a function that writes to the store, in the transaction that stores the login's event. If another node answers
+    the login, the function returns False.
     """
 
     keep: Callable[[Tx], bool | None] | None
@@ -48,8 +49,8 @@ class Attempt(Protocol):
 
 
 class Outcome(Protocol):
-    """The decision on an attempt. failure: the kind of wrong credential, or None. admits: whether the reply is
-    Access-Accept."""
+    """The decision on an attempt. failure: the kind of the wrong credential, or None if none was wrong. admits: whether
+    the reply is Access-Accept."""
 
     @property
     def failure(self) -> Failure | None: ...

@@ -8,15 +8,15 @@
     service    decides recorded logins, and lists the users and devices with the worst outcomes
 
 Only logins that have passed their first factor are used, because any client can invent the names in other logins. The
-source address, the Service-Type and the time come from the record. For everything else the current state is used,
-because it decides on the user's next login: rules, fallback, RADIUS clients, products of devices, provider, enrolments
-and endpoint users.
+source address, the Service-Type and the time are taken from the record. Everything else is taken from the current
+state, because the current state decides the user's next login: rules, fallback, RADIUS clients, products of devices,
+provider, enrolments and endpoint users.
 
-No prompt is sent. For some seconds the provider is asked about users whose enrolment is unknown, those with the most
-logins first. The number of these users is limited. For all others the enrolment remains `unknown`.
+No prompt is sent. If the enrolment of users is unknown, the provider is asked about them for some seconds. It is asked
+about a limited number of users, those with the most logins first. The enrolment of all other users remains `unknown`.
 
-Logins do not wait for a preview of millions of events. The store counts in small portions on its search connections.
-The Python code yields to the event loop every two milliseconds.
+A preview of millions of events does not delay logins. The store counts in small portions on its search connections. The
+Python code yields to the event loop every two milliseconds.
 
-This package is a layer above `login`, whose decision function, forecast and enrolments it uses.
+This package is a layer above `login`. It uses the decision function, the forecast and the enrolments of `login`.
 """

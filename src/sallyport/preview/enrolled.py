@@ -49,8 +49,8 @@ class SecondFactors:
         return None if second.attached is None else self._enrolments.known(second.attached, (domain.id, key))
 
     def is_open(self, domain: Domain, second: Standing, key: str) -> bool:
-        """Return whether a survey must still ask about a user, because the provider has not answered. key: the
-        case-folded name."""
+        """Return whether a survey must still ask about a user. This is the case if the provider has not answered yet.
+        key: the case-folded name."""
         return self.known(domain, second, key) in (None, Reason.UNREACHABLE, Reason.RATE_LIMITED)
 
     def forget(self, domain: Domain) -> None:
@@ -81,8 +81,8 @@ class SecondFactors:
         return 0 if trio.current_time() - self._asked_at.get(domain.id, -REST_S) < REST_S else MOST_ASKED
 
     async def of_user(self, domain: Domain, second: Standing, key: str, name: str) -> Reason:
-        """Return the enrolment of one user. Return ENROLMENT_UNKNOWN if the provider does not answer in time, or if it
-        was asked about MOST_SINGLE users of the domain within the last minute."""
+        """Return the enrolment of one user. Return ENROLMENT_UNKNOWN if the provider does not answer in time. Also
+        return it if the provider was already asked about MOST_SINGLE users of the domain within the last minute."""
         known = self.known(domain, second, key)
         if known is not None or second.attached is None or second.away is not Reason.NONE:
             return known or Reason.ENROLMENT_UNKNOWN
@@ -108,7 +108,7 @@ class SecondFactors:
         self, domain: Domain, second: Standing, names: Sequence[tuple[str, str]], look_up: LookUp, seconds: float
     ) -> None:
         """Look up users, AT_ONCE at a time, for at most `seconds`. If the store fails or the provider's circuit opens,
-        the other users are left out."""
+        the remaining users are not looked up."""
         left = iter(names)
 
         async def work(attached: Attached) -> None:

@@ -1,8 +1,8 @@
 """Divide time into spans in which the time conditions of a domain's rules do not change.
 
-Two logins at different times get the same decision if the same time conditions hold. So the time of a preview is
-divided wherever the result of a condition changes. All spans in which the same conditions hold form one period. The
-code that matches rules for live logins decides whether a condition holds.
+If two logins differ only in their times, they get the same decision if the same time conditions hold for both. So the
+time of a preview is divided wherever the result of a condition changes. All spans in which the same conditions hold
+form one period. Whether a condition holds is decided by the code that matches rules for live logins.
 """
 
 import zoneinfo
@@ -66,8 +66,8 @@ def _cuts(windows: Sequence[Window], since: int, until: int) -> list[int]:
 
 
 def _cuts_of(zone: zoneinfo.ZoneInfo, edges: Iterable[int], since_s: int, until_s: int) -> Iterator[int]:
-    """Yield the times, in seconds, at which the clocks of a zone show one of the given minutes of a day. Also yield the
-    changes of the clocks, because conditions may change there."""
+    """Yield times, in seconds. They are the times at which the clocks of a zone show one of the given minutes of a day.
+    They are also the times at which the clocks are changed, because the result of a condition may change then."""
     first = datetime.fromtimestamp(since_s, UTC).replace(tzinfo=None, hour=0, minute=0, second=0) - timedelta(days=1)
     for day in range((until_s - since_s) // _DAY_S + 4):
         midnight = first + timedelta(days=day)

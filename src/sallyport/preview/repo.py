@@ -23,12 +23,12 @@ _REASONS = ", ".join(f":r{number}" for number in range(len(PASSED)))
 
 @dataclass(frozen=True, slots=True)
 class Group:
-    """Recorded logins that neither login rules nor the enrolment can distinguish.
+    """A group of recorded logins. Neither login rules nor the enrolment can distinguish the logins of a group.
 
-    period: the number of their period. exists: whether the domain now has an endpoint user of this name. machine:
-    whether the certificate shows a computer although the name does not. method: the authentication method, or one of
-    several if the method does not matter. logins: the number of logins. last_at: the time of the last login, in
-    microseconds.
+    period: the number of the period of the logins. exists: whether the domain now has an endpoint user of this name.
+    machine: whether the certificate belongs to a computer although the name does not look like one. method: the
+    authentication method. If the method does not matter, the group may have several methods, and this is one of them.
+    logins: the number of logins. last_at: the time of the last login, in microseconds.
     """
 
     user_name: str
@@ -62,11 +62,11 @@ class KnownDevice:
 
 @dataclass(frozen=True, slots=True)
 class Scopes:
-    """The facts that distinguish logins, in addition to user, device and period.
+    """The facts that distinguish recorded logins, in addition to user, device and period.
 
     stations, service_types: whether a rule compares these attributes. directory: whether a rule compares the user's
-    names, groups or OUs. kinds: whether a rule distinguishes users and computers. methods: whether the provider always
-    needs a code, which some authentication methods cannot carry.
+    names, groups or OUs. kinds: whether a rule distinguishes users and computers. methods: whether the authentication
+    method matters. It matters if the provider always needs a code, because some methods cannot carry a code.
     """
 
     stations: bool
@@ -111,10 +111,11 @@ def groups(tx: Tx, domain_id: int, spans: Sequence[Span], scopes: Scopes) -> lis
 
 
 def devices(tx: Tx, domain_id: int, of: Sequence[Group], known: Container[int]) -> dict[int, KnownDevice | None]:
-    """Return the devices of the groups by device id, except those in `known`. The value is None if the device no longer
-    exists.
+    """Return the devices of the groups, by device id. Leave out the devices that are in `known`. If a device no longer
+    exists, its value is None.
 
-    A device that was deleted and has registered again has a new id. It is found by its addresses and its name.
+    If a device was deleted and has registered again, it has a new id. Such a device is found by its addresses and its
+    name.
     """
     found: dict[int, KnownDevice | None] = {}
     for group in of:

@@ -83,8 +83,9 @@ class Question:
 class ReadRule:
     """The result of one rule.
 
-    result: `decides`; `matches`, but a stricter rule before it decides; `may match`; `differs`; or `disabled`. scope:
-    the first condition that does not match or lacks its fact. has: the value of the login for this scope.
+    result: one of `decides`, `matches`, `may match`, `differs` and `disabled`. If a rule `matches`, it does not decide,
+    because a stricter rule before it decides. scope: the first condition that does not match, or whose fact is missing.
+    has: the value of the login for this scope.
     """
 
     rule: Rule
@@ -97,9 +98,9 @@ class ReadRule:
 class Answer:
     """The result of a test.
 
-    rules: the rules that were read, up to the one that decides. rule: the rule that decides, or None if no rule
-    matches. first, second: the result of each factor; NONE if it is passed. provider: the name of the MFA provider, or
-    empty. prompts: the prompts of the user that wait for an answer.
+    rules: the rules that were read, up to the first rule that certainly matches. rule: the rule that decides, or None
+    if no rule matches. first, second: the result of each factor, or NONE if the login passes the factor. provider: the
+    name of the MFA provider, or empty. prompts: the prompts of the user that wait for an answer.
     """
 
     domain: Domain
@@ -194,10 +195,10 @@ class RuleTest:
         return row, login
 
     async def _client(self, domain: Domain, wanted: str, warnings: list[str]) -> tuple[Client, str, int]:
-        """Return a copy of the RADIUS client that serves only this domain.
+        """Return a copy of the RADIUS client, the source address, and a domain id.
 
-        Also return the source address, or an empty text if it is unknown. The last value is the id of the domain to
-        which the client's devices belong.
+        The copy serves only the given domain. The source address is an empty text if it is unknown. The domain id is
+        that of the domain to which the client's devices belong.
         """
         if not wanted:
             return client_of(domain), "", domain.id
@@ -235,8 +236,8 @@ class RuleTest:
     # --- its steps --------------------------------------------------------------------------------------------
 
     async def _first(self, login: Login, domain: Domain, asked: Question, warnings: list[str]) -> Reason:
-        """Return the result of the first factor for a correct password, and set the user's groups and units in the
-        login."""
+        """Return the result of the first factor, as if the password were correct. Also set the groups and units of the
+        user in the login."""
         if asked.groups or asked.ous:
             groups, ous = await trio.to_thread.run_sync(lambda: (folded(asked.groups), folded(asked.ous)))
             login.found = Found(groups=groups, ous=ous)
@@ -266,7 +267,8 @@ class RuleTest:
         return any(scope in rule.definition.scopes for rule in rules if rule.definition.enabled)
 
     def _rules(self, domain: Domain, facts: Facts) -> tuple[list[ReadRule], Rule | None]:
-        """Return the results of the rules up to the one that decides, and the rule that decides."""
+        """Return the results of the rules that were read, and the rule that decides. The rules are read up to the first
+        rule that certainly matches."""
         every = sorted(self._pipeline.rules.all_of(domain.id), key=lambda rule: rule.place)
         rules = self._pipeline.rules.of(domain.id)
         if rules is None:

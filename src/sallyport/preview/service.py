@@ -1,5 +1,5 @@
-"""Decide recorded logins again. The result lists the users and devices that enforce mode would challenge or deny, and
-the reasons."""
+"""Decide recorded logins again. The result lists the users and devices that enforce mode would challenge or deny,
+together with the reasons."""
 
 from collections.abc import Callable, Iterator, Sequence
 from typing import Final, Protocol
@@ -49,8 +49,11 @@ class Proposed(Given, Protocol):
 
 
 class _User:
-    """The logins of a user. variants: the different combinations of the rule's action, whether the device gives up
-    before the user answers, and the authentication method."""
+    """The logins of a user.
+
+    variants: the different combinations of three values: the action of the rule, whether the device gives up before the
+    user answers, and the authentication method.
+    """
 
     __slots__ = ("exists", "last_at", "logins", "name", "variants")
 
@@ -82,9 +85,10 @@ class _Decided:
 class _Traffic:
     """The recorded logins.
 
-    users: by case-folded name. devices: by the device ids in events. actions: the combinations of action and method for
-    each device, by the current device id. seen: the devices by their current id. members: the users' directory data by
-    name, if rules compare them. decided: the logins by the id of the rule that decides them.
+    users: by case-folded name. devices: by the device ids in events. actions: for each device, the combinations of a
+    rule's action and an authentication method; the key is the device's current id. seen: the devices by their current
+    id. members: the directory data of users by name, if rules compare these data. decided: the logins by the id of the
+    rule that decides them.
     """
 
     def __init__(self) -> None:
@@ -141,12 +145,13 @@ class Preview:
         """Return the impact that enforce mode would have had on the logins of the last days. Raises StoreError if the
         preview would take too long.
 
-        A user that no longer exists in the domain is listed as `reject`, `unknown user`, because this is the result of
-        the next login. The user does not count as denied, because enforce mode is not the cause. A device that is no
-        longer in the inventory is left out, because nothing is known about its next registration.
+        If a user no longer exists in the domain, the user is listed as `reject`, `unknown user`, because the user's
+        next login will have this result. The user does not count as denied, because enforce mode is not the cause. If a
+        device is no longer in the inventory, it is left out, because nothing is known about its next registration.
 
         fallback: the action to use instead of the fallback action of the domain. proposed: a login rule that is not
-        stored, and decides as if it were added or changed. Raises NotFound, Invalid if the rule is not valid.
+        stored. The preview decides as if this rule were added or changed. Raises NotFound; raises Invalid if the rule
+        is not valid.
         """
         async with self._limit:
             domain, version = self._domains.table.present(domain_id), self._configuration.version
@@ -205,8 +210,8 @@ class Preview:
     async def _recorded(
         self, domain: Domain, own: Sequence[Rule], second: Standing, since: int, until: int
     ) -> _Traffic:
-        """Return all logins in a range of time, by user and by device, with the action of the rules. own: the rules of
-        the domain, including disabled ones."""
+        """Return all logins in a range of time, by user and by device, together with the action that the rules choose.
+        own: the rules of the domain, including disabled ones."""
         traffic, time_slice = _Traffic(), TimeSlice()
         enabled = [rule for rule in own if rule.definition.enabled]
         rules = await trio.to_thread.run_sync(DomainRules, enabled) if enabled else None
@@ -258,7 +263,8 @@ class Preview:
         return found
 
     def _facts(self, domain: Domain, group: Group, device: KnownDevice | None, member: Membership, at: int) -> Facts:
-        """Return the facts that login rules would get for a live login like the logins of the group."""
+        """Return the facts that login rules would get for a live login. The login has the same values as the logins of
+        the group."""
         return Facts(
             user=group.user_name,
             kind=Kind.MACHINE if group.machine else kind_of(group.user_name),
@@ -288,7 +294,7 @@ class Preview:
     # --- their outcomes --------------------------------------------------------------------------------------
 
     async def _ask(self, domain: Domain, second: Standing, traffic: _Traffic) -> None:
-        """Ask the provider about users whose enrolment is unknown, those with the most logins first."""
+        """Ask the provider about users whose enrolment is unknown. Ask about the users with the most logins first."""
         number, time_slice = self._second.question_limit(domain, second), TimeSlice()
         if not number:
             return
@@ -342,15 +348,16 @@ class _Terms:
         self.second = second
 
     def decide(self, first: Reason, action: Action, second: Reason) -> tuple[Effect, str]:
-        """Return the outcome that enforce mode would have, and its reason."""
+        """Return the outcome of a login in enforce mode, and the reason for it."""
         decision = decide(first, action, second, Mode.ENFORCE, self.fallback)
         return effect_of(decision), decision.reason.value
 
 
 async def _devices(terms: _Terms, traffic: _Traffic) -> tuple[Worst[DeviceImpact], int]:
-    """Return the devices with the worst outcomes, and the number of devices whose logins enforce mode would deny.
+    """Return the devices with the worst outcomes. Also return how many devices have logins that enforce mode would
+    deny.
 
-    All users count as enrolled here, because missing enrolments are shown with the users.
+    Here each user counts as enrolled, because the list of users already shows missing enrolments.
     """
     worst, denied, time_slice = Worst[DeviceImpact](), 0, TimeSlice()
     for device_id, actions in traffic.actions.items():
@@ -443,5 +450,5 @@ def parts_of(spans: Sequence[Span], longest: int) -> Iterator[list[Span]]:
 
 
 def _gives_up(second: Standing, device: KnownDevice | None) -> bool:
-    """Return whether a device gives up before most users answer. Return False for a device that no longer exists."""
+    """Return whether a device gives up before most users have answered. Return False if the device no longer exists."""
     return device is not None and second.gives_up(device.give_up_ms, takes_challenges=device.support == "yes")

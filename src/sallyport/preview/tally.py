@@ -45,8 +45,8 @@ class Worst(Generic[ItemT]):
 
 
 class TimeSlice:
-    """A checkpoint for long computations. Await it often. It yields to the event loop if SLICE_S have passed since it
-    last yielded."""
+    """A pause for long computations. Await it often. If SLICE_S have passed since its last pause, it lets the event
+    loop run other tasks."""
 
     def __init__(self) -> None:
         self._until = time.perf_counter() + SLICE_S

@@ -229,8 +229,8 @@ class Layout:
         return b"".join(parts(packet))
 
     def _stretches(self, kinds: frozenset[int]) -> list[slice]:
-        """Return the slices of a packet that contain all attributes except the given types. Adjacent attributes are in
-        one slice."""
+        """Return the parts of a packet, as slices, that contain all attributes except those of the given types.
+        Adjacent attributes are in one slice."""
         parts, begun = list[slice](), HEADER
         for kind, at, end in self._attributes:
             if kind in kinds:

@@ -217,7 +217,8 @@ class _Loader:
                 self._redefined(path, name, old)
 
     def finish(self) -> Dictionary:
-        """Return the dictionary of all files that were read. If a number has several names, the last name is shown."""
+        """Return the dictionary of all files that were read. If a number has several names, the dictionary shows the
+        name that was defined last."""
         attributes = {name: self._attribute(name, parsed) for name, parsed in self._parsed.attributes.items()}
         names = [*attributes, *self._parsed.attrindex.backward.values()]
         whole = (attributes[name] for name in names if not attributes[name].parent)
@@ -239,8 +240,8 @@ class _Loader:
         )
 
     def _redefined(self, path: Path, name: str, old: ParsedAttribute) -> None:
-        """Keep the named values of an attribute if a file repeats its definition; pyrad would drop them. Add a note if
-        the definition has changed."""
+        """If a file repeats the definition of an attribute, keep the attribute's named values, because pyrad would drop
+        them. Add a note if the new definition differs from the old definition."""
         new = self._parsed.attributes[name]
         if self._attribute(name, new) == self._attribute(name, old):
             new.values.forward = {**old.values.forward, **new.values.forward}

@@ -1,16 +1,17 @@
 """Duplicate detection by source and identifier (RFC 5080 section 2.2.2).
 
 Two requests are duplicates if source address, port, identifier and authenticator are equal. While the first request is
-pending, its duplicates are dropped. After the request is answered, a duplicate gets the same octets as answer.
+pending, its duplicates are dropped. After the service has answered the request, each duplicate gets the same octets as
+answer.
 
-A signed request (with a Message-Authenticator) replaces the earlier signed request with the same source and identifier,
-if its authenticator is new. An unsigned request can be spoofed, so it replaces no other request: its key in the table
-also contains its authenticator.
+A signed request contains a Message-Authenticator. If a signed request has the source and identifier of an earlier
+signed request, but another authenticator, it replaces the earlier request. An unsigned request can be spoofed, so it
+replaces no other request: its key in the table also contains its authenticator.
 
 An entry is kept for one to two windows of time. Each owner has two dictionaries, one for the current window and one for
 the window before. At the end of a window the older dictionary is dropped, so there is no search for expired entries. If
 all owners together exceed the limit, the window of the owner with the most entries ends early. So a flood does not
-shorten another owner's window. A request that waits for a second factor can be parked: its entry is then kept until the
+shorten another owner's window. A request that waits for a second factor can be parked. Its entry is then kept until the
 request is answered.
 """
 
@@ -27,9 +28,9 @@ class Entry:
     """A received request, and the answer to it.
 
     owner: the tenant of the RADIUS client. answer: the answer in octets; None while the request is pending. replaced:
-    whether a newer request has replaced this one; if so, the NAS does not wait for an answer any more. first, last: the
-    times of the first and the last arrival, in seconds of the monotonic clock. gap: the seconds between the last two
-    arrivals. on_again: called each time a duplicate arrives.
+    whether a newer request has replaced this request. If so, the NAS no longer waits for the answer to this request.
+    first, last: the times of the first and the last arrival, in seconds of the monotonic clock. gap: the seconds
+    between the last two arrivals. on_again: called each time a duplicate arrives.
     """
 
     __slots__ = ("answer", "authenticator", "first", "gap", "key", "last", "on_again", "owner", "replaced", "signed")
@@ -80,7 +81,7 @@ class Duplicates:
     parked.
 
     max_entries: the maximum number of requests in one window, for all owners together. The table has at most three
-    times as many entries.
+    times this number of entries.
     """
 
     def __init__(self, window_s: float, *, max_entries: int = 131_072) -> None:
@@ -121,8 +122,8 @@ class Duplicates:
         return entry, True
 
     def _turn(self, now: float) -> None:
-        """Start a new window for all owners. The new window begins at the end of the last window. If no request has
-        arrived since that time for a whole window, it begins now."""
+        """Start a new window for all owners. The new window begins when the last window ended. If that was more than a
+        whole window ago, the new window begins now, and all entries of the old windows are dropped."""
         silent = now >= self._turn_at + self._window_s
         if silent:
             self._windows.clear()
@@ -155,7 +156,7 @@ class Duplicates:
         self._parked[entry.key] = entry
 
     def unpark(self, entry: Entry, *, now: float) -> None:
-        """Let the entry of a parked request expire from now on, like the entries of all other requests."""
+        """End the parking of a request. The entry of the request can expire from now on, like all other entries."""
         if self._parked.get(entry.key) is entry:
             del self._parked[entry.key]
             if now >= self._turn_at:

@@ -30,8 +30,8 @@ class Kind(IntEnum):
 
 @dataclass(frozen=True, slots=True)
 class Reply:
-    """The answer of a NAS. error_cause: the Error-Cause (RFC 5176 section 3.5), which even an ACK may contain; None if
-    the answer has none."""
+    """The answer of a NAS. error_cause: the Error-Cause (RFC 5176 section 3.5); None if the answer has none. Even an
+    ACK may contain an Error-Cause."""
 
     acknowledged: bool
     error_cause: int | None

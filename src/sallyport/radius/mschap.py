@@ -4,8 +4,8 @@ section 2).
 A client computes its response from the NT hash of the password. So the response can be checked with the password, with
 its NT hash, or by a domain controller. `recognise` reads an attempt from a request, `NtKey` checks it, and
 `mschap_reply` encodes the answer. The answer needs only the hash of the NT hash; winbind's ntlm_auth calls this hash
-NT_KEY. The LAN Manager response (computed from the password in upper case) is not supported. An attempt that has no
-other response is Unusable.
+NT_KEY. The LAN Manager response (computed from the password in upper case) is not supported. An attempt with
+only this response is Unusable.
 
 The NT hash is an MD4 hash (RFC 1320), and OpenSSL 3 no longer has MD4. `_mix` processes one block, in about 15 µs. The
 NT hash of a password of up to 27 characters takes one block. Each iteration of a loop makes four steps, so that the
@@ -142,8 +142,8 @@ class MsChap2:
 
 @dataclass(frozen=True, slots=True)
 class PasswordChange:
-    """A request to change an expired password (RFC 2548 sections 2.1.6, 2.1.7 and 2.3.4). The new password in it is not
-    decrypted.
+    """A request to change an expired password (RFC 2548 sections 2.1.6, 2.1.7 and 2.3.4). It contains the new password,
+    which this module does not decrypt.
 
     version: 1 for MS-CHAP-CPW-1, 2 for MS-CHAP-CPW-2, 3 for MS-CHAP2-CPW.
     """
@@ -250,7 +250,7 @@ class NtKey:
         return b"".join([cipher.update(challenge) for cipher in self._ciphers])
 
     def made(self, attempt: MsChap1 | MsChap2, name: bytes) -> bool:
-        """Return whether the response of an attempt was made with this NT hash. The comparison takes constant time.
+        """Return whether the response of an attempt was computed from this NT hash. The comparison takes constant time.
 
         name: the name that the client may have hashed (see `peer_names`). MS-CHAP ignores the name.
         """
@@ -266,17 +266,17 @@ def challenge_response(challenge: bytes, hashed: bytes) -> bytes:
 
 
 def peer_names(user_name: bytes) -> tuple[bytes, ...]:
-    r"""Return the names that a client may have hashed, without duplicates. The most likely name is first.
+    r"""Return the names that a client may have used for its hash, without duplicates. The most likely name is first.
 
-    RFC 2759 section 4 requires the name without `DOMAIN\`. Some clients hash the name as they send it, other clients
-    hash the name without its `@realm`.
+    RFC 2759 section 4 requires the name without `DOMAIN\`. Some clients hash the complete name that they send. Other
+    clients hash the name without its `@realm`.
     """
     plain = user_name.partition(b"\\")[2] or user_name
     return tuple(dict.fromkeys((plain, user_name, plain.rpartition(b"@")[0] or plain)))
 
 
 def authenticator_response(attempt: MsChap2, hash_hash: bytes, name: bytes) -> bytes:
-    """Return `S=` and 40 hexadecimal digits, the proof for the client that the server knows the password
+    """Return `S=` and 40 hexadecimal digits. They prove to the client that the server knows the password
     (GenerateAuthenticatorResponse of RFC 2759 section 8.7).
 
     hash_hash: the hash of the NT hash, 16 octets (see `nt_hash_hash`). name: the name that the client has hashed.

@@ -101,8 +101,8 @@ def push_error(
 
 
 def push_chap_keys(hash_hash: bytes, hiding: Hiding) -> bytes:
-    """Return MS-CHAP-MPPE-Keys, encrypted like a User-Password (RFC 2548 section 2.4.1). The value contains zeros
-    instead of the LAN Manager key, then the NT key, then padding."""
+    """Return MS-CHAP-MPPE-Keys, encrypted like a User-Password (RFC 2548 section 2.4.1). The value contains three
+    parts: zeros in the place of the LAN Manager key, the NT key, and padding."""
     keys = hide_password(bytes(8) + hash_hash + bytes(8), hiding.secret, hiding.authenticator)
     return push_vendor_attribute(MICROSOFT, MS_CHAP_MPPE_KEYS, keys)
 

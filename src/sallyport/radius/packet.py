@@ -88,10 +88,12 @@ class SharedSecret:
 
 
 class Request:
-    """A parsed request of a RADIUS client. `decode` verifies its lengths and authenticators, `peek` only its lengths.
+    """A parsed request of a RADIUS client. `decode` verifies its lengths and authenticators. `peek` verifies only its
+    lengths.
 
     code, identifier: header fields. authenticator: 16 octets. data: the packet without padding. first: the first value
-    of each attribute type. signed: whether the packet has a Message-Authenticator; only `decode` has verified it.
+    of each attribute type. signed: whether the packet has a Message-Authenticator, which `decode` verifies and `peek`
+    does not.
     """
 
     __slots__ = ("_layout", "_vendors", "authenticator", "code", "data", "first", "identifier", "signed")
@@ -164,7 +166,7 @@ def decode(datagram: bytes, secret: SharedSecret) -> Request:
     """Parse a request, and verify it with the secret of the RADIUS client.
 
     datagram: the octets as received; octets after the packet's Length are padding (RFC 2865 section 3). Raises
-    PacketError. Its reason is the label of a metric: malformed, unknown_type, bad_authenticator,
+    PacketError. The reason in this error is the label of a metric: malformed, unknown_type, bad_authenticator,
     bad_message_authenticator, or unsigned (a required Message-Authenticator is missing).
     """
     data = _open(datagram)
@@ -240,9 +242,9 @@ def _with_authenticator(data: bytes, authenticator: bytes) -> bytes:
 def message_authenticator_holds(data: bytes, at: int, secret: SharedSecret) -> bool:
     """Return whether a packet's Message-Authenticator is correct (RFC 3579 section 3.2).
 
-    data: the packet with the authenticator for which the sender computed the Message-Authenticator. This is the
-    packet's own authenticator for a request, the authenticator of the request for an answer, and zeros for an
-    accounting request. at: the offset of the value of the Message-Authenticator.
+    data: the packet. In an answer, the caller must first replace the authenticator by the authenticator of the request.
+    In an accounting request, the caller must replace the authenticator by zeros. at: the offset of the value of the
+    Message-Authenticator.
     """
     return compare_digest(secret.hmac_md5(data[:at] + ZERO + data[at + 16 :]), data[at : at + 16])
 
@@ -289,8 +291,8 @@ def encode_reply(code: int, request: Request, secret: SharedSecret, attributes: 
 def encode_request(
     code: int, identifier: int, secret: SharedSecret, attributes: bytes, *, authenticator: bytes | None = None
 ) -> bytes:
-    """Return a request that the service sends itself. It begins with a Message-Authenticator, except for accounting
-    (RFC 2866 section 3).
+    """Return a request that the service itself sends, in octets. The request begins with a Message-Authenticator,
+    except for accounting (RFC 2866 section 3).
 
     attributes: the attributes in octets. authenticator: the 16 octets with which the passwords in `attributes` were
     encrypted; None for random octets.

@@ -96,8 +96,8 @@ def reveal_password(hidden: bytes, secret: SharedSecret, authenticator: bytes) -
 
 
 def is_garbled(password: bytes) -> bool:
-    """Return whether a decrypted password contains control characters or is not UTF-8. Nearly every password that was
-    encrypted with another secret is like that."""
+    """Return whether a decrypted password contains control characters or is not UTF-8. This is true for nearly every
+    password that was encrypted with another secret."""
     if any(octet < 0x20 or octet == 0x7F for octet in password):
         return True
     try:
@@ -108,9 +108,9 @@ def is_garbled(password: bytes) -> bool:
 
 
 def hides_garbage(request: Request, secret: SharedSecret) -> bool:
-    """Return whether the password of a PAP request was probably encrypted with another secret. Return False for a
-    signed request, because its Message-Authenticator proves the secret. Raises PacketError if the password is
-    malformed."""
+    """Return whether the password of a PAP request was probably encrypted with a wrong secret. Return False for a
+    signed request, because its Message-Authenticator proves that the secret is correct. Raises PacketError if the
+    password is malformed."""
     return not request.signed and USER_PASSWORD in request.first and is_garbled(sent_password(request, secret))
 
 

@@ -38,14 +38,15 @@ RFC_5080: Final = Timers()
 
 
 def _jitter() -> float:
-    """Return the random factor RAND of RFC 5080, so that several clients do not retransmit at the same time."""
+    """Return the random factor RAND of RFC 5080. It spreads the retransmissions of several clients over time."""
     return _random.uniform(-0.1, 0.1)
 
 
 class Retransmission:
     """The transmissions of one request.
 
-    next_at: the time at which the request must be sent (again) or given up. sent: the number of transmissions so far.
+    next_at: the time at which the caller must send the request (again) or give up. sent: the number of transmissions
+    until now.
     """
 
     __slots__ = ("_ends_at", "_jitter", "_pause", "_timers", "next_at", "sent")

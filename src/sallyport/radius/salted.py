@@ -76,8 +76,8 @@ class Hiding:
 
 
 def hidden_places(attributes: Iterable[Attribute]) -> Mapping[tuple[int, int], int]:
-    """Return the attributes that are encrypted in replies: those of the RFCs (HIDDEN), and those with `encrypt=1` or
-    `encrypt=2` in the dictionary.
+    """Return the attributes that are encrypted in replies. These are the attributes in HIDDEN, which RFCs define, and
+    the attributes with `encrypt=1` or `encrypt=2` in the dictionary.
 
     attributes: the values of `Dictionary.attributes`. Parts of TLVs are left out, because no sender encrypts them
     separately.
@@ -135,8 +135,8 @@ def _rehide_value(how: int | None, value: bytes, received: Hiding, sent: Hiding)
 
 
 def without_hidden(attributes: bytes, places: Mapping[tuple[int, int], int] = HIDDEN) -> bytes:
-    """Return the attributes in octets, without the encrypted attributes. Encrypted values are valid only in their
-    original packet.
+    """Return the attributes in octets, without the encrypted attributes. An encrypted value is valid only in the packet
+    for which it was encrypted.
 
     places: the encrypted attributes by (vendor, type) (see `hidden_places`). A Vendor-Specific attribute that contains
     an encrypted attribute is removed as a whole. Raises PacketError if an attribute is malformed.

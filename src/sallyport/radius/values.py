@@ -98,9 +98,10 @@ class Attribute:
 
 
 def split_tag(attribute: Attribute, octets: bytes) -> tuple[int, bytes]:
-    """Split a value into the tag and the value without the tag. The tag 0 means that there is no tag.
+    """Split a value into the tag and the value without the tag. The tag 0 means that the value has no tag.
 
-    In a number, the tag is the first of the four octets. In other types, the tag is an octet before the value.
+    In a number, the first of the four octets is the tag. A value of another type has the tag in an extra octet at its
+    start.
     """
     if not attribute.has_tag or not octets:
         return 0, octets
@@ -112,8 +113,8 @@ def split_tag(attribute: Attribute, octets: bytes) -> tuple[int, bytes]:
 
 
 def join_tag(attribute: Attribute, tag: int, value: bytes) -> bytes:
-    """Return a value with its tag. Before a text, the tag 0 is left out, unless the first octet of the text looks like
-    a tag (RFC 2868 section 3.3)."""
+    """Return a value with its tag. The tag 0 is not added to a text, unless the first octet of the text looks like a
+    tag (RFC 2868 section 3.3)."""
     if not attribute.has_tag:
         return value
     if attribute.type is DataType.INTEGER:
@@ -145,8 +146,8 @@ def as_text(attribute: Attribute, octets: bytes) -> str:
 
 
 def _number_text(attribute: Attribute, number: int) -> str:
-    """Return a number as text: the name of the value, an ISO 8601 date, or decimal digits. A name that consists of
-    digits is not used, because the text would be read back as another number."""
+    """Return a number as text: the name of the value, an ISO 8601 date, or decimal digits. If the name consists of
+    digits, the name is not used, because it would be converted back to another number."""
     name = attribute.value_name(number)
     if name is not None and not _NUMERAL.fullmatch(name):
         return name

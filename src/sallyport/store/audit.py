@@ -81,21 +81,22 @@ def record_in(
 ) -> None:
     """Write an entry about an object of a domain to the audit trail of the domain's tenant.
 
-    Raises NotFound if the domain was removed meanwhile. The caller's transaction then fails, so that no change follows
-    the removal of a domain.
+    Raises NotFound if the domain was removed meanwhile. The caller's transaction then fails, so that nothing in a
+    removed domain is changed.
     """
     record(tx, action, at=at, tenant_id=tenant_of(tx, domain_id), domain_id=domain_id, target=target, changes=changes)
 
 
 def record_all_in(tx: Tx, action: str, domain_id: int, targets: Sequence[str], *, at: int) -> None:
-    """Write one entry, without changed fields, for each of several objects of a domain. Raises NotFound."""
+    """For each of several objects of a domain, write one entry to the audit trail. The entries contain no changed
+    fields. Raises NotFound if the domain was removed."""
     entries = [(target, "{}") for target in targets]
     record_all(tx, action, entries, at=at, tenant_id=tenant_of(tx, domain_id), domain_id=domain_id)
 
 
 def count(tx: Tx, tenant_id: int, domain_id: int | None, change: int) -> None:
-    """Add `change` to the stored number of audit entries of a tenant. domain_id: the domain of the counted entries;
-    None for entries that belong to no domain."""
+    """Add `change` to the stored number of audit entries. The number counts the entries of one tenant and one domain.
+    domain_id: None for the number of the tenant's entries that belong to no domain."""
     tx.execute(
         "insert into audit_totals (tenant_id, domain_id, value) values (:t, :d, :change) "
         "on conflict (tenant_id, domain_id) do update set value = audit_totals.value + excluded.value",
@@ -114,8 +115,8 @@ def tenant_of(tx: Tx, domain_id: int) -> int:
 
 
 def share_of(tx: Tx, domain_id: int) -> int:
-    """Return the id of the tenant whose limits apply to a domain, even if the domain was removed. Return 0 if the
-    domain has no row any more."""
+    """Return the id of the tenant whose limits apply to a domain. The domain may be removed already, if its row still
+    exists. Return 0 if the row does not exist."""
     return tx.value(int, "select tenant_id from domains where id = :id", id=domain_id) or 0
 
 

@@ -60,7 +60,8 @@ class Statements(Protocol):
 
 
 class _Limited:
-    """A connection that raises Invalid after a limit of CPU time. limit_s: the limit in seconds."""
+    """A connection for one caller, with a limit of CPU time. When the caller's thread has used `limit_s` seconds of CPU
+    time, each statement raises Invalid."""
 
     def __init__(self, connection: Statements, limit_s: float) -> None:
         self._connection = connection
@@ -75,9 +76,9 @@ class _Limited:
 class FtsSearch:
     """Substring search with SQLite's FTS5, in a table with the trigram tokenizer.
 
-    For a long text, FTS5 finds the rows that contain its first letters. Only these rows are searched for the whole
-    text. A text of one or two letters contains no trigram. For such a text, SQLite scans the rows of the domain in
-    FTS5's table `..._content`.
+    If the searched text is long, FTS5 looks only for the first letters of the text. The rows that FTS5 finds are then
+    searched for the whole text. A text of one or two letters contains no trigram. For such a text, SQLite scans the
+    rows of the domain in FTS5's table `..._content`.
     """
 
     def find(self, index: str, text: str) -> tuple[str, dict[str, Value]]:
@@ -106,7 +107,8 @@ class SqliteTx:
         self._waiting = waiting
 
     def limited(self, limit_s: float) -> "SqliteTx":
-        """Return the same transaction with a limit of CPU time, in seconds. Later statements raise Invalid."""
+        """Return this transaction with a limit of CPU time. After `limit_s` seconds of CPU time, each statement raises
+        Invalid."""
         return SqliteTx(_Limited(self._connection, limit_s), self._waiting)
 
     def others_wait(self) -> bool:
@@ -148,8 +150,9 @@ class SqliteTx:
     ) -> None:
         """Insert rows in statements of up to 64 rows.
 
-        A few large statements are better than many small ones. sqlite3 releases the interpreter lock once for each
-        statement, and meanwhile the event loop can run. Values of `same` are bound once for each statement.
+        A few large statements are better than many small ones. While SQLite runs a statement, sqlite3 does not hold the
+        interpreter lock, and the event loop can run. After each statement, the thread must get the lock again. Values
+        of `same` are bound once for each statement.
         """
         # Numbered parameters (`?1`) would do the same, but Python 3.14 no longer accepts a sequence for them.
         before, after = (f"select {', '.join('?' * len(same))}, * from (", ") where true") if same else ("", "")  # noqa: S608
@@ -221,8 +224,8 @@ class QuickReader:
                 self._slow_until = started + SLOW_FOR_S
 
     def _is_spent(self) -> bool:
-        """Return whether the transaction has used up its maximum number of SQLite's steps. SQLite itself counts the
-        steps of each statement separately."""
+        """Return whether the transaction has used up the number of SQLite's steps that it may take. This method counts
+        the steps of all statements together. SQLite would count the steps of each statement separately."""
         self._looks -= 1
         return self._looks < 0
 
@@ -275,7 +278,7 @@ def primary_code(error: Exception) -> int:
 
 
 def as_ours(error: sqlite3.Error) -> SallyportError:
-    """Return the error of `base.errors` that stands for an error of SQLite."""
+    """Convert an error of SQLite to the corresponding error of `base.errors`."""
     if not isinstance(error, sqlite3.IntegrityError):
         return StoreError(str(error))
     limit = str(error).removeprefix("limit: ")  # an error that a trigger of schema.limits has raised

@@ -41,10 +41,10 @@ class Copies:
     """Backups and restores of one store. place: the path of the store's file; with PostgreSQL, the path that the file
     would have.
 
-    check: decrypts the secrets of a copy before the copy becomes the store; raises SecretError. void: invalidates the
-    values in a copy that must not become valid again by a restore, and optionally all tokens. replaced: called after a
-    restore to drop all caches. backed_up: called with the time of the last backup, in microseconds. worker: the number
-    of this worker, if several use the same place; otherwise empty.
+    check: decrypts the secrets of a copy before the copy becomes the store; raises SecretError. void: invalidates
+    values of a copy, such as one-time codes, so that the restore does not make them valid again; on request, it also
+    revokes all tokens. replaced: called after a restore to drop all caches. backed_up: called with the time of the last
+    backup, in microseconds. worker: the number of this worker if several workers use the same `place`; otherwise empty.
 
     Backups and restores are recorded in the audit trail. A restore replaces the rows of every tenant, so each tenant's
     trail gets an entry. The entry is written into the copy before the copy replaces the store, so that a crash cannot
@@ -74,12 +74,12 @@ class Copies:
         self._one_at_a_time = trio.Lock()
 
     async def backup(self, target: Path) -> int:
-        """Write a consistent backup to a temporary file, sync the file, and rename it to `target`. Return its size in
-        octets.
+        """Write a consistent backup to a temporary file, sync the file, and rename it to `target`. Return the size of
+        the backup in octets.
 
         A separate connection reads the rows, so logins continue. The backup does not contain the master key. Raises
-        StoreError if the target cannot be written or is one of the store's own files. An existing file then stays as it
-        was.
+        StoreError if `target` cannot be written or is one of the store's own files. If `target` exists already, it is
+        then unchanged.
         """
         if target.resolve().parent == self._place.resolve().parent and target.name.startswith(self._own_names()):
             raise StoreError(f"{target} is a file of the running service: choose another file for the backup")

@@ -1,12 +1,14 @@
 """Stored counters: the number of rows of each list of a domain.
 
-Each page of a list shows the total number of rows. With a stored total, a page does not have to count the rows. For
-long lists, the totals of parts are stored too, so that a page is found without reading the rows before the page. The
-rows of a part have ids that differ only in the last PART_BITS bits. The name of a part's total is `NAME#` and the first
-bits of these ids, in hexadecimal digits that sort like the numbers.
+Each page of a list shows the total number of rows. With a stored total, a page does not have to count the rows. A long
+list is divided into parts, and the total of each part is stored too. With these totals, a page is found without reading
+the rows before the page. The ids of the rows in a part differ only in the last PART_BITS bits. The other bits of the
+ids are the number of the part. The name of a part's total is `NAME#` and the number of the part, in hexadecimal digits
+that sort like the numbers.
 
-If several nodes changed the same row at each login, they would wait for each other's commits. So such a total has
-several rows, named `NAME@SHARE`: each node changes only its own row (`Tx.share`). The total is the sum of the rows.
+If several nodes changed the same row at each login, they would wait for each other's commits. Therefore a total that
+changes at each login has several rows, named `NAME@SHARE`. Each node changes only its own row (`Tx.share`). The total
+is the sum of the rows.
 """
 
 from collections import Counter
@@ -46,13 +48,13 @@ def add_share(tx: Tx, changes: Mapping[tuple[int, str], int]) -> None:
 
 
 def add_row(tx: Tx, domain_id: int, name: str, row_id: int, change: int) -> None:
-    """Add a row to the totals of a list and of the list's part, or subtract it. change: 1 for an added row, -1 for a
-    deleted row. name: the name of the list's total."""
+    """Count an added or deleted row in two totals: the total of the list, and the total of the part of the list that
+    contains the row. change: 1 for an added row, -1 for a deleted row. name: the name of the list's total."""
     add_rows(tx, domain_id, name, [row_id], change)
 
 
 def add_rows(tx: Tx, domain_id: int, name: str, row_ids: Sequence[int], change: int) -> None:
-    """Add several rows to the totals of a list and of the list's parts, or subtract them (see `add_row`)."""
+    """Count several added rows, or several deleted rows, in the totals of a list and of its parts (see `add_row`)."""
     add(tx, domain_id, name, change * len(row_ids))
     for part, rows in Counter(row_id >> PART_BITS for row_id in row_ids).items():
         add(tx, domain_id, f"{name}#{part:013x}", change * rows)
@@ -72,8 +74,8 @@ def totals(tx: Tx, name: str) -> dict[int, int]:
 
 
 def seek(tx: Tx, domain_id: int, name: str, offset: int) -> tuple[int, int]:
-    """Find the part of a list that contains the row at `offset`. Return the first id of the part, and the number of
-    rows in the part before that row."""
+    """Find the part of a list that contains the row at `offset`. Return the lowest id that the part can contain, and
+    the position of the row within the part."""
     if offset < 1 << PART_BITS:
         return 0, offset
     sql = "select name, value from counters where domain_id = :d and name > :low and name < :high order by name"

@@ -115,8 +115,8 @@ class Reserve:
         self.released = True
 
     def refill(self) -> None:
-        """Create the reserve file if the disk has twice its size free. The first call also adjusts the size of an
-        existing file."""
+        """Create the reserve file if the free space of the disk is at least twice the size of the file. The first call
+        also adjusts the size of an existing file."""
         if not self.released:
             return
         try:
@@ -158,8 +158,8 @@ class Reserve:
         return True
 
     def _held(self) -> int:
-        """Return the octets that the reserve file occupies on the disk. After a crash, this may be less than the file's
-        size."""
+        """Return how many octets of the disk the reserve file occupies. After a crash, this number may be less than the
+        size of the file."""
         try:
             return self._path.stat().st_blocks * 512
         except FileNotFoundError:

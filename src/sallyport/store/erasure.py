@@ -30,7 +30,7 @@ _LISTED: Final = f"in {LISTED}"
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """A table whose rows each belong to one row of another table, the owner.
+    """A table of dependent rows. Each row belongs to one row of another table, its owner.
 
     key: the columns of the primary key. column: the column that contains the owner's id.
     """
@@ -45,8 +45,8 @@ class Rows:
     """A table with rows of a domain.
 
     name: the name of the rows in messages; empty if the rows are not counted. key: the columns of the primary key; must
-    be `id` if the table has parts. searched: the id under which the search index contains the rows (`domain_id` or
-    `tenant_id`); empty if the table has no search index.
+    be `id` if the table has parts. searched: the id that the keys of the search index contain, `domain_id` or
+    `tenant_id`; empty if the table has no search index.
     """
 
     table: str

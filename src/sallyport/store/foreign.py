@@ -23,10 +23,11 @@ PROMPTS: Final = "prompts"
 
 @dataclass(frozen=True, slots=True)
 class ForeignChange:
-    """A committed change by another process or node.
+    """A change that another process or node has committed.
 
-    kind: a constant of this module; empty if any rows may have changed. domain_id: the domain of the changed rows; 0 if
-    rows of any domain may have changed. row: the id of the prompt, if `kind` is PROMPTS; otherwise empty.
+    kind: a constant of this module; empty if rows of any kind may have changed. domain_id: the domain of the changed
+    rows; 0 if rows of any domain may have changed. row: the id of the changed prompt if `kind` is PROMPTS; otherwise
+    empty.
     """
 
     kind: str

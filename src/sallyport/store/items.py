@@ -28,14 +28,14 @@ class Item:
 
 
 def nobody(_result: object, _error: BaseException | None) -> None:
-    """Do nothing. This is the callback of an item for whose result no caller waits."""
+    """Do nothing. This is the callback of an item if no caller waits for its result."""
 
 
 def runs_of(items: list[Item]) -> Iterator[list[Item]]:
-    """Split the queue into lists, in the order of their transactions.
+    """Split the queue into lists of items, in the order of their transactions.
 
-    The items of a list may share a transaction. Submitted items come first, then the items of the service, then the
-    items of tokens and agents. An item with `alone` is a list of its own.
+    All items of one list may run in the same transaction. Submitted items come first, then the items of the service,
+    then the items of tokens and agents. An item with `alone` gets a list of its own.
     """
     for alone, group in groupby(items, key=lambda item: item.alone is not None):
         if alone:

@@ -54,7 +54,8 @@ class Tx(Protocol):
         """Return every row as `shape(column=value, ...)`."""
 
     def rows(self, sql: str, /, **parameters: Value) -> list[tuple[Value, ...]]:
-        """Return every row as a tuple. This method is faster than `all`, for the code that runs at each login."""
+        """Return every row as a tuple. This method is faster than `all`. It is meant for the code that runs at each
+        login."""
 
     def value(self, kind: type[V], sql: str, /, **parameters: Value) -> V | None:
         """Return the first column of the first row. Return None if there is no row, or if the value is null."""
@@ -71,12 +72,12 @@ class Tx(Protocol):
         """Insert many rows with few statements. This is faster than one statement for each row.
 
         same: additional columns that have the same value in all rows. on_conflict: a clause such as `on conflict (id)
-        do update set ...`; two of the inserted rows must not conflict with each other.
+        do update set ...`. The inserted rows must not conflict with each other.
         """
 
     def others_wait(self) -> bool:
-        """Return whether a login waits for this transaction to end. Long work should check this after each step, and
-        stop early if it is true."""
+        """Return whether a login waits for this transaction to end. Long work should call this method after each step,
+        and stop early if the method returns True."""
 
 
 Work = Callable[[Tx], T]
@@ -97,8 +98,8 @@ def listed(ids: Iterable[Value]) -> str:
 
 
 def without_case(column: str, text: str) -> tuple[str, str]:
-    """Return the two sides of a case-insensitive comparison: SQL for the column, and the converted text. For ASCII
-    texts, the comparison can use an index."""
+    """Return the two sides of a case-insensitive comparison: SQL for the column, and the converted text. If the text is
+    ASCII, the comparison can use an index."""
     return (f"lower({column})", text.lower()) if text.isascii() else (f"fold({column})", fold(text))
 
 
@@ -117,8 +118,8 @@ class Store(Protocol):
         """Run a short `work` that reads a row by its key, or a page of at most 100 rows (about 1 ms). Raises
         StoreError.
 
-        The embedded engine runs `work` on the event loop, without a checkpoint. If `work` takes longer than expected,
-        it is stopped and runs again in a thread. So `work` may run twice.
+        The embedded engine runs `work` on the event loop, without a checkpoint. If `work` takes too long there, the
+        engine stops it and runs it again in a thread. So `work` may run twice.
         """
 
     async def search(self, work: Work[T]) -> T:
@@ -126,19 +127,20 @@ class Store(Protocol):
         take turns. Raises StoreError."""
 
     async def settled(self, table: str) -> int:
-        """Return the newest id of a table below which no new row can appear. Return 0 if the table is empty. Raises
-        StoreError.
+        """Return the highest id of a table for which all lower ids are settled: no new row can get a lower id. Return 0
+        if the table is empty. Raises StoreError.
 
-        A reader that follows a table stores this id as its position. The highest id of the table is not safe: nodes
-        that write at the same time do not commit in the order of the ids. The method waits until the current writers of
-        the table have ended, usually for some milliseconds.
+        A reader that follows a table stores this id as its position. The reader cannot use the highest id of the table
+        at any time: nodes that write at the same time do not commit in the order of the ids. So this method waits until
+        the current writers of the table have ended, usually for some milliseconds.
         """
 
     async def write(self, work: Work[T]) -> T:
         """Run `work`, and return when its changes are on disk. Raises StoreError if its changes were not committed.
 
-        `work` may share a transaction with the work of other callers. If `work` raises an error, only its own changes
-        are undone. `work` may run twice: the engine can abort a transaction because of a transaction of another node.
+        `work` may share a transaction with the work of other callers. If `work` raises an error, only the changes of
+        `work` are undone. `work` may run twice, because the engine can abort a transaction that conflicts with a
+        transaction of another node.
         """
 
     def submit(self, work: Work[T], done: Done[T]) -> None:
@@ -201,8 +203,8 @@ class Engine(Store, Protocol):
         """
 
     async def replace_by_dump(self, path: Path, then: Work[None]) -> None:
-        """Replace all rows by the rows of a file that `write_dump` has made with the schema of this program (see
-        `replace`).
+        """Replace all rows by the rows of a dump, as `replace` does. The dump is a file that `write_dump` has made from
+        a database with the schema of this program.
 
         then: checks and completes the new rows in the same transaction. If `then` raises an error, no row has changed.
         """

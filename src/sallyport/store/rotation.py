@@ -85,7 +85,8 @@ async def _alone(_version: int) -> Sequence[str]:
 class Rotation:
     """The rotation of a store's master key.
 
-    without: returns the names of the other running nodes that do not have a version of the key yet. late_s: see LATE_S.
+    without: gets the version of a key, and returns the names of the other running nodes that do not have this version
+    yet. late_s: see LATE_S.
     """
 
     def __init__(
@@ -107,9 +108,9 @@ class Rotation:
     async def rotate(self) -> Rotated:
         """Seal all values under a new key, or continue an interrupted rotation.
 
-        Raises Conflict if the keys come from the environment and the environment has no new key, or if other nodes do
-        not have the new key. Raises SecretError if a value cannot be decrypted. Raises ConfigError, StoreError. After
-        an error, both keys are kept.
+        Raises Conflict if another node does not have the new key. Raises Conflict if the keys come from the
+        environment, and the environment contains only the old key. Raises SecretError if a value cannot be decrypted.
+        Raises ConfigError, StoreError. After an error, both keys are kept.
         """
         async with self._one:
             await self._begin()
@@ -123,7 +124,8 @@ class Rotation:
             return await self._end(sealed)
 
     async def _begin(self) -> None:
-        """Write a new key to the key file, and use it from now on. Do nothing if there is already a new key."""
+        """Write a new key to the key file, and use the new key from now on. Do nothing if an earlier call has already
+        added a new key, or if the environment contains one."""
         versions = self._vault.versions
         new = versions[-1] if len(versions) > 1 else versions[-1] + 1
         if others := await self._without(new):
@@ -187,8 +189,8 @@ class Rotation:
 
 
 def _rows(column: Sealed, after: tuple[Value, ...] | None, tx: Tx) -> list[tuple[Value, ...]]:
-    """Return up to BATCH rows of a column, sorted by key: the key columns and the sealed value. after: the key of the
-    last row of the previous call; None for the first call."""
+    """Return up to BATCH rows of a column, sorted by key. Each row contains the key columns and the sealed value.
+    after: the key of the last row of the previous call; None for the first call."""
     names = ", ".join(column.key)
     further, given = "", dict[str, Value]()
     if after is not None:

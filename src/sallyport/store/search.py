@@ -25,7 +25,7 @@ _NOT_INDEXED: Final = {0: "\ufffd", ord(_SEPARATOR): "\ufffd"}  # a NUL is repla
 
 
 class Minimum(int):
-    """The total of a search with more than MOST_COUNTED matches: the true total is at least this number."""
+    """The total of a search with more than MOST_COUNTED matches. The true total is this number or more."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,8 +57,8 @@ class SearchIndex:
         self.add_all(tx, [Entry(domain_id, row_id, texts)])
 
     def add_all(self, tx: Tx, entries: Sequence[Entry]) -> None:
-        """Add many rows. Call this method at the end of a transaction, because FTS5 writes its buffer to the table when
-        a statement on another table follows."""
+        """Add many rows. Call this method at the end of a transaction. FTS5 writes its buffer to the table when a
+        statement on another table follows, and this should happen only once."""
         rows = [(_first(each.domain_id) + each.row_id, _joined(each.texts)) for each in entries]
         tx.insert(self._name, ("rowid", "texts"), rows)
 
@@ -73,16 +73,16 @@ class SearchIndex:
         tx.search.merge(tx, self._name)
 
     def find(self, tx: Tx, domain_id: int, text: str) -> tuple[str, dict[str, Value]]:
-        """Return SQL that selects the ids of a domain's rows with a text that contains `text`, and the parameters of
-        the SQL. The search is case-insensitive. text: must not be empty."""
+        """Return SQL that selects the ids of the rows of a domain in which a text contains `text`. Also return the
+        parameters of the SQL. The search is case-insensitive. text: must not be empty."""
         found, parameters = tx.search.find(self._name, fold(text).translate(_NOT_INDEXED))
         within: dict[str, Value] = {"first": _first(domain_id), "last": _first(domain_id + 1) - 1}
         sql = f"select rowid - :first as id from {found} and rowid between :first and :last"  # noqa: S608
         return sql, {**within, **parameters}
 
     def page(self, tx: Tx, shape: Callable[..., T], select: str, stretch: Stretch, text: str) -> tuple[list[T], int]:
-        """Return a page of the domain's rows with a text that contains `text`, and the total. The total is a `Minimum`
-        if more than MOST_COUNTED rows match."""
+        """Return a page of the rows of the domain in which a text contains `text`, and the total. The total is a
+        `Minimum` if more than MOST_COUNTED rows match."""
         ids, parameters = self.find(tx, stretch.domain_id, text)
         rows = _rows(tx, shape, select, f"{ids} order by rowid", stretch, parameters)
         return rows, _searched_total(tx, rows, stretch, ids, parameters)
@@ -111,7 +111,7 @@ def page(
 
     select: `select ... from ...` for the rows, without a condition; the rows have an `id`. ids: SQL that selects the
     ids of the list. counter: the name of the stored total; None to count the rows. searched: whether the list is the
-    result of a search, of which at most MOST_COUNTED rows are counted.
+    result of a search. In a search, at most MOST_COUNTED rows are counted.
     """
     rows = _rows(tx, shape, select, f"{ids} order by id", stretch, parameters)
     if counter is not None:
@@ -142,8 +142,8 @@ def _searched_total(tx: Tx, rows: Sequence[object], stretch: Stretch, ids: str, 
 
 
 def _total_in_sight(rows: Sequence[object], stretch: Stretch) -> int | None:
-    """Return the total of a list if the page contains the last row. Otherwise return None, because the rows must be
-    counted."""
+    """Return the total of a list if it can be computed from the page, because the page contains the last row. Otherwise
+    return None; the caller must then count the rows."""
     if len(rows) < stretch.limit and (rows or not stretch.offset):
         return stretch.offset + len(rows)
     return None
@@ -158,9 +158,9 @@ def whole_page(
 ) -> tuple[list[T], int]:
     """Return a page of all rows of a domain, and the total.
 
-    The parts of the table must be counted (`counters.add_row`), so that the last page is as fast as the first. table:
-    the table whose rows have the columns `id` and `domain_id`. counter: the name of the total. only: SQL condition for
-    the rows of the list.
+    The last page is as fast as the first, because the parts of the table are counted. So each change of the table must
+    call `counters.add_row`. table: the table of the list; its rows have the columns `id` and `domain_id`. counter: the
+    name of the total. only: SQL condition for the rows of the list.
     """
     start, offset = counters.seek(tx, stretch.domain_id, counter, stretch.offset)
     ids = f"select id from {table} where domain_id = :d and {only} and id >= :start order by id"  # noqa: S608

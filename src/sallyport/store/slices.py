@@ -49,14 +49,14 @@ async def in_batches(store: Store, entries: Iterable[T], work: Callable[[Tx, Ite
 async def in_slices(
     store: Store, find: Callable[[Tx], FoundT], slices: Sequence[Slice[FoundT]], end: Callable[[Tx, FoundT], T]
 ) -> T:
-    """Delete objects, and the rows that depend on these objects, in several short transactions.
+    """Delete objects in several short transactions, together with the rows that depend on the objects.
 
     Return the result of `end`. Raises StoreError. If the deletion is interrupted, call the function again to complete
     it.
 
-    find: returns the objects; called in each transaction; raises an error if an object does not exist. slices:
-    functions that delete the dependent rows; each is called until it returns 0. end: deletes the objects themselves in
-    the last transaction.
+    find: returns the objects; it is called in each transaction, and raises an error if an object does not exist.
+    slices: functions that delete the dependent rows; each is called until it returns 0. end: deletes the objects
+    themselves in the last transaction.
     """
 
     def step(tx: Tx) -> list[T]:
@@ -82,6 +82,7 @@ def delete_slice(tx: Tx, table: str, key: str, condition: str, **parameters: Val
 
 
 def _taken(left: deque[T]) -> Iterator[T]:
-    """Remove and yield the entries of a queue one by one, so that entries that were not yielded stay in the queue."""
+    """Remove the entries of a queue one by one, and yield each entry when it is removed. If the caller stops early, the
+    other entries stay in the queue."""
     while left:
         yield left.popleft()

@@ -1,8 +1,8 @@
 """Copies of small tables in memory (RADIUS clients, domains), reloaded after each change.
 
-`Configuration.change` makes each change of the configuration. It increases `config_version` in the same transaction,
-and reloads the snapshots before it returns. So the next request already sees the change. If another process has
-increased the version, for example by a restore, `watch` reloads the snapshots within a second.
+The configuration is changed only by `Configuration.change`. This method increases `config_version` in the transaction
+of the change, and reloads the snapshots before it returns. So the next request already sees the change. If another
+process has increased the version, for example by a restore, `watch` reloads the snapshots within a second.
 """
 
 from collections.abc import Callable
@@ -85,7 +85,8 @@ class Configuration:
         return result
 
     async def reload(self) -> None:
-        """Reload all snapshots. An older state of the store never replaces newer snapshots. Raises StoreError."""
+        """Reload all snapshots. If a snapshot in memory is already newer than the rows that were read, the snapshots
+        are kept. Raises StoreError."""
 
         def load(tx: Tx) -> tuple[int, list[object]]:
             version = tx.value(int, "select version from config_version") or 0

@@ -40,7 +40,7 @@ log = structlog.get_logger()
 
 
 class SqliteStore:
-    """The store in one SQLite file. `run` must be running while writes are submitted. Call `close` when nothing uses
+    """The store in one SQLite file. Writes may be submitted only while `run` is running. Call `close` when nothing uses
     the store any more.
 
     reserve: the reserved disk space. limits: the numbers of rows that each tenant may have (`base/limits.py`).
@@ -119,7 +119,7 @@ class SqliteStore:
         """Do nothing, because no other process changes the file."""
 
     async def exclusive(self, work: Callable[[sqlite3.Connection], T], *, replaces: bool = False) -> T:
-        """Run `work` on the connection while no write runs (see `Writer.exclusive`)."""
+        """Run `work` on the connection for writes, while no other write runs (see `Writer.exclusive`)."""
         return await self._writer.exclusive(work, replaces=replaces)
 
     def write_copy(self, path: Path) -> None:

@@ -1,10 +1,10 @@
 """The copy of all rows from one engine to the other, for backups of PostgreSQL and for `sallyport db copy`.
 
-With both engines, a backup is a SQLite file with the schema of the program. So moving an installation to the other
-engine takes the same steps as a backup and a restore.
+A backup is a SQLite file with the schema of the program, whichever engine the store uses. So moving an installation to
+the other engine takes the same steps as a backup and a restore.
 
-Every table is copied with its keys, and also the search indexes and the totals that triggers maintain. After the copy,
-the count and checksum of each table are compared between the source and the target.
+Every table is copied with its keys. The search indexes are copied too, and so are the totals that triggers maintain.
+After the copy, the count and checksum of each table in the target are compared with those in the source.
 """
 
 import hashlib
@@ -28,7 +28,8 @@ Rows = Iterable[Sequence[Value]]
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """A table that exists in both engines. numbers: whether the key is a number that is never reused."""
+    """A table that exists in both engines. numbers: whether its key is a number that the engine assigns and never
+    reuses."""
 
     name: str
     columns: tuple[str, ...]

@@ -41,7 +41,7 @@ class Turns:
 
     @asynccontextmanager
     async def writing(self) -> AsyncIterator[bool]:
-        """Wait until the acting token may write; other actors do not wait. Yield whether the write has a limit of CPU
+        """Wait until the acting token may write. Other actors do not wait. Yield True if the write has a limit of CPU
         time."""
         if acting().kind != "token":
             yield False

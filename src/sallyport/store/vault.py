@@ -61,13 +61,13 @@ class Vault:
         return dict(self._keys)
 
     def derived(self, purpose: str) -> bytes:
-        """Return 32 octets that are derived from the newest key. All nodes get the same octets. purpose: the use of the
-        octets; each purpose gives other octets."""
+        """Return 32 octets that are derived from the newest key. Nodes with the same newest key get the same octets.
+        purpose: what the octets are used for; different purposes get different octets."""
         key = self._keys[max(self._keys)].reveal()
         return hmac.digest(key, f"sallyport {purpose}".encode(), "sha256")
 
     def add(self, version: int, key: Secret) -> None:
-        """Add a key. The key encrypts from now on if its version is the highest."""
+        """Add a key. If its version is the highest, this key encrypts from now on."""
         self._keys[version] = key
 
     def retire(self) -> None:

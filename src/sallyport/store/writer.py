@@ -1,11 +1,11 @@
 """The only writer of the embedded database. It commits the work of many callers in one transaction, either in a thread
 of its own or on the event loop.
 
-The thread is permanent, because that costs less than a thread from a pool: a lock of the queue at the start, and a
-wake-up of the event loop at the end. Still, the thread costs a fifth of a login's CPU time, mostly because two threads
-compete for the interpreter lock. So if an item is submitted while the queue is empty, and the disk is fast, the item is
-written on the event loop itself. The reply of the login has to wait for the write anyway. The thread does all slow
-work: it merges the log, waits for another program's lock, and retries a failing disk.
+The thread is permanent, because a thread from a pool would cost more. For each write, the permanent thread costs only a
+lock of the queue at the start, and a wake-up of the event loop at the end. Still, this is a fifth of a login's CPU
+time, mostly because two threads compete for the interpreter lock. So if the queue is empty and the disk is fast, a
+submitted item is written on the event loop itself. The reply of the login has to wait for the write anyway. The thread
+does all slow work: it merges the log, waits for another program's lock, and retries a failing disk.
 
 The items of the queue become up to three transactions, in this order. The first has the submitted items: they are
 short, and logins wait for them. The second has the writes of the service itself, which include other writes of logins.
@@ -63,7 +63,7 @@ log = structlog.get_logger()
 
 
 class Writer:
-    """The writer of the embedded database. `run` must be running while writes are submitted.
+    """The writer of the embedded database. Writes may be submitted only while `run` is running.
 
     path: the database file, for messages. connection: a connection that only the writer uses.
     """
@@ -237,10 +237,11 @@ class Writer:
                 self._together([Item(nobody, work=_probe)])
 
     def _take(self, *, waits: bool) -> tuple[list[Item], bool]:
-        """Return the next items of the queue, and whether the queue is closed.
+        """Return the next items of the queue, and whether the queue is closed. Once a second while the reserved disk
+        space is released, try to reserve the space again.
 
-        waits: whether to wait for the first item. While the disk fails, wait at most a second, so that a test write can
-        follow. While the reserved disk space is released, try once a second to reserve it again.
+        waits: whether to wait for the first item. The wait has no limit, with two exceptions: while the disk fails or
+        the reserved space is released, it takes at most a second. Then a test write can follow.
         """
         if self._reserve.released and time.monotonic() >= self._refill_at:
             self._refill_at = time.monotonic() + PROBE_S
@@ -269,7 +270,8 @@ class Writer:
         return items
 
     def _together(self, items: list[Item]) -> tuple[StoreError | None, list[Item]]:
-        """Process items that may share a transaction. Return the error and the remaining items (see `_transaction`)."""
+        """Process items that may share a transaction. Return the error of the transaction, and the items that must wait
+        for another transaction (see `_transaction`)."""
         with self._using:
             try:
                 self._behave(BUSY_MS, SHORT_LOG if self._reserve.released else LONG_LOG)
@@ -329,10 +331,10 @@ class Writer:
         return None, left
 
     def _each(self, tx: Tx, items: list[Item], turn_s: float) -> list[Item]:
-        """Run items, and return the items that were not run.
+        """Run items. Stop early in two cases, and return the items that were not run.
 
-        The method stops after `turn_s` seconds if a login waits. Items of tokens and agents also stop when the service
-        has something to write.
+        If a login waits, the method stops after `turn_s` seconds. If the service has something to write, the method
+        also stops after an item of a token or agent.
         """
         until = time.perf_counter() + turn_s
         for number, item in enumerate(items, 1):
@@ -380,8 +382,9 @@ class Writer:
         return self._reserve.has_room(ROOM)
 
     def _merge_log(self) -> None:
-        """Merge the log into the database and free its space, if the disk has room for the larger database. Otherwise a
-        merge would stop half-way and use up the space that the log still needs."""
+        """Merge the log into the database and free the space of the log. Do this only if the disk has room for the
+        larger database. Without this room, the merge would stop half-way and use up the space that the log still needs.
+        """
         with suppress(sqlite3.Error, OSError):
             size = "select page_count * page_size from pragma_page_count, pragma_page_size"
             if self._reserve.has_room(self._connection.execute(size).fetchone()[0] - self._path.stat().st_size):
@@ -403,7 +406,7 @@ def _run(connection: sqlite3.Connection, tx: Tx, item: Item, undo: str) -> bool:
 
 
 def _probe(tx: Tx) -> None:
-    """Test whether the disk accepts writes, with a small write. The value is changed twice and ends as before, because
+    """Test with a small write whether the disk accepts writes. The write changes a value and changes it back, because
     SQLite would not write an unchanged value."""
     for step in (1, -1):
         tx.execute("update config_version set version = version + :step", step=step)

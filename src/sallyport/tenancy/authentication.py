@@ -1,8 +1,8 @@
 """The look-up of access tokens and API keys by hash, with a bounded cache that is never stale.
 
-Only hashes that are not in the cache are read from the store. They are read one at a time, and the source addresses
-take turns. Therefore a flood of wrong keys occupies at most one of the store's readers. The other readers remain free
-for logins.
+A hash that is not in the cache is looked up in the store. Only one such look-up runs at a time, and the source
+addresses take turns. Therefore a flood of wrong keys occupies at most one of the store's readers. The other readers
+remain free for logins.
 """
 
 import ipaddress
@@ -118,12 +118,12 @@ class Guesses:
         self._tell(network)
 
     def count(self, network: str, now: int) -> None:
-        """Count a wrong key from a network. This node or another node has received the key. now: the time in
-        microseconds."""
+        """Count a wrong key from a network. Call this if this node or another node has received a wrong key. now: the
+        time in microseconds."""
         self._spent.put(network, (self._counted(network, now) + 1, now))
 
     def _counted(self, network: str, now: int) -> float:
-        """Return the number of wrong keys that still count against a source."""
+        """Return the number of wrong keys that count against a network. The number decreases with time."""
         spent, at = self._spent.get(network) or (0.0, now)
         return max(0.0, spent - max(0, now - at) / self._refill_us)
 

@@ -40,7 +40,8 @@ class ListTokens(Arguments):
 class RevokeToken(Arguments):
     """Arguments of token.revoke.
 
-    token: the id or name of the token. org, tenant: the orgId and the tenantId to search; None searches all of them.
+    token: the id or name of the token. org: the orgId to search; None for all organizations. tenant: the tenantId to
+    search; None for all tenants.
     """
 
     token: int | str
@@ -92,8 +93,8 @@ def commands(service: Tenancy, clock: Clock) -> dict[str, Command]:
 
 
 def new(before: Mapping[int, tuple[int, int]], organization: int, tenant: int) -> JSON:
-    """Return descriptions of the organization and the tenant that a command has created. `note_new` prints the
-    descriptions.
+    """Return texts that name the organization and the tenant if a command has created them. `note_new` prints these
+    texts.
 
     before: the (organization, tenant) of each tenant that existed before the command, by internal id.
     """

@@ -30,8 +30,8 @@ class Tenancy:
         return await self._store.write(self.tenant_maker(organization, number))
 
     def tenant_maker(self, organization: int, number: int) -> Work[int]:
-        """Return a function that creates a tenant if it does not exist, in a transaction, and returns the tenant's
-        internal id.
+        """Return a function for use in a transaction. The function returns the internal id of a tenant, and creates the
+        tenant if it does not exist.
 
         Raises Invalid if a number is out of range.
         """
@@ -144,11 +144,12 @@ class Tenancy:
         self._known.forget()
 
     async def first_start(self, hand_over: Callable[[str], None]) -> bool:
-        """Create organization 1, tenant 1 and an admin token if no token exists. Return whether the token was created.
+        """Create organization 1, tenant 1 and an admin token if no token exists. Return whether this call has created
+        the token.
 
         hand_over: a function that shows the token to the admin. It is called in the store's thread, before the token is
-        stored. If the service crashes before the token is stored, the admin has an invalid token. If the token were
-        stored first, a crash could lose a valid token.
+        stored. If the service crashes between these two steps, the admin has an invalid token. In the reverse order, a
+        crash could lose a valid token.
         """
         at = self._clock()
         token = new_token()
@@ -183,9 +184,9 @@ def _target(token_id: int, name: str) -> str:
 
 
 def _find(tx: Tx, token: int | str, organization: int | None, tenant: int | None, at: int) -> TokenRecord:
-    """Return the token with an id or a name. If several tokens have the name, return the active one.
+    """Return the token with an id or a name. If several tokens have the name, return the one that is active.
 
-    Raises NotFound. Raises Conflict if several active tokens have the name.
+    Raises NotFound. Raises Conflict if more than one of them is active.
     """
     if isinstance(token, int):
         by_id = repo.token_by_id(tx, token, organization, tenant) if abs(token) <= _HIGHEST else None

@@ -102,7 +102,8 @@ class Finding:
 class Identity:
     """The products of the forwarder and of the NAS of a request.
 
-    forwarded: whether a forwarder sent the request. forwarder: the product of the forwarder; None if it is unknown.
+    forwarded: whether a forwarder sent the packet to the service. forwarder: the product of the forwarder; None if it
+    is unknown.
     """
 
     forwarder: Finding | None
@@ -151,8 +152,8 @@ def _name_nas(attributes: Attributes) -> Finding | None:
 
 
 def _of_one_vendor(attributes: Attributes) -> Finding | None:
-    """Return the first product in the table that matches by an attribute of its own vendor. The finding is only
-    probable if attributes of other vendors are present too."""
+    """Return the first product in the table that matches an attribute of its own vendor. If attributes of other vendors
+    match too, the finding is only probable."""
     found = [_finding(row, evidence) for row in _OF_ONE_VENDOR if (evidence := row.match(attributes))]
     others = [other for other in found if other.product != found[0].product]
     if not others:
@@ -162,7 +163,7 @@ def _of_one_vendor(attributes: Attributes) -> Finding | None:
 
 
 def _without_forwarder(nas: Finding, attributes: Attributes) -> Finding:
-    """Return the finding about a NAS that sends a Proxy-State although it is not a proxy.
+    """Return the finding about a NAS that adds a Proxy-State to its own requests.
 
     A proxy may send a Proxy-State of the same form. So the finding is certain only if the packet comes from the NAS's
     own address.

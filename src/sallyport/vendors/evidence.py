@@ -53,14 +53,14 @@ class Attributes:
 
     @cached_property
     def has_vendor_of_its_own(self) -> bool:
-        """Return whether the request has a vendor attribute that only products of this vendor send, even if the tables
-        do not contain the vendor."""
+        """Return whether the request has an attribute that only the products of one vendor send. The vendor need not be
+        in the tables."""
         return any(vendor not in _SENT_BY_MANY for vendor, _ in self.vendor)
 
     @cached_property
     def is_sent_by_nas(self) -> bool:
-        """Return whether the source address is the NAS's own address. If not, there may be a proxy, NAT or a wrong
-        setting."""
+        """Return whether the source address is the NAS's own address. If the addresses differ, there may be a proxy or
+        NAT between NAS and service, or the NAS may have a wrong setting."""
         try:
             source = ip_address(self.source)
         except ValueError:
@@ -193,12 +193,13 @@ def says(condition: Condition, *evidence: str) -> Match:
 
 
 def integers(values: dict[int, int]) -> Condition:
-    """Return a condition: each of these attributes is present and has this integer value."""
+    """Return a condition on a request. The condition is true if each of these attributes is present and has the given
+    integer value. values: the integer by attribute type."""
     return lambda request: all(request.integer(kind) == value for kind, value in values.items())
 
 
 def present(*kinds: int) -> Condition:
-    """Return a condition: all of these attributes are present."""
+    """Return a condition on a request. The condition is true if all of these attributes are present."""
     return lambda request: all(kind in request.first for kind in kinds)
 
 
@@ -213,12 +214,13 @@ def unless(exception: Match, match: Match) -> Match:
 
 
 def any_of(*matches: Match) -> Match:
-    """Match if one or more of the given matches do. Return the evidence of all that match."""
+    """Return a match that succeeds if at least one of the given matches succeeds. Its evidence is the evidence of all
+    matches that succeed."""
     return lambda request: tuple(line for match in matches for line in match(request))
 
 
 def all_of(*matches: Match) -> Match:
-    """Match if all of the given matches do. Return their evidence together."""
+    """Return a match that succeeds if all of the given matches succeed. Its evidence is the evidence of all of them."""
 
     def match(request: Attributes) -> tuple[str, ...]:
         found = [match(request) for match in matches]
@@ -234,7 +236,8 @@ def supported(match: Match, *further: Match) -> Match:
 
 
 def first_of(*matches: Match) -> Match:
-    """Match if one or more of the given matches do. Return the evidence of the first that matches."""
+    """Return a match that succeeds if at least one of the given matches succeeds. Its evidence is the evidence of the
+    first match that succeeds."""
 
     def match(request: Attributes) -> tuple[str, ...]:
         return next((found for match in matches if (found := match(request))), ())

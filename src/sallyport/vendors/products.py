@@ -98,7 +98,8 @@ _STRONGSWAN_STATIONS: Final = when(
 
 
 def _is_like_pam_radius(request: Attributes) -> bool:
-    """Return whether NAS-Port can be a process id, and the request has no attribute that pam_radius never sends."""
+    """Return whether the request may come from pam_radius: NAS-Port can be a process id, and no attribute is present
+    that pam_radius never sends."""
     if any(kind in request.first for kind in (ACCT_SESSION_ID, CALLED_STATION_ID, NAS_PORT_ID)):
         return False
     return NAS_IDENTIFIER in request.first and 0 < (request.integer(NAS_PORT) or 0) <= 1 << 22

@@ -2,7 +2,7 @@
 itself.
 
     server      listening sockets, TLS, and the shutdown of the server
-    connections the connections that wait for their peers, and the choice of the one to close for a new one
+    connections the connections that wait for their peers; one of them can be closed to make room
     connection  one connection: octets between a trio stream, the parser and the application
     http1       parser of requests and framing of answers, sans-io
     asgi        one request and its answer for an ASGI application

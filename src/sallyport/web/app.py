@@ -77,7 +77,8 @@ def _metrics_route(render: RenderMetrics) -> BaseRoute:
     began, rendered = -math.inf, b""
 
     async def scrape(request: Request) -> Response:
-        """Return the metrics. Requests that arrive while the metrics are rendered share the next rendering."""
+        """Return the metrics. If several requests arrive while the metrics are rendered, they all get the result of the
+        next rendering."""
         nonlocal began, rendered
         came = trio.current_time()
         async with one_at_a_time:

@@ -1,8 +1,9 @@
 """One request and its answer for an ASGI application (ASGI 3.0, HTTP 2.3).
 
 The application runs in the task of its connection and reads the body itself. Octets are received only when the
-application asks for them, so a slow application slows its client down (back-pressure). After the whole body, `receive`
-waits for the client to disconnect, which ends Starlette's streaming answers.
+application asks for them, so a slow application slows its client down (back-pressure). When the whole body has been
+read, the next call of `receive` waits until the client disconnects. Starlette ends a streaming answer when this call
+returns.
 """
 
 from typing import Protocol

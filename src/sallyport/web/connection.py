@@ -93,15 +93,14 @@ class Acceptor(Protocol):
     table: ConnectionTable["Connection"]
 
     def park(self, connection: "Connection", parks: bool) -> None:
-        """Record that the connection's request starts to wait for its result, or has stopped waiting.
-
-        parks: whether the request waits.
-        """
+        """Record whether the request of a connection waits for its result. parks: True when the request starts to wait,
+        False when it has stopped waiting."""
 
     def forwarded(self, connection: "Connection", head: Head) -> str | None:
-        """Return the client's address from the X-Forwarded-For header of a trusted proxy, or None.
+        """Return the client's address from the X-Forwarded-For header of a trusted proxy. Return None if there is no
+        such address.
 
-        The connection counts for this address from then on.
+        If there is an address, the limits of this address apply to the connection from then on.
         """
 
     def left(self, connection: "Connection") -> None:
@@ -301,7 +300,8 @@ class Connection:
         self._enter(Phase.WORKING, math.inf)
 
     async def _close(self) -> None:
-        """Shut the sending side. Then read for at most `linger_s`, until the peer closes its side too."""
+        """Shut the sending side of the connection. Then read for at most `linger_s` seconds, until the peer closes its
+        side."""
         self._enter(Phase.CLOSING, math.inf)
         with trio.move_on_after(self._limits.linger_s):
             await self._transport.send_eof()

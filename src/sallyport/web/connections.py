@@ -1,9 +1,9 @@
-"""The connections of a listener that wait for their peers. If a listener is full, one of these connections is closed
-for a new one.
+"""The connections of a listener that wait for their peers. If a listener is full, the table closes one of these
+connections, so that the listener can accept a new connection.
 
 Therefore clients that open connections and leave them idle cannot block the service. Connections without an
-authenticated request (strangers) are closed first, and one address may have only a few of them. IPv6 addresses count by
-their /64 network, because one host can own a /64.
+authenticated request (strangers) are closed first, and one address may have only a few strangers. IPv6 addresses count
+by their /64 network, because one host can own a /64.
 """
 
 import ipaddress
@@ -37,10 +37,8 @@ class ConnectionTable(Generic[ConnectionT]):
         self._address: dict[ConnectionT, str] = {}
 
     def enter(self, connection: ConnectionT, host: str) -> None:
-        """Count a stranger for its address. If the address exceeds its limit, close one of its connections.
-
-        The oldest stranger that waits for its peer is closed. If no stranger waits, this connection is closed.
-        """
+        """Count a stranger for its address. If the address then has too many strangers, close the oldest stranger of
+        the address that waits for its peer. If no stranger of the address waits, close this connection."""
         self.forget_address(connection)
         address = _counted(host)
         own = self._strangers.setdefault(address, {})
@@ -50,8 +48,8 @@ class ConnectionTable(Generic[ConnectionT]):
             self._close(next((each for each in own if each in self._waiting_strangers), connection))
 
     def forget_address(self, connection: ConnectionT) -> None:
-        """Stop counting a connection for its address. The connection is now authenticated, or its client has another
-        address."""
+        """Stop counting a connection for its address. Call this when the connection is authenticated, or when the
+        address of its client changes."""
         address = self._address.pop(connection, None)
         if address is not None:
             own = self._strangers[address]

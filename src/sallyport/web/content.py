@@ -99,7 +99,7 @@ class Answers:
         self.octets = Counter[int]()
 
     def counted(self, response: Response, tenant_id: int) -> Response:
-        """Return a response whose octets count for its tenant while it is sent.
+        """Return a response that counts for a limit of its tenant. The octets of the response count while it is sent.
 
         If the tenant would exceed its limit when the response starts, status 429 is sent instead.
         """

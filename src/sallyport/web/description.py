@@ -1,6 +1,7 @@
 """The OpenAPI 3.1 document, generated from the declared operations.
 
-It is generated on the first request, because this takes a third of a second and most processes never need it.
+The document is generated when a client first requests it. The generation takes a third of a second, and most processes
+never need the document.
 """
 
 import json

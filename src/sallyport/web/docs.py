@@ -1,7 +1,8 @@
-"""The API page `/docs`: Swagger UI shows the document of /openapi.json, and sends requests with a token of the reader.
+"""The API page `/docs`. Swagger UI shows the document of /openapi.json. It can send requests with a token that the
+reader enters.
 
-The files come from the installed package `swagger-ui-py`, so that the page needs no other host. The package itself is
-not imported: it would bring its handlers for other frameworks.
+The files come from the installed package `swagger-ui-py`, so that the page needs no other host. The service does not
+import the package itself, because the package would bring its handlers for other frameworks.
 """
 
 from collections.abc import Sequence

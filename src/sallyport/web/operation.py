@@ -145,7 +145,7 @@ class Operations:
         """Declare a POST operation that receives a form with one file.
 
         limit: the maximum size of the file in octets. keeper: the storage for the file. If the operation raises an
-        error, the file is deleted. Otherwise the operation owns the file.
+        error, the service deletes the file. Otherwise the operation is responsible for the file.
         """
 
         def declare(work: UploadWork[FormT, AnswerT]) -> UploadWork[FormT, AnswerT]:
@@ -203,7 +203,7 @@ class _Shape(Generic[BodyT]):
         self.carries_key = self._model.claimed_key is not Body.claimed_key
 
     def parse(self, octets: bytes) -> tuple[BodyT, Sequence[Body]]:
-        """Return the body, and the models in the body whose ids the gate must check. Raises Invalid."""
+        """Return the body, and the models in the body that contain ids for the gate to check. Raises Invalid."""
         try:
             if self._is_list and octets.lstrip()[:1] != b"{":
                 several = self._adapter.validate_json(octets)
@@ -289,7 +289,7 @@ class _Checked(Generic[BodyT, AnswerT]):
             return self._answer.content(await self._work(body, caller))
 
     async def _read(self, request: Request) -> tuple[Caller, BodyT, Sequence[Body]]:
-        """Return the caller, the body, and the models whose ids must be checked. Raises Refused.
+        """Return the caller, the body, and the models that contain ids for the gate to check. Raises Refused.
 
         The caller is the owner of the token, or of the API key in the body.
         """
@@ -391,14 +391,16 @@ def _types(work: Work[BodyT, AnswerT]) -> tuple[type[object], type[object]]:
 
 
 def _model_of(answer: type[object]) -> type[object]:
-    """Return the type that stands for an answer in the API description."""
+    """Return the type that the API description shows for an answer."""
     model: type[object] = get_args(answer)[0] if get_origin(answer) is Plain else answer
     return model
 
 
 def _claiming(model: object) -> type[Body]:
-    """Return a body model. Raises TypeError if the service would not check the model's ids of organization, tenant or
-    domain."""
+    """Return the model of a body. The gate checks the ids of organization, tenant and domain in a body.
+
+    Raises TypeError if the model has such an id, but does not define the method that returns the id to the gate.
+    """
     if not (isinstance(model, type) and issubclass(model, Body)):
         raise TypeError(f"{model!r} must be a subclass of web.scope.Body, or a list of one")
     names = {name.lower().replace("_", "") for name in model.model_fields}

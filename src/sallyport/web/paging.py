@@ -39,7 +39,7 @@ Search = Annotated[
 
 @dataclass(frozen=True, slots=True)
 class Page:
-    """A page of a list as SQL needs it: `limit :size offset :offset`."""
+    """A page of a list, in the form of the SQL clause `limit :size offset :offset`."""
 
     offset: int
     size: int

@@ -3,9 +3,9 @@
     with parked():
         await changed.wait()
 
-An address serves a limited number of connections at the same time. A parked request does not count until it continues.
-Otherwise a thousand waiting agents could keep other clients out. The caller of `parked` must limit the number of parked
-requests.
+An address serves a limited number of connections at the same time. While a request is parked, its connection does not
+count. Otherwise a thousand waiting agents could keep other clients out. The caller of `parked` must limit the number of
+parked requests.
 
 A connection without an authenticated request is a stranger. A stranger has less time, and is closed first if the limit
 of connections is reached. One address may have only a few strangers. After `Peer.authenticate` the connection is no

@@ -1,8 +1,8 @@
 """Routing of requests, measurement of each request, and handling of errors that no other code has caught.
 
-An operation is found by its path in a dict, because 150 routes in sequence cost 110 us. Starlette routes all other
-paths. The label of a measurement is the template of the route, never the path in the request. Therefore a client cannot
-create labels.
+A dict finds the operation by its path, because testing 150 routes one after another takes 110 us. Starlette routes all
+other paths. The label of a measurement is the template of the route, never the path in the request. Therefore a client
+cannot create labels.
 """
 
 import time
@@ -88,8 +88,8 @@ class ByPath:
 
 
 class TemplateRoute(Route):
-    """A Starlette route that stores its path template in the ASGI scope. The measurement of requests uses it as
-    label."""
+    """A Starlette route that stores its path template in the ASGI scope. This template is the label when a request is
+    measured."""
 
     def matches(self, scope: Scope) -> tuple[Match, Scope]:
         match, child = super().matches(scope)

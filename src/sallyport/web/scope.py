@@ -98,7 +98,7 @@ class Caller:
 
     @property
     def actor(self) -> Actor:
-        """The caller in the form in which the audit trail stores actors."""
+        """The caller as an actor of the audit trail."""
         if self.is_administrator:
             return Actor("administrator", self.name, tenant_id=self.tenant_id or None)
         if self.is_installation:
@@ -118,7 +118,8 @@ class Authenticator(Protocol):
 
 
 class DomainOwners(Protocol):
-    """A function that returns the tenant of a domain. It reads no store."""
+    """A function that returns the tenant of a domain. The function finds the tenant in memory, without a query to the
+    store."""
 
     def tenant_of(self, domain_id: int) -> int | None:
         """Return the internal id of the domain's tenant, or None if the domain does not exist."""
@@ -180,7 +181,8 @@ MAX_MEMBERS = 500
 def few_members(values: dict[str, object]) -> dict[str, object]:
     """Return the object. Raise a validation error if it is too large.
 
-    The members of all inner objects and the entries of all inner arrays count together. The limit is MAX_MEMBERS.
+    The limit MAX_MEMBERS applies to the sum of all members and entries, including those of inner objects and inner
+    arrays.
     """
     count, inner = 0, list[Collection[object]]([values])
     while inner:
@@ -241,7 +243,7 @@ DomainId = Annotated[Whole, Field(description="Id of the domain, as GetAllDomain
 class Body(Model):
     """The base class of all request bodies. Unknown fields are ignored, and numbers and strings are converted.
 
-    If the default of a field is not null, the value null counts as absent.
+    If a field has a default other than null, the value null has the same meaning as an absent field.
     """
 
     model_config = ConfigDict(
@@ -257,9 +259,9 @@ class Body(Model):
     @model_validator(mode="before")
     @classmethod
     def _says_each_field_once(cls, values: object) -> object:
-        """Raise a validation error if a field is given under several names with different values.
+        """Raise a validation error if the body contains a field under several names with different values.
 
-        If one of the values is an array, there is no error, and the first name counts.
+        If one of the values is an array, no error is raised, and the value under the first name is used.
         """
         if isinstance(values, dict):
             if None in values.values():
@@ -295,7 +297,8 @@ def _several_spellings(model: type[Body]) -> list[list[str]]:
 
 
 class ScopedIfGiven(Body):
-    """A body with optional orgId and tenantId. If a body contains them, they must be the ids of the token."""
+    """A body with optional orgId and tenantId. If a body contains these ids, they must be equal to the ids of the
+    token's tenant."""
 
     orgId: Whole | None = Field(  # noqa: N815
         default=None, description="Number of the token's organization; requires tenantId."
@@ -341,8 +344,9 @@ class InDomain(Scoped):
 class Gate:
     """The checks before an operation: authentication, claims of bodies, roles, and the limits of a tenant.
 
-    large_bodies: a limiter that lets one large body be parsed at a time, with a pause after it. The tenants take turns.
-    The parser holds the interpreter lock for 15 to 60 ms. With 40 parsing threads the event loop waited for seconds.
+    large_bodies: a limiter. Only one large body is parsed at a time, and a pause follows. The tenants take turns. To
+    parse a large body, the parser holds the interpreter lock for 15 to 60 ms. Without this limit, 40 parsing threads
+    blocked the event loop for seconds.
 
     small_bodies: a limiter by tenant. In each pass of the event loop, small bodies are parsed for at most a few
     milliseconds, and the tenants take turns. Without this limit, 400 simultaneous bodies of 60 KB blocked the event

@@ -5,8 +5,8 @@ does not block the other addresses.
         bound = await nursery.start(serve_http, [Listener(app, settings.http_bind, tls)], stop)
 
 `stop` closes the listeners and the connections that wait for a request. Running requests may finish within `drain_s`.
-At the limit of connections, the module `connections` chooses the connection to close for a new one. A parked request
-(see `peer`) does not count.
+If an address has reached its limit, a new connection replaces a waiting connection, which the module `connections`
+chooses. A connection with a parked request (see `peer`) does not count.
 
 If the peer is a proxy in `trusted_proxies`, the client's address comes from X-Forwarded-For.
 """
@@ -55,7 +55,7 @@ class Tls:
     def reload(self) -> None:
         """Load the files again for new connections.
 
-        Raises ConfigError if a file cannot be used. Then the former certificate stays in use.
+        Raises ConfigError if a file cannot be used. In this case, the server continues to use the former certificate.
         """
         for context in (ssl.create_default_context(ssl.Purpose.CLIENT_AUTH), *self._contexts):
             self._take(context)
@@ -71,8 +71,9 @@ class Tls:
 class Listener:
     """An app on an address, with or without TLS.
 
-    trusted_proxies: the networks of the proxies whose X-Forwarded-For header is used. setting: the name of the setting
-    that contains the address, for error messages. bound: a socket that already listens on the address, or None.
+    trusted_proxies: the networks of proxies. The X-Forwarded-For header is used only if it comes from such a proxy.
+    setting: the name of the setting that contains the address, for error messages. bound: a socket that already listens
+    on the address, or None.
     """
 
     app: ASGIApp
@@ -189,7 +190,8 @@ class _Acceptor:
     def park(self, connection: Connection, parks: bool) -> None:
         """Stop counting a parked request, or count it again when it continues.
 
-        A request may continue even if the limit is reached. Then the next connection that ends does not free a place.
+        A request continues even if the limit of connections is reached. In this case, the end of the next connection
+        does not make room for a new connection.
         """
         if parks and connection not in self._parked:
             self._parked.add(connection)
@@ -244,8 +246,8 @@ class _Acceptor:
             self._room.release()
 
     async def _refused(self, error: OSError) -> None:
-        """Handle an error of `accept`. If the system lacks descriptors or memory, log the error and close a waiting
-        connection.
+        """Handle an error of `accept`. If the system has no free descriptors or memory, log the error and close a
+        connection that waits for its peer.
 
         Errors of a single peer (ECONNABORTED) are ignored.
         """

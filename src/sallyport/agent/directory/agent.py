@@ -39,8 +39,8 @@ log = structlog.get_logger()
 
 @dataclass(frozen=True, slots=True)
 class RunSummary:
-    """The summary of a run, in which the agent has read the directory and sent the entries to the service. counts: the
-    number of sent entries of each kind. job: the id of the import with which the service applies the entries."""
+    """The summary of one run of the agent. counts: the number of entries of each kind that the agent has sent. job: the
+    id of the import with which the service applies these entries."""
 
     full: bool
     counts: Mapping[str, int]
@@ -95,9 +95,9 @@ class DirectoryAgent:
         """Read the directory once, and send its entries to the service (a run). All entries are sent if `full` is True
         or if a complete run is due. Otherwise only the changes are sent.
 
-        patient: whether to raise ServiceAway while the service may still be applying the last run. If it is False, the
-        changes of the last run may be sent a second time. Raises ReadError if the directory cannot be read. Raises
-        ServiceAway, ServiceRefused, ConfigError. If an error is raised, nothing was changed in the service.
+        patient: whether to raise ServiceAway if the service may still be applying the last run. If `patient` is False,
+        the changes of the last run may be sent a second time. Raises ReadError if the directory cannot be read. Raises
+        ServiceAway, ServiceRefused, ConfigError. An error before `Sender.finish` changes nothing in the service.
         """
         await self._in_thread(self._prepare_key)
         sender = Sender(self._ask, self._settings.domain_id, self._settings.name)
@@ -175,8 +175,8 @@ class DirectoryAgent:
         return not iso(now - int(self._settings.full_every_s * SECOND)) < self._saved("full_at") <= iso(now)
 
     def _is_applying(self, cursor: str, now: int) -> bool:
-        """Return whether the service may still be applying the last run. cursor: the cursor of the last run that the
-        service has applied."""
+        """Return whether the service may still be applying the run that the agent sent last. cursor: the cursor,
+        according to the service, of the last run that the service has applied."""
         just_sent = iso(now - APPLY_US) < self._saved("sent_at") <= iso(now)
         return just_sent and cursor != self._saved("cursor")
 

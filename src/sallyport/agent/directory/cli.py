@@ -90,8 +90,8 @@ async def _run(agent: DirectoryAgent) -> None:
 
 
 async def _report_alive(systemd: Notifier, every_s: float) -> None:
-    """Reset systemd's watchdog at an interval. The watchdog checks only that the event loop runs, because each step of
-    reading and sending has its own time limit."""
+    """Reset systemd's watchdog at an interval. So the watchdog checks only that the event loop runs. This is
+    sufficient, because each step of reading and sending has its own time limit."""
     while True:
         systemd.alive()
         await trio.sleep(every_s)

@@ -1,12 +1,12 @@
 """Sends the entries of a directory in batches, and repeats each batch until the service has stored it. One reading of
 the directory is a run.
 
-If the service is unavailable, the agent repeats a request for five minutes. Then the agent abandons the run, and the
-service applies none of its entries.
+If the service does not answer, the agent repeats the request for five minutes. Then the agent abandons the run, and the
+service applies no entry of the run.
 
-An entry that the service does not accept must not block the other entries. Therefore the sender halves the batch until
-the entry is alone in a batch. Then it sends the entry as a problem: an entry that exists but cannot be used. The
-service then does not treat the entry as removed.
+If the service does not accept one entry, the other entries must still reach the service. Therefore the sender halves
+the batch until the entry is alone in a batch. Then it sends a problem in place of the entry. A problem tells the
+service that the entry exists but cannot be used, so that the service does not treat the entry as removed.
 """
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
@@ -93,8 +93,8 @@ class Sender:
             await self._send_problem(batch[0], error)
 
     async def _send_problem(self, entry: Wire, error: ServiceRefused) -> None:
-        """Send an entry again that the service did not accept. This time it is sent as an entry that exists but cannot
-        be used."""
+        """Send a problem in place of an entry that the service did not accept. A problem tells the service that the
+        entry exists but cannot be used."""
         self.refused += 1
         log.warning("directory_entry_refused", dn=str(entry.get("dn", ""))[:_MAX_TEXT], reason=str(error))
         self._dropped_dn = entry.get("dn")
@@ -107,8 +107,9 @@ class Sender:
             self._is_whole = False  # the service does not know the entry, so it must not remove missing entries
 
     def _without_dropped(self, batch: Sequence[Wire]) -> Sequence[Wire]:
-        """Return the batch without the continuation of a group whose first part was not accepted. The service would add
-        the members in the continuation to the preceding group."""
+        """Return the batch without the continuations of the last entry that was not accepted. A continuation contains
+        further members of a group. Without the first part of the group, the service would add these members to the
+        preceding group."""
         kept = []
         for entry in batch:
             if entry.get("continued") and entry.get("dn") == self._dropped_dn:
@@ -121,8 +122,9 @@ class Sender:
         self._sequence = _number(await self._until_taken("batch", body), "sequence")
 
     async def _until_taken(self, operation: str, body: Wire) -> Wire:
-        """Send a request. Repeat the request for at most GIVE_UP_S seconds, until the service has answered. Raises
-        ServiceAway, ServiceRefused."""
+        """Send a request, and return the answer. If the service does not answer, or if it is still processing an
+        earlier copy of the request, repeat the request for at most GIVE_UP_S seconds. Raises ServiceAway,
+        ServiceRefused."""
         waits, until = BackOff(most_s=30.0), trio.current_time() + GIVE_UP_S
         while True:
             try:

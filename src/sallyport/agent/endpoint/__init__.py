@@ -4,9 +4,9 @@ the desired state that the service sends.
     poll > verify > plan > execute each step > rotate > report
 
 Each pass compares the host with the state and plans the changes that are necessary. A pass does not depend on the
-result of the previous pass, so the next pass continues after a crash, a full disk or a locked file. The memory contains
-only facts that cannot be read from the host itself: which accounts belong to the agent, and which orders the agent has
-carried out.
+result of the previous pass. So if a crash, a full disk or a locked file ends a pass early, the next pass continues. The
+memory of the agent contains only facts that cannot be read from the host itself: which accounts belong to the agent,
+and which orders the agent has carried out.
 
 The agent runs as root and writes files in directories of other users. Therefore programs get argument lists and a fixed
 environment. Passwords are passed over standard input. Names are checked before use. Files are written only through

@@ -103,7 +103,8 @@ def read(files: Files) -> Accounts:
 
 
 def subordinate_uids(files: Files, account: Account, accounts: Accounts) -> tuple[range, ...]:
-    """Return the ranges of an account in subuid(5) that contain no id of another account. Raises HostError."""
+    """Return the ranges of user ids that subuid(5) gives to an account. Leave out each range that contains the uid of
+    another account or overlaps a range of another account. Raises HostError."""
     own: list[range] = []
     others = [range(each.uid, each.uid + 1) for each in accounts.users.values() if each.uid != account.uid]
     octets = files.read("/etc/subuid") or b""

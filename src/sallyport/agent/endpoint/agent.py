@@ -1,7 +1,7 @@
 """One pass of the agent: fetch the newest state, apply the state to the host, rotate passwords, and report to the
 service.
 
-A pass also works if the service cannot be reached. The last state is stored on disk and remains valid, so that accounts
+If the service cannot be reached, a pass uses the last state, which is stored on disk and remains valid. So accounts
 expire on time, and changes that the agent did not make are undone.
 """
 
@@ -121,8 +121,8 @@ class Endpoint:
         return True
 
     def _position(self) -> Position:
-        """Return the version and digest of the last accepted state. A new state is compared with them. After a crash,
-        the state on disk may be newer than the memory."""
+        """Return the version and digest of the last accepted state, for the comparison with a new state. If a crash
+        came before the memory was written, the state on disk is newer than the memory."""
         at = self._memory.now.position
         if self.state is not None and self.state.version > at.version:
             return Position(self.state.version, content(self.state))
@@ -166,7 +166,8 @@ class Endpoint:
     def next_expiry(self) -> int | None:
         """Return the next time at which an account expires, in microseconds, or None if no account expires.
 
-        Accounts that had already expired at the last pass do not count. The returned time may have passed since then.
+        An account that had expired before the last pass does not count. If an account has expired since the last pass,
+        the returned time is in the past.
         """
         expiries = (user.expires for user in self.state.users) if self.state else ()
         return min((at for at in expiries if at is not None and at > self._passed_at), default=None)
@@ -230,8 +231,8 @@ class Endpoint:
             yield Action(step.kind, step.name, printable(detail, 500), printable(error, 500))
 
     def _reconcile(self, actions: list[Action]) -> str:
-        """Complete or abandon an interrupted rotation. Return the rotation's user if the rotation could not be ended,
-        else an empty text."""
+        """Complete or abandon an interrupted rotation. If the rotation still cannot be ended, return the name of its
+        user. Otherwise return an empty text."""
         try:
             action = self._rotator.reconcile()
         except (ServiceAway, HostError, ConfigError) as error:
@@ -247,10 +248,11 @@ class Endpoint:
         return (trigger for trigger in state.triggers if trigger.id not in ended)
 
     def _rotate_passwords(self, state: State, actions: list[Action]) -> Iterator[Outcome]:
-        """Rotate the passwords that the triggers name, and yield the outcome of each trigger.
+        """Carry out the triggers that order the rotation of passwords. Yield the outcome of each trigger that has
+        ended.
 
-        If a rotation could not be ended, leave the remaining rotations to the next pass, because the journal has room
-        for only one rotation.
+        The journal has room for only one rotation. So if a rotation could not be ended, the remaining rotations are
+        left to the next pass.
         """
         for trigger in list(self._open_triggers(state)):
             if trigger.kind is not TriggerKind.ROTATE:
@@ -313,8 +315,8 @@ def _try(step: Step) -> str:
 
 
 def _bounded(message: MessageT) -> MessageT:
-    """Return a message whose lists are truncated, so that the message has at most MAX_REPORT octets, the limit of the
-    service."""
+    """Return a message that is at most MAX_REPORT octets long, because the service accepts no longer message. If the
+    message is longer, its lists are truncated."""
     while len(dumps(message)) > MAX_REPORT:
         message = replace(message, drift=message.drift[: len(message.drift) // 2])
         if isinstance(message, Report):

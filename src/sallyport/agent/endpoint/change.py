@@ -16,8 +16,8 @@ SUDO_GROUPS = frozenset({"sudo", "wheel", "admin"})
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """A change of an account. arguments: the arguments for usermod, or empty if nothing changes. granted: those groups
-    of the changed account to which the agent has added the account."""
+    """A change of an account. arguments: the arguments for usermod, or empty if usermod has nothing to change. granted:
+    the groups of the changed account that the account has from the agent, and not from an admin."""
 
     arguments: tuple[str, ...]
     detail: str

@@ -38,7 +38,7 @@ first."""
 
 
 class Stopped(Exception):
-    """Raised during a wait when the agent must stop."""
+    """The exception that ends a wait when the agent must stop."""
 
 
 class Stop:
@@ -54,7 +54,7 @@ class Stop:
             signal.signal(number, self.ask)
 
     def ask(self, number: int = 0, frame: FrameType | None = None) -> None:
-        """Make the agent stop. If the agent is waiting, it stops at once, otherwise before its next wait."""
+        """Make the agent stop: at once if the agent is waiting, otherwise at the beginning of its next wait."""
         self.asked = True
         if self._waiting:
             self._waiting = False
@@ -85,7 +85,7 @@ class Environment:
 
 
 def enrolled(enrol: Callable[[], Identity], environment: Environment, *, patient: bool) -> Identity | None:
-    """Register the agent, and return its identity. Return None if the agent was stopped in the meantime.
+    """Register the agent, and return its identity. Return None if the agent was told to stop before it was registered.
 
     patient: whether to retry until the service answers. If it is False, raise ServiceAway when the service does not
     answer. Raises ServiceRefused, ConfigError.

@@ -70,8 +70,8 @@ def discover(accounts: Accounts, executor: Executor, now: int) -> Discovery:
 def privileges(state: State, accounts: Accounts, executor: Executor) -> tuple[tuple[Privilege, ...], tuple[Drift, ...]]:
     """Return the accounts other than root that have root privileges, with the reasons, and the drift of privileges.
 
-    There are two kinds of drift: a managed account to which the desired state gives no privileges, and any other
-    account that was not privileged at the agent's first check.
+    Two kinds of accounts are drift. The first is a managed account that has privileges although the desired state gives
+    it none. The second is any other account that has privileges now, but had none at the agent's first check.
     """
     sudoers = read_sudoers(executor.files)
     before = executor.memory.now.privileged
@@ -148,8 +148,8 @@ def _keys(account: Account, accounts: Accounts, executor: Executor) -> tuple[Fou
 
 
 def _last_logins(files: Files, accounts: Accounts) -> Mapping[str, int]:
-    """Return the time of each account's last login, in microseconds. The times are read from lastlog. If there is no
-    lastlog, they are read from the end of wtmp."""
+    """Return the time of each account's last login, in microseconds. Read the times from lastlog. If the host has no
+    lastlog, read them from the last part of wtmp."""
     try:
         lastlog = files.records("/var/log/lastlog", _LASTLOG.size, {account.uid for account in accounts.users.values()})
         if lastlog is not None:

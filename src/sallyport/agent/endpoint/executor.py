@@ -52,9 +52,10 @@ Keys: TypeAlias = Literal["file", "command", "off"]
 class Options:
     """The options for this host in the agent's configuration file.
 
-    keys: the place for SSH keys: `file` for authorized_keys, `command` for files that an AuthorizedKeysCommand reads,
-    `off` if the agent does not manage SSH keys. keys_dir: the directory of the files for the AuthorizedKeysCommand.
-    protected: the names of accounts that the agent never changes, even if the desired state contains them.
+    keys: where the agent writes SSH keys. `file`: into authorized_keys. `command`: into files that an
+    AuthorizedKeysCommand reads. `off`: nowhere, because the agent does not manage SSH keys. keys_dir: the directory of
+    the files for the AuthorizedKeysCommand. protected: the names of accounts that the agent never changes, even if the
+    desired state contains them.
     """
 
     keys: Keys = "file"
@@ -71,8 +72,8 @@ class ToolError(HostError):
 
 
 class Tools:
-    """The program visudo and the programs of the shadow package, such as useradd. prefix: the root directory of the
-    host. They run without a shell, with argument lists, a fixed environment, and a time limit."""
+    """The program visudo and the programs of the shadow package, such as useradd. The programs run without a shell,
+    with argument lists, a fixed environment, and a time limit. prefix: the root directory of the host."""
 
     def __init__(self, prefix: Path = Path("/")) -> None:
         self._prefix = () if prefix == Path("/") else ("--prefix", str(prefix))
@@ -171,8 +172,8 @@ class Executor:
         self.give_home_back(user.name)
 
     def take_over(self, name: str, *, made: bool) -> None:
-        """Put an existing account into the group of managed accounts. made: whether the agent itself has created the
-        account, in a pass that crashed."""
+        """Put an existing account into the group of managed accounts. made: True if the agent itself created the
+        account, but crashed before it put the account into the group."""
         account = self._account(name)
         kept = self.memory.now.of(name) or Kept(name)
         self.memory.keep(replace(kept, uid=account.uid, made=made, making=True))
@@ -180,8 +181,8 @@ class Executor:
         self._marked(name)
 
     def change_user(self, name: str, arguments: Sequence[str], granted: Iterable[str]) -> None:
-        """Change groups, shell, home or expiry of an account with usermod. arguments: the arguments for usermod.
-        granted: those groups of the changed account to which the agent has added the account."""
+        """Change the groups, shell, home or expiry of an account with usermod. arguments: the arguments for usermod.
+        granted: the groups of the changed account that the account has from the agent, and not from an admin."""
         kept = self._kept(name)
         self.memory.keep(replace(kept, granted=tuple(sorted({*kept.granted, *granted}))))
         self._tools.account("usermod", *arguments, name)
@@ -212,8 +213,8 @@ class Executor:
             self.files.hand_over(account.home, of=account.uid, to=HANDED_OVER)
 
     def give_home_back(self, name: str) -> None:
-        """Make an account the owner of its old home directory again. The directory belongs to root if an account with
-        the same name was deleted before."""
+        """Make an account the owner of its old home directory again. This is necessary if an account with the same name
+        was deleted before, because root then owns the directory."""
         account, former = self._own(name), self.memory.now.former_of(name)
         if former is None or former.uid != account.uid:
             return
@@ -238,8 +239,8 @@ class Executor:
         self.forget(name)
 
     def forget(self, name: str) -> None:
-        """Delete an account that no longer exists from the agent's memory. Its uid remains reserved for an account with
-        the same name."""
+        """Delete the entry of an account in the agent's memory, because the account does not exist any more. Its uid
+        remains reserved for an account with the same name."""
         if self.options.keys == "command":
             self.command_keys.write(name, b"")
         kept = self.memory.now.of(name)
@@ -274,7 +275,8 @@ class Executor:
     def put_sudoers(self, names: Iterable[str], *, without_password: bool) -> None:
         """Write the agent's sudoers file after visudo has accepted it.
 
-        names: the users that get root privileges. Names that are not accounts of the agent now are left out.
+        names: the users that get root privileges. A name is left out if the agent does not manage an account with this
+        name.
         """
         accounts = read(self.files)
         owned = [name for name in names if self._is_own(accounts, name)]
@@ -313,10 +315,11 @@ class Executor:
         return account is not None and self.memory.now.owns(accounts, account) is not None
 
     def _uid_options(self, user: DesiredUser, accounts: Accounts) -> list[str]:
-        """Return the useradd options that select the uid of a new account. The account gets its former uid, or a uid
-        that no deleted account had.
+        """Return the options for useradd that select the uid of a new account: either the uid of a deleted account with
+        the same name, or a uid that no deleted account had.
 
-        Files, cron jobs and at jobs of a deleted account still have its uid, and must not belong to another account.
+        The files, cron jobs and at jobs of a deleted account still have its uid. They must not become those of an
+        account with another name.
         """
         taken = {account.uid for account in accounts.users.values()}
         former = self.memory.now.former_of(user.name)

@@ -1,8 +1,9 @@
 """The files of a host below a prefix. Some of them are in directories in which other users can create symbolic links.
 
 The agent writes as root into directories that users own. Therefore the functions open the directories of a path one by
-one, and do not follow symbolic links. Each directory must belong to root, but a home directory may belong to its
-account. To write a file, a function creates a temporary file in the open directory and renames it over the old file.
+one, and do not follow symbolic links. Each directory must belong to root. The only exception is a home directory, which
+may belong to its account. To write a file, a function creates a temporary file in the open directory, and then renames
+the temporary file to the name of the file.
 """
 
 import errno
@@ -109,8 +110,8 @@ class Files:
             os.close(descriptor)
 
     def exists(self, path: str) -> bool:
-        """Return whether a path exists. A symbolic link counts as existing. Return True as well if the answer cannot be
-        determined, for example because root cannot read a user's mount."""
+        """Return whether a path exists, even if it is only a symbolic link. Also return True if root cannot find out,
+        for example because a user has mounted a file system that root cannot read."""
         try:
             os.lstat(self.prefix / path.lstrip("/"))
         except (FileNotFoundError, NotADirectoryError):
@@ -145,10 +146,11 @@ class Files:
         return Content(octets[:most], len(octets) <= most)
 
     def keep_as(self, directory: int, name: str, other: str) -> None:
-        """Make a hard link to a file in an open directory, so that the old content remains when the file is replaced.
+        """Make a hard link to a file in an open directory. When the file is later replaced, its old content remains
+        under the name of the hard link.
 
-        name: the name of the file. other: the name of the hard link. An existing file with this name is removed. Raises
-        HostError.
+        name: the name of the file. other: the name of the hard link. If a file with the name `other` exists, it is
+        removed. Raises HostError.
         """
         try:
             with suppress(FileNotFoundError):
@@ -158,7 +160,7 @@ class Files:
             raise HostError(f"{other}: {_reason(error)}") from None
 
     def drop_link(self, directory: int, name: str) -> None:
-        """Remove a name from an open directory if the name is a symbolic link. Raises HostError."""
+        """Remove a name from an open directory, but only if the name is a symbolic link. Raises HostError."""
         try:
             if stat.S_ISLNK(os.stat(name, dir_fd=directory, follow_symlinks=False).st_mode):
                 os.unlink(name, dir_fd=directory)
@@ -236,8 +238,8 @@ class Files:
         return stat.S_ISDIR(found.st_mode) and found.st_uid == uid
 
     def hand_over(self, path: str, *, of: int, to: Mode) -> None:
-        """Change the owner and mode of a directory, but not of its content. of: the uid of the present owner. to: the
-        new owner and mode.
+        """Change the owner and mode of a directory. The files in the directory keep their owners. of: the uid of the
+        present owner. to: the new owner and mode.
 
         Raises HostError if the directory belongs to another account, or if the path contains symbolic links. The
         present mode is not checked, because the owner may have made the directory writable for all users.
@@ -279,7 +281,7 @@ def _enter(directory: int, name: str, path: str) -> int:
 
 
 def _trust(descriptor: int, path: str, owners: frozenset[int], *, final: bool) -> None:
-    """Check that only the owners can create or delete files in a directory. Raises HostError.
+    """Check that only the owners in `owners` can create or delete files in a directory. Raises HostError.
 
     path: the path of the directory, for the error message. final: whether the directory is the last one of the path.
     """

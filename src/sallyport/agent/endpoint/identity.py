@@ -1,10 +1,10 @@
 """The instance of the agent, and the public key that verifies the service's states.
 
-The agent receives both when it registers, and stores them in its state directory. An agent that has lost this file
-registers again with its own API key.
+The agent receives the id of the instance and the public key when it registers, and stores them in one file of its state
+directory. An agent that has lost this file registers again with its own API key.
 
 The service announces a new public key in a state that is signed with the old key. After that, only the new key verifies
-new states. The state on disk may still be signed with the old key, and remains valid.
+new states. The state on disk may still be signed with the old key. This state remains valid.
 """
 
 import base64
@@ -81,8 +81,8 @@ class Identity:
         return verifies(self.known.state_key, signature, octets)
 
     def remembers(self, signature: bytes, octets: bytes) -> bool:
-        """Return whether the signature of a state that was accepted before was made with the present key or the former
-        key."""
+        """Return whether a state that was accepted before has a valid signature. The signature may have been made with
+        the present key or with the former key."""
         former = self.known.former_key
         return self.verify(signature, octets) or (former != "" and verifies(former, signature, octets))
 

@@ -5,9 +5,9 @@ In authorized_keys, the agent's keys are in a block between two marker lines. Th
 The lines outside the block belong to the user. The files for the AuthorizedKeysCommand belong to root and are outside
 of home directories.
 
-sshd reads a file of any length, and follows symbolic links, but the agent does not. If the agent must remove unknown
-keys, it replaces a file that it cannot read as a whole. Otherwise it keeps a long file under the name
-authorized_keys.long, and keeps only the first lines in authorized_keys.
+sshd follows symbolic links and reads an authorized_keys file of any length. The agent does neither. If the agent must
+remove unknown keys, and cannot read a file to its end, it replaces this file. If the agent must not remove unknown
+keys, it keeps the long file under the name authorized_keys.long, and keeps only the first lines in authorized_keys.
 """
 
 import base64
@@ -51,7 +51,7 @@ class KeyFile:
     second_is_whole: bool = True
 
     def with_keys(self, keys: Sequence[str], *, alone: bool) -> bytes:
-        """Return the content of authorized_keys with these keys in the block. alone: whether to remove all other
+        """Return the content of authorized_keys with these keys in the block. alone: whether to leave out all other
         keys."""
         others = [line for line in self.others if not alone or not is_key(line)]
         block = [BEGIN, *keys, END] if keys else []
@@ -106,11 +106,12 @@ def found(line: str, *, managed: bool) -> FoundKey:
 
 
 def printable(text: str, most: int) -> str:
-    """Return text for a message, truncated to `most` characters. Characters that are not printable, or not in Unicode
-    3.2, are replaced.
+    """Return text for a message, truncated to `most` characters. A character is replaced if it is not printable, or if
+    Unicode 3.2 does not contain it.
 
-    Any user of the host can write such a character into the comment of a key. The service does not accept a report with
-    a character that its Python version regards as not printable, and this version may be older than the agent's.
+    Any user of the host can write such a character into the comment of a key. The service does not accept a report that
+    contains a character that is not printable for the Python version of the service. This Python version may be older
+    than the agent's version.
     """
     return "".join(each if _is_plain(each) else "\ufffd" for each in text[:most])
 
@@ -188,7 +189,8 @@ class UserKeys:
 
 
 class CommandKeys:
-    """The files that `sallyport agent authorized-keys USER` reads. They belong to root, and all users can read them."""
+    """The files that `sallyport agent authorized-keys USER` reads. The files belong to root, and all users can read
+    them."""
 
     def __init__(self, files: Files, directory: str) -> None:
         self._files = files

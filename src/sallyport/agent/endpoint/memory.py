@@ -1,10 +1,10 @@
 """The memory of the agent: the accounts that it manages, its last actions, and the service's time at a known moment.
 The memory is one file that is always rewritten as a whole.
 
-An account belongs to the agent if the memory contains it *and* if it still has the same uid and is in the group
-`sallyport-managed`. Therefore neither an old memory file nor a changed group makes the agent change an account that is
-not its own. The flag `making` is written before useradd begins, so that the agent recognizes its account if a crash
-interrupts useradd.
+An account belongs to the agent only if three conditions are met. The memory contains the account, the account still has
+the uid in the memory, and the account is in the group `sallyport-managed`. So if only the memory file is outdated, or
+if only the group was changed, the agent does not change the account of somebody else. The flag `making` is written
+before useradd begins. If a crash interrupts useradd, this flag shows that the account belongs to the agent.
 """
 
 import hashlib
@@ -34,10 +34,10 @@ _Digest = Annotated[str, Text(64, "[0-9a-f]*", "a digest")]
 class Kept:
     """An account that the agent manages.
 
-    made: whether the agent created the account; if False, the agent took it over. making: whether the creation or the
+    made: True if the agent created the account, False if the agent took it over. making: whether the creation or the
     take-over is not completed yet. granted: the groups to which the agent added the account. wanted: the digest of the
-    last password hash that the agent set because of a state. own: the digest of the last password hash that the agent
-    set, for a state or by a rotation.
+    last password hash that the agent took from a state and set. own: the digest of the last password hash that the
+    agent set, either from a state or by a rotation.
     """
 
     name: Name
@@ -53,7 +53,7 @@ class Kept:
 class Former:
     """An account that the agent deletes or has deleted. Its uid is reserved for an account with the same name.
 
-    home: the home directory, or empty if there is none. It belongs to root now.
+    home: the path of the old home directory, which belongs to root now, or empty if there is none.
     """
 
     name: Name
@@ -63,8 +63,8 @@ class Former:
 
 @dataclass(frozen=True, slots=True)
 class Anchor:
-    """One moment on two clocks: the service's time (issued), and the time since the host booted (ticks), in
-    microseconds. The host's wall clock is not used, because it may be wrong.
+    """One moment on two clocks, in microseconds. issued: the service's time at this moment. ticks: the time since the
+    host booted. The host's wall clock is not used, because it may be wrong.
 
     boot: the id of the boot to which `ticks` refers.
     """
@@ -79,9 +79,9 @@ class Memory:
     """The content of the memory.
 
     version, content: the version and the digest of the last accepted state. groups: the groups that the agent created.
-    outcomes: the outcomes of triggers that the state still lists. privileged: the accounts that were privileged at the
-    agent's first check and that the agent did not manage, or None before this check. sudoers: the digest of the agent's
-    file in sudoers.d.
+    outcomes: the outcomes of the triggers in the last state. privileged: the accounts that had root privileges at the
+    agent's first check, without the accounts that the agent managed, or None before this check. sudoers: the digest of
+    the agent's file in sudoers.d.
     """
 
     version: Number = 0
@@ -177,7 +177,7 @@ class MemoryFile:
         self.change(replace(self.now, groups=(*others, name) if made else others))
 
     def ended(self, outcomes: Iterable[Outcome], *, listed: Iterable[int]) -> None:
-        """Store outcomes of triggers. Outcomes of triggers that the state no longer lists are dropped.
+        """Store outcomes of triggers, and forget the outcomes of triggers that are not in the state any more.
 
         listed: the ids of the triggers in the state.
         """
@@ -208,9 +208,9 @@ class ServiceClock:
     """The agent's estimate of the service's time. The host's wall clock may be wrong by hours, or may be set at any
     time.
 
-    Each new state contains the time at which the service issued it. The agent adds the time that has passed since then
-    on the host's boot clock. This clock cannot be set. After a reboot, the agent uses the wall clock, but never a time
-    before the last state was issued.
+    Each new state contains the time at which the service issued it. The host's boot clock, which nobody can set,
+    measures how long ago the agent received the state. The estimate is the sum of the two times. After a reboot, the
+    agent uses the wall clock, but never a time before the last state was issued.
 
     wall: a function that returns the wall clock, in microseconds. since_boot: a function that returns the time since
     the host booted, in microseconds. boot: the id of the present boot.

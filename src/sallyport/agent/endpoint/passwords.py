@@ -1,9 +1,9 @@
 """Random passwords that meet the password policies of the machine, and their hashes. The operating system is the source
 of randomness.
 
-Characters are drawn one by one from the character classes that the policies allow. If a password does not meet a
-policy, a new one is drawn, so all passwords that meet the policies are about equally likely. The hash method is
-yescrypt if login.defs(5) names it and the host's libcrypt supports it, else SHA-512.
+Each character is drawn from the character classes that the policies allow. If the resulting password does not meet a
+policy, another password is drawn. So all passwords that meet the policies are about equally likely. The hash method is
+yescrypt if it is set in login.defs(5) and the host's libcrypt supports it, else SHA-512.
 """
 
 import ctypes
@@ -48,11 +48,12 @@ def _length(policies: Sequence[Rules]) -> int:
 
 
 def _choices(policies: Sequence[Rules]) -> list[list[str]]:
-    """Return sets of character classes, in the order in which to try them.
+    """Return lists of character classes. A password is drawn from the classes of one list, and the lists are tried in
+    this order.
 
-    The first sets contain letters and digits. The later sets also contain special characters. A class that a policy
-    forbids is in no set. If a policy forbids a mix of uppercase and lowercase letters, each set contains only one of
-    the two cases.
+    The first lists contain letters and digits. The later lists also contain special characters. A class that a policy
+    forbids is in no list. If a policy forbids a mix of uppercase and lowercase letters, each list contains either
+    uppercase or lowercase letters.
     """
     digits = [string.digits] if all(policy.digits for policy in policies) else []
     # Special characters are tried last: some forms and shells do not accept them.
@@ -63,8 +64,8 @@ def _choices(policies: Sequence[Rules]) -> list[list[str]]:
 
 
 def _draw(policies: Sequence[Rules], classes: Sequence[str], length: int) -> str:
-    """Return a random password of `length` characters. If there are several classes, the password has no more
-    consecutive characters of one class than the policies allow."""
+    """Return a random password of `length` characters. If there are several classes, the policies limit how many
+    consecutive characters may be of one class."""
     longest_run = min((q.maxclassrepeat for p in policies if (q := p.quality) and q.maxclassrepeat > 1), default=length)
     password = ""
     run = 0

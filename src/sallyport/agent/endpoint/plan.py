@@ -1,12 +1,12 @@
 """The steps that bring the accounts of the host to the desired state. A pass executes the steps; `--dry-run` shows
 them.
 
-Steps that remove access come first. The sudoers file is reduced. Then each account that has expired or is no longer in
-the state is locked, its sessions are ended, its keys are removed, and it may be deleted. Steps that grant access
-follow.
+Steps that remove access come first. The first step removes users from the sudoers file. Then the accounts follow that
+have expired or are no longer in the state: each is locked, its sessions are ended, its keys are removed, and it may be
+deleted. After that, the steps follow that grant access.
 
 No step relies on the success of an earlier step, because each step checks its own conditions. Each pass makes a new
-plan, so it recovers if the previous pass crashed at any step.
+plan. So if a pass crashes at any step, the next pass does what is still missing.
 """
 
 from collections.abc import Callable, Iterator
@@ -112,8 +112,8 @@ class _Planner:
         return not reason
 
     def _refusal(self, user: DesiredUser, account: Account | None) -> str:
-        """Return the reason why the agent must not apply a user in the state, or an empty text if there is none. Only
-        reasons that do not depend on whether the account exists are checked."""
+        """Return the reason why the agent must not apply a user in the state, or an empty text if there is none. This
+        method checks only reasons that apply to new accounts and to existing accounts."""
         if user.name in self._executor.options.protected:
             return "protected in the agent's configuration file"
         is_new = user.home and (account is None or account.home != user.home)
@@ -134,7 +134,7 @@ class _Planner:
 
     def _refusal_to_change(self, user: DesiredUser, account: Account) -> str:
         """Return the reason not to change an existing account. Return an empty text if the account belongs to the
-        agent, or if the agent may take it over."""
+        agent, or if the agent may take the account over."""
         if self._accounts.is_system(account):
             return "a system account"
         if self._memory.owns(self._accounts, account) is None and not self._may_take_over(user.name):
@@ -144,8 +144,8 @@ class _Planner:
         return ""
 
     def _may_take_over(self, name: str) -> bool:
-        """Return whether the agent may take over an account. The state must allow the take-over, or the account must be
-        in the managed group without an entry in the agent's memory."""
+        """Return whether the agent may take over an account. This is the case if the state allows the take-over. It is
+        also the case if the account is in the managed group, but the agent's memory does not contain it."""
         return name in self._state.takeover or (self._memory.of(name) is None and self._accounts.in_managed_group(name))
 
     def _groups_of(self, user: DesiredUser) -> list[str]:
@@ -205,8 +205,8 @@ class _Planner:
                 yield self._step("-", "delete", kept.name, detail, do)
 
     def _locked(self, account: Account, why: str) -> Iterator[Step]:
-        """Yield the steps that lock an account, end its sessions, and remove its keys. The sessions end before a file
-        in the home directory is written."""
+        """Yield the steps that lock an account, end its sessions, and remove its keys. The sessions must end first,
+        before the step that writes a file in the account's home directory."""
         if not account.locked:
             yield self._step("-", "lock", account.name, why, partial(self._executor.lock, account.name))
         if self._settings.end_sessions:

@@ -2,9 +2,10 @@
 
 A hostile user may hide processes in namespaces, under subordinate uids (/etc/subuid), or behind a /proc entry that
 belongs to root (PR_SET_DUMPABLE, prctl(2)). The user may also fork faster than /proc can be read. Therefore this module
-reads uids from /proc/PID/status, and attributes a namespace to the users that created it. If processes of a uid fork
-too fast, one system call stops all processes of this uid. A signal is sent through the open /proc directory of the
-examined process, so that it cannot reach another process that got the same process id.
+reads uids from /proc/PID/status. It regards a namespace as a namespace of the users that created it. If the processes
+of a uid fork too fast, one system call stops all processes of this uid. A signal is sent through the open /proc
+directory of the examined process. So the signal cannot reach another process that has got the same process id in the
+meantime.
 """
 
 import errno
@@ -43,8 +44,8 @@ class Process:
     """A process, as read from /proc at one moment.
 
     uids: the real, effective, saved and file-system uid. creators: the uids that created the process's user namespace
-    and the namespaces above it. It is empty if the process is in the host's user namespace. is_contained: whether the
-    process is in another process-id namespace than the host's.
+    and the namespaces that contain it. If the process is in the host's user namespace, `creators` is empty.
+    is_contained: whether the process has another process-id namespace than the host.
     """
 
     id: int
@@ -167,10 +168,10 @@ def _examine(number: int, directory: int, user: int, pid: int) -> Process | None
 
 
 def _creators(namespace: int) -> Iterator[int]:
-    """Yield the uids that created a user namespace and the namespaces above it, without the host's namespace
+    """Yield the uids that created a user namespace and the namespaces that contain it, except for the host's namespace
     (ioctl_ns(2)).
 
-    namespace: a descriptor of the user namespace. This function closes it.
+    namespace: a descriptor of the user namespace. This function closes the descriptor.
     """
     while True:
         try:
@@ -188,10 +189,10 @@ def _creators(namespace: int) -> Iterator[int]:
 def _stop_all(uid: int) -> None:
     """Stop all processes of a uid at once with kill(2) of process id -1, so that no process escapes by a fork.
 
-    The kernel sends the signal to all processes that the sender may signal. Therefore the agent takes this uid as its
-    effective uid during the call. If the agent cannot do so (in a container without _UNUSED_UID), no process is
-    stopped. Raises HostError if the agent still has the rights of root as this uid, because the signal would then reach
-    all processes.
+    The kernel sends the signal to all processes to which the sender is allowed to send a signal. Therefore the agent
+    takes this uid as its effective uid during the call. In a container without _UNUSED_UID, the agent cannot do so, and
+    no process is stopped. If the agent still had the rights of root, the signal would reach all processes. In this
+    case, this function raises HostError instead.
     """
     try:
         os.setresuid(_UNUSED_UID, uid, 0)

@@ -6,9 +6,10 @@
     verify    read shadow(5) and check that it contains the hash
     confirm   tell the service that the new password is valid; delete the journal
 
-The journal is one file with at most one rotation. After a crash, `reconcile` continues from the journal. If the journal
-has no answer of the service, nothing has changed on the host, and `reconcile` abandons the rotation. Otherwise
-`reconcile` completes the rotation with the hash in the journal. The password itself is never on the host's disk.
+The journal is a file that contains at most one rotation. After a crash, `reconcile` reads the journal. If the service's
+answer is not in the journal, nothing has changed on the host, and `reconcile` abandons the rotation. If the answer is
+in the journal, `reconcile` completes the rotation with the hash in the journal. The password itself is never on the
+host's disk.
 """
 
 import secrets
@@ -35,8 +36,8 @@ KIND: Final = "rotate"
 
 
 class Stage(StrEnum):
-    """The last step of a rotation that the journal records. If a crash came before the next step was recorded, the next
-    step may have been carried out as well."""
+    """The last step of a rotation that the journal records. After a crash, the following step may have been carried out
+    too, although the journal does not record it."""
 
     MADE = "made"
     ESCROWED = "escrowed"
@@ -95,9 +96,9 @@ class Rotator:
     def rotate(self, user: str, trigger: int, policies: Sequence[Rules]) -> None:
         """Give an account a new password. Call `reconcile` first, so that no other rotation is unfinished.
 
-        trigger: the id of the order. Raises HostError if the host has not set the new password. Raises ServiceRefused
-        if the service has not stored the new password; the old password then remains valid. Raises ServiceAway if the
-        outcome is unknown until the next call of `reconcile`. Raises ConfigError.
+        trigger: the id of the order. Raises HostError if the new password was not set on the host. Raises
+        ServiceRefused if the service has not stored the new password; the old password then remains valid. Raises
+        ServiceAway if the outcome is unknown; the next call of `reconcile` finds out. Raises ConfigError.
         """
         from sallyport.agent.endpoint.passwords import (
             generate,  # imported here: rarely used, and slow to import
@@ -176,8 +177,8 @@ class Rotator:
         self._journal.end()
 
     def _abandon(self, entry: Entry, reason: str) -> None:
-        """Abandon a rotation whose password was never valid. Raises ServiceAway if the service was not reached; call
-        `reconcile` again later."""
+        """Abandon a rotation whose password was never valid. Raises ServiceAway if the service cannot be reached. In
+        this case, `reconcile` must be called again later."""
         with suppress(ServiceRefused):  # the service does not have this password
             self._service.rotation(Rotation(entry.id, entry.user, Phase.ABANDON, entry.trigger, reason=reason))
         self._journal.end()

@@ -15,8 +15,8 @@ _SLACK_S = 30.0
 class Service(Protocol):
     """The interface through which the endpoint agent sends requests to the service.
 
-    Each method raises ServiceAway if it is unknown whether the service has carried out the request. It raises
-    ServiceRefused if the service has not carried out the request.
+    Each method raises ServiceRefused if the service has not carried out the request, and ServiceAway if it is unknown
+    whether the service has carried it out.
     """
 
     def state(self, poll: Poll) -> object:

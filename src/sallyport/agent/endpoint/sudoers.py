@@ -28,8 +28,8 @@ _NO_RULE: Final = re.compile(r"(?:Defaults|Host_Alias|Cmnd_Alias|Cmd_Alias|Runas
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """A sudoers rule that grants privileges. who: the user names, %groups, #uids, aliases or ALL to which the rule
-    applies. text: the line, shortened for reports. file: the path of the file that contains the rule."""
+    """A sudoers rule that grants privileges. who: the users to which the rule applies, given as user names, %groups,
+    #uids, aliases or ALL. text: the line, shortened for reports. file: the path of the file that contains the rule."""
 
     who: tuple[str, ...]
     text: str
@@ -38,7 +38,8 @@ class Rule:
     def holds_for(self, account: Account, accounts: Accounts, aliases: dict[str, tuple[str, ...]]) -> bool:
         """Return whether the rule applies to an account.
 
-        Negated aliases and names are ignored, because a report should show too many rules rather than too few.
+        The result may be True for an account that the rule excludes, because negated names and negated aliases are
+        ignored. A report should contain a rule too many rather than a rule too few.
         """
         return any(_is(who, account, accounts, aliases) for who in self.who)
 
@@ -56,8 +57,8 @@ class Sudoers:
 
 
 def render(names: Iterable[str], *, without_password: bool) -> bytes:
-    """Return the content of the agent's sudoers file. It allows these users to run every command as every user. It is
-    empty if there are no users."""
+    """Return the content of the agent's sudoers file. The file allows the users in `names` to run every command as
+    every user. If `names` is empty, the content is empty."""
     tag = "NOPASSWD: " if without_password else ""
     lines = [f"{name} ALL=(ALL:ALL) {tag}ALL\n" for name in sorted(names)]
     return (_HEAD + "".join(lines)).encode() if lines else b""
@@ -113,8 +114,8 @@ def _included(files: Files, how: str, target: str, of: str, seen: set[str]) -> I
 
 
 def _who(line: str) -> tuple[tuple[str, ...], str]:
-    """Return the users that a line names, and the line itself. The last word before the first `=` is the host, not a
-    user."""
+    """Return the users to which a line applies, and the line itself. The last word before the first `=` is not a user,
+    but the host."""
     left = re.sub(r"\s*,\s*", ",", line.partition("=")[0]).split()
     return tuple(name.strip('"') for name in ",".join(left[:-1] or left).split(",")), line
 

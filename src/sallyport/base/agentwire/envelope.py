@@ -70,7 +70,8 @@ def believe(signed: Signed, verify: Callable[[bytes, bytes], bool]) -> State:
     """Verify the signature of a received state, and return the state. Raises WireError if the signature is wrong or the
     state is malformed.
 
-    verify: gets a signature and the signed octets, and returns whether the signature is valid.
+    verify: a function with two parameters, the signature and the signed octets; it returns whether the signature is
+    valid.
     """
     if not verify(signed.signature, signed_octets(signed.payload)):
         raise WireError("signature: wrong")
@@ -82,10 +83,10 @@ def believe(signed: Signed, verify: Callable[[bytes, bytes], bool]) -> State:
 
 
 def follow(position: Position, state: State, *, instance: int) -> Position:
-    """Check that an agent may accept a state, and return the agent's new position. instance: the agent's own instance.
+    """Check that an agent may accept a state. Return the new position of the agent. instance: the agent's own instance.
 
-    Raises WireError if the state is for another instance, or is older than the agent's state. Raises WireError if the
-    two states have the same version, but different contents.
+    Raises WireError if the state is for another instance. Raises WireError if the state is older than the last state
+    that the agent accepted, or if it has the same version but another content.
     """
     if state.instance != instance:
         raise WireError("instance: the state is for another instance")
@@ -98,7 +99,8 @@ def follow(position: Position, state: State, *, instance: int) -> Position:
 
 
 def _with_readable_triggers(value: object) -> object:
-    """Return a state without the triggers whose kind this agent does not know.
+    """Remove the triggers that this agent cannot decode from a state, and return the state. These are triggers of a
+    kind that the agent does not know.
 
     An unknown trigger must not prevent the agent from applying the other parts of the state, such as a locked account.
     The agent reports no outcome for an unknown trigger, so the service abandons the trigger.

@@ -17,9 +17,10 @@ _KEY: Final = (
 
 
 class Removal(StrEnum):
-    """What the agent does to an account that the agent created and that is no longer in the state.
+    """What the agent does to an account that is no longer in the state. This applies only to accounts that the agent
+    created.
 
-    An account that existed before the agent took it over is always locked, never deleted.
+    An account that existed before the agent took it over is always locked, and never deleted.
     """
 
     DELETE = "delete"
@@ -75,10 +76,10 @@ class First(StrEnum):
 class Quality:
     """Parameters of libpwquality (pwquality.conf(5)).
 
-    minlen: the minimum length; None for no minimum. Without a minimum, credits above 0 have no effect. credits: four
-    numbers, for digits, uppercase, lowercase and other characters. If a number n is above 0, up to n of these
-    characters count twice for minlen. If n is below 0, at least -n of these characters are required. The other
-    parameters require nothing if they are 0. maxclassrepeat also requires nothing if it is 1.
+    minlen: the minimum length; None for no minimum. credits: four numbers, one each for digits, uppercase letters,
+    lowercase letters and other characters. If a number n is above 0, up to n of these characters count twice for
+    minlen; without a minimum, this has no effect. If n is below 0, a password needs at least -n of these characters.
+    Each other parameter requires nothing if it is 0. maxclassrepeat also requires nothing if it is 1.
     """
 
     minlen: Annotated[int, Whole(0, 1024)] | None = None
@@ -115,11 +116,11 @@ class Rules:
 class Settings:
     """The settings of an agent.
 
-    put_back_privileges: whether to remove root's rights that a managed account should not have. remove_unknown_keys:
-    whether to remove SSH keys from managed accounts if the state does not contain the keys. remove_homes: whether to
-    delete the home directory with the account; otherwise root becomes the owner of the directory.
+    put_back_privileges: whether to remove root's rights from a managed account that should not have them.
+    remove_unknown_keys: whether to remove SSH keys that the state does not contain from managed accounts. remove_homes:
+    whether to delete the home directory with the account; if this is false, root becomes the owner of the directory.
     sudo_without_password: whether privileged users need no password for sudo. end_sessions: whether to end the sessions
-    of accounts that are locked or deleted. privilege_s, discover_s: the intervals of privilege statuses and of
+    of an account when it is locked or deleted. privilege_s, discover_s: the intervals of privilege statuses and of
     discoveries, in seconds.
     """
 

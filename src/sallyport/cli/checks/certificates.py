@@ -162,8 +162,8 @@ def _newest_of_clients(directory: Directory) -> dict[str, Issued]:
 
 
 def _of_realms(issued: Mapping[str, Issued], examination: Examination, now: datetime) -> Iterator[Finding]:
-    """Report users whose certificates have no realm, if there are several domains. Their EAP-TLS logins are rejected,
-    because their domain is unknown."""
+    """If there are several domains, report users whose certificates have no realm. The service rejects the EAP-TLS
+    logins of these users, because it cannot find their domain."""
     if len(examination.domains) < 2:
         return
     peers = {each["tlsName"] for each in examination.clients}
@@ -207,8 +207,8 @@ def _signed(lower: x509.Certificate, upper: x509.Certificate) -> bool:
 def _holds(
     certificate: x509.Certificate, kind: type[x509.ExtensionType], test: Callable[..., bool], *, absent: bool
 ) -> bool:
-    """Return whether an extension of a certificate passes a test. absent: the result if the certificate does not have
-    the extension."""
+    """Return whether an extension of a certificate passes a test. kind: the type of the extension. If the certificate
+    does not have the extension, return `absent`."""
     try:
         return test(certificate.extensions.get_extension_for_class(kind).value)
     except x509.ExtensionNotFound:

@@ -51,8 +51,8 @@ def check_integrity(examination: Examination) -> Iterator[Finding]:
 
 
 def check_records(examination: Examination) -> Iterator[Finding]:
-    """Check that no event is in the future. Otherwise the clock was set back, or was wrong when the event was
-    recorded."""
+    """Check that no event is in the future. An event in the future shows that the clock was set back, or that the clock
+    was wrong when the event was recorded."""
     if not is_current(examination):
         yield ok("nothing to look at")
         return
@@ -86,8 +86,8 @@ def check_limits(examination: Examination) -> Iterator[Finding]:
 
 
 def is_current(examination: Examination) -> bool:
-    """Return whether the database exists and has the current schema. If so, opening the database changes nothing.
-    Raises StoreError if the file is not a database."""
+    """Return whether the database exists and has the current schema. Opening such a database changes nothing. Raises
+    StoreError if the file is not a database."""
     if examination.settings.database_url:
         from sallyport.store.postgres.migration import inspect
 
@@ -101,8 +101,8 @@ def is_current(examination: Examination) -> bool:
 class Schema:
     """The schema of a database file.
 
-    applied, pending: the names of migrations. incompatibility: the reason why this program cannot use the database;
-    empty if there is none.
+    applied, pending: the names of migrations. incompatibility: the reason why this program cannot use the database. It
+    is empty if the program can use the database.
     """
 
     applied: frozenset[str]
@@ -170,7 +170,7 @@ def _server(url: str) -> Iterator[Finding]:
 
 
 def _rows(examination: Examination, sql: str) -> list[tuple[Any, ...]]:
-    """Return the rows of a query on the database file, which must have the current schema."""
+    """Run a query on the database file, and return the rows. The file must have the current schema."""
     if examination.settings.database_url:
         from sallyport.store.postgres.migration import rows
 

@@ -83,7 +83,8 @@ def check_files(examination: Examination) -> Iterator[Finding]:
 
 
 def _fault(path: Path) -> list[OSError]:
-    """Return the error if a file cannot be read. Otherwise return an empty list. A socket counts as readable."""
+    """Return a list with the error if a file cannot be read. Return an empty list if the file can be read. A socket
+    counts as readable."""
     try:
         os.close(os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC))
     except OSError as error:
@@ -92,7 +93,8 @@ def _fault(path: Path) -> list[OSError]:
 
 
 def check_service(examination: Examination) -> Iterator[Finding]:
-    """Check that the service runs and answers. If it does not run, check that no process holds the lock."""
+    """Check that the service runs and answers. If it does not run, check that no process holds the lock of the data
+    directory."""
     try:
         process_id = examination.process_id
     except Locked as error:  # this is raised after a wait, so the process does not respond
@@ -128,7 +130,7 @@ def check_key(examination: Examination) -> Iterator[Finding]:
 
 
 def _keys(where: str, text: str) -> Finding | None:
-    """Return a finding if the master keys in a text are malformed or are several. Otherwise return None.
+    """Return a finding if a text contains a malformed master key, or more than one master key. Otherwise return None.
 
     where: the name of the file or variable that contains the text.
     """
@@ -145,7 +147,8 @@ def _keys(where: str, text: str) -> Finding | None:
 
 
 def check_disk(examination: Examination) -> Iterator[Finding]:
-    """Check that the database's disk has free space, and that the reserve file exists."""
+    """Check that the database's disk has free space, and that the reserve file exists. The service frees the space of
+    the reserve file when the disk is full."""
     settings, database = examination.settings, examination.settings.database_path.absolute()
     place = next(path for path in database.parents if path.exists())
     free, reserve = shutil.disk_usage(place).free, settings.disk_reserve_mib << 20
@@ -200,8 +203,8 @@ def check_clock(examination: Examination) -> Iterator[Finding]:
 
 
 def _is_adrift() -> bool:
-    """Return whether the kernel reports an unsynchronized clock (adjtimex(2), TIME_ERROR). Return False if this is
-    unknown."""
+    """Return whether the kernel reports an unsynchronized clock (adjtimex(2), TIME_ERROR). Return False if the kernel
+    cannot be asked."""
     try:
         asked = ctypes.create_string_buffer(TIMEX)  # a struct timex; if it contains only zeros, the call only reads
         return bool(ctypes.CDLL(None).adjtimex(asked) == TIME_ERROR)

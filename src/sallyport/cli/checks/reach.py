@@ -24,8 +24,8 @@ PORTS: Final = {"http": 80, "https": 443, "ldap": 389, "ldaps": 636}
 class Target:
     """A server to check.
 
-    name: the domain and the purpose of the server, for messages. over_tcp: whether to connect to the server; otherwise
-    only the address is checked against `egress`.
+    name: the domain and the purpose of the server, for messages. over_tcp: whether to connect to the server. If it is
+    False, the check only compares the address with `egress`.
     """
 
     name: str

@@ -62,11 +62,12 @@ def check_proxy_state(examination: Examination) -> Iterator[Finding]:
 
 
 def _has_registered_devices(examination: Examination, client: Row) -> bool:
-    """Return whether a device was registered through a client with a single address.
+    """Return whether the inventory has a device with the address of a RADIUS client. The client must have a single
+    address, not an address range.
 
-    If so, the client has sent an authentic request. If the client has still not learned limitProxyState, that request
-    had Proxy-State and no Message-Authenticator. Requests of `sallyport check` do not count, because they change no
-    learned settings.
+    The service registers a device only for an authentic request. If the service has received such a request and has
+    still not learned `limitProxyState`, the request had a Proxy-State and no Message-Authenticator. The device of
+    `sallyport check` does not count, because requests of `sallyport check` change no learned settings.
     """
     for domain in examination.domains:
         body: Row = {"search": client["address"], "pageSize": 100}
@@ -109,7 +110,7 @@ def _exempting_all(examination: Examination, domain: Row) -> Iterator[Finding]:
 
 
 def _unconfigured(examination: Examination, domain: Row) -> Iterator[Finding]:
-    """Report a first factor whose configuration is missing or invalid."""
+    """Report a first factor if its configuration is missing or invalid."""
     factor = str(domain["firstFactor"])
     found = examination.line.run("/ad/GetFirstFactor", domain=str(domain["domainId"])).get(factor)
     if not found:
@@ -121,7 +122,8 @@ def _unconfigured(examination: Examination, domain: Row) -> Iterator[Finding]:
 
 
 def _trusted_clients(domain: Row, serving: list[Row]) -> Finding:
-    """Return a finding about a domain whose first factor is `none`. It lists the clients that vouch for passwords.
+    """Return a finding about a domain whose first factor is `none`. The service does not check passwords in this
+    domain. The finding lists the RADIUS clients that must check the passwords instead.
 
     serving: the RADIUS clients of the domain.
     """
@@ -163,7 +165,8 @@ def check_senders(examination: Examination) -> Iterator[Finding]:
 
 
 def check_silent(examination: Examination) -> Iterator[Finding]:
-    """Check that each RADIUS client has sent a request: the inventory must have a device with its address."""
+    """Check that each RADIUS client has sent a request. If a client has sent one, the inventory has a device with the
+    client's address."""
     addresses = [ip_address(str(each["ip_address"])) for each in examination.rows("device.forwarders")]
     clients = examination.clients
     silent = [
@@ -184,7 +187,7 @@ def check_silent(examination: Examination) -> Iterator[Finding]:
 
 
 def check_devices(examination: Examination) -> Iterator[Finding]:
-    """Report the number of devices, and the addresses of devices whose product is unknown."""
+    """Report the number of devices. Also report the addresses of the devices that have an unknown product."""
     seen = examination.rows("device.forwarders")
     for domain in examination.domains:
         total = examination.line.run("/network_device/ListDevices", {"pageSize": 1}, domain=str(domain["domainId"]))[
@@ -244,8 +247,8 @@ def check_directories(examination: Examination) -> Iterator[Finding]:
 
 
 def _of_readings(name: str, directory: Row, jobs: list[Row]) -> Finding:
-    """Return a finding about the last import of a directory. A directory that is imported from files is never read from
-    a server."""
+    """Return a finding about the last import of a directory. If the directory is imported from files, the finding says
+    only this."""
     if directory["kind"] == "ldif":
         return ok(f"{name}: from files")
     over = [each for each in jobs if each["kind"] in _READINGS and each["endedAt"]]

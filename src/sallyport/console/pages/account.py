@@ -1,4 +1,5 @@
-"""Pages about the person: the sessions that the person may end, and the tenant in which the person acts."""
+"""Pages about the signed-in person. They show the sessions that the person may end, and let an installation
+administrator choose a tenant."""
 
 from sallyport.base.clock import iso
 from sallyport.base.errors import Invalid, NotFound

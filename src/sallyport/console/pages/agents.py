@@ -111,7 +111,7 @@ async def agents(visit: Visit) -> Context:
 
 @pages.show("/agents/drift", "Drift", roles=READERS, template="agent_drift.html")
 async def drift(visit: Visit) -> Context:
-    """List the changes on a domain's machines that no agent has made."""
+    """List the changes on the machines of a domain, except the changes that an agent has made."""
     domain = visit.domain()
     body: Row = {"lasting": not visit.query.get("all")}
     table = await listed(
@@ -221,7 +221,7 @@ async def ask_take_over(visit: Visit) -> Context:
 
 @pages.submit("/agents/{instance}/take-over", roles=OPERATORS)
 async def take_over(visit: Visit) -> Redirect:
-    """Let the agent manage accounts, or stop managing them."""
+    """Tell the agent to manage the chosen accounts, or to stop managing them."""
     domain, fields = visit.domain(), visit.fields
     names = list[JSON](fields.getlist("account"))
     action = "remove" if fields.get("do") == "remove" else "add"
@@ -250,7 +250,7 @@ def _account(row: Row) -> Row:
 
 
 def _report(row: Row) -> Row:
-    """Return a report with its actions in words."""
+    """Return a report for the page, with its actions in words."""
     told = row["told"] if isinstance(row["told"], dict) else {}
     done = [
         " ".join(str(part) for key in ("kind", "name", "detail", "error") if (part := each.get(key)))

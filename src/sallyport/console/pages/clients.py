@@ -82,7 +82,7 @@ async def add(visit: Visit) -> Context:
 
 @pages.show("/clients/{client}", "RADIUS client", roles=READERS, template="client.html")
 async def client(visit: Visit) -> Context:
-    """Show a client, its signatures, and the devices behind it."""
+    """Show a client, its signatures, and the devices that have the client's address."""
     found, domains = await _client(visit), visit.domains()
     names = {domain.id: domain.name for domain in domains}
     served = [domain for domain in domains if domain.id in (found["domainIds"] or names)]  # type: ignore[operator]
@@ -136,14 +136,14 @@ async def change_trust(visit: Visit) -> Redirect:
 
 @pages.show("/clients/{client}/unlatch", "Unlatch a RADIUS client", roles=ADMINS, template="client_unlatch.html")
 async def latched(visit: Visit) -> Context:
-    """Show what the client has learned."""
+    """Show the settings that the service has learned for the client."""
     found = await _client(visit)
     return {"title": f"Unlatch {found['name']}", "client": found}
 
 
 @pages.submit("/clients/{client}/unlatch", roles=ADMINS)
 async def unlatch(visit: Visit) -> Redirect:
-    """Forget what the client has learned."""
+    """Delete the settings that the service has learned for the client."""
     return await _changed(visit, {"unlatch": True}, "The client begins to learn again with its next request.")
 
 
@@ -166,7 +166,7 @@ async def change_secret(visit: Visit) -> Context:
 
 @pages.show("/clients/{client}/delete", "Delete a RADIUS client", roles=OPERATORS, template="client_delete.html")
 async def removal(visit: Visit) -> Context:
-    """Show what the deletion ends."""
+    """Show the client that would be deleted, and the effects of its deletion."""
     found = await _client(visit)
     return {"title": f"Delete {found['name']}", "client": found}
 

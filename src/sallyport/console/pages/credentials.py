@@ -112,7 +112,7 @@ async def new_did(visit: Visit) -> Context:
 
 @pages.submit("/dids/add", roles=OPERATORS)
 async def add_did(visit: Visit) -> Redirect:
-    """Create an issuer, or a holder if a wallet is chosen."""
+    """Create a DID. It is a holder's DID if the person has chosen a wallet. Otherwise it is an issuer's DID."""
     domain, fields = visit.domain(), visit.fields
     body: Row = {name: fields.get(name, "") for name in ("method", "name", "description", "keyType")}
     path = "/api/v1/did/createIssuerDid"
@@ -404,7 +404,7 @@ async def wallet(visit: Visit) -> Context:
 
 @pages.show("/wallets/{wallet}/reset", "Reset a wallet", roles=OPERATORS, template="confirm.html")
 async def confirm_reset(visit: Visit) -> Context:
-    """Show what a person loses with a reset."""
+    """Show what the owner of a wallet loses if the wallet is reset."""
     domain = visit.domain()
     found = await _wallet(visit, domain)
     return {
@@ -434,7 +434,7 @@ async def reset(visit: Visit) -> Context:
 
 @pages.show("/presentations", "Presentation requests", roles=READERS, template="presentations.html", menu="Credentials")
 async def presentations(visit: Visit) -> Context:
-    """Show the states of the requests that the address names by their numbers."""
+    """Show the states of some presentation requests. The address contains the numbers of these requests."""
     domain = visit.domain()
     numbers = [number(each, "presentation request") for each in visit.query.getlist("request") if each]
     found, missing = list[Row](), list[int]()
@@ -468,7 +468,7 @@ async def new_request(visit: Visit) -> Context:
 
 @pages.submit("/presentations/add", roles=OPERATORS)
 async def add_request(visit: Visit) -> Redirect:
-    """Ask a holder, or all holders of a group."""
+    """Send a presentation request to a holder, or to all holders of a group."""
     domain, fields = visit.domain(), visit.fields
     body: Row = {name: fields.get(name, "") for name in ("issuerDid", "holderDid", "username", "endpoint")}
     if not body["holderDid"]:
@@ -501,7 +501,7 @@ async def _wallet(visit: Visit, domain: Domain) -> Row:
 
 
 def _named(found: list[Row], kind: str) -> list[tuple[str, str]]:
-    """Return the DIDs of a kind as choices."""
+    """Return the DIDs of a kind as choices of a form: (DID, name) for each DID."""
     return [
         (str(each["did"]), f"{each['name'] or each['id']} ({_short(each['did'])})")
         for each in found

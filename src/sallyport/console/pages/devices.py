@@ -128,7 +128,7 @@ async def device(visit: Visit) -> Context:
 
 @pages.show("/devices/{device}/delete", "Delete a device", roles=OPERATORS, template="device_delete.html")
 async def removal(visit: Visit) -> Context:
-    """List the rows that are deleted with a device, and those that stay."""
+    """List the rows that are deleted with a device, and the rows that stay."""
     domain, found = visit.domain(), await _device(visit)
     live: dict[str, JSON] = {"deviceId": found["device_id"], "live": True, "pageSize": 1}
     sessions = await visit.call("/network_device/ListSessions", live, domain=domain.id)
@@ -172,5 +172,5 @@ async def _device(visit: Visit) -> Row:
 
 
 def _log(domain_id: int, **filters: JSON) -> str:
-    """Return the address of the log with filters."""
+    """Return the address of the login log, with filters."""
     return address("/logins", [("domain", str(domain_id)), *((name, str(value)) for name, value in filters.items())])

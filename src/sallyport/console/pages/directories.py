@@ -110,7 +110,8 @@ async def directories(visit: Visit) -> Context:
 
 @pages.show("/directories/people", "People of the directories", roles=READERS, template="directory_people.html")
 async def people(visit: Visit) -> Context:
-    """List the people of all directories of a domain, or those of a group."""
+    """List the people of all directories of a domain. If the address contains a group, list only the people of this
+    group."""
     domain, group = visit.domain(), visit.query.get("group", "")
     body: Row = {"search": visit.query.get("search", "")}
     path = "/ad/GetAllUsersByGroup" if group else "/ad/GetAllAdUsers"
@@ -231,14 +232,14 @@ async def remove(visit: Visit) -> Redirect:
 
 @pages.show("/directories/{directory}/read", "Read a directory", roles=OPERATORS, template="directory_read.html")
 async def ask_to_read(visit: Visit) -> Context:
-    """Show the kinds of a reading."""
+    """Show the form that starts the reading of a directory."""
     domain = visit.domain()
     return {"domain": domain, "directory": await _directory(visit, domain)}
 
 
 @pages.submit("/directories/{directory}/read", roles=OPERATORS)
 async def read(visit: Visit) -> Redirect:
-    """Queue a reading."""
+    """Queue an import that reads the directory."""
     domain = visit.domain()
     found = await _directory(visit, domain)
     body: Row = {"directoryName": found["directoryName"], "full": bool(visit.fields.get("full"))}
@@ -310,7 +311,7 @@ async def cancel(visit: Visit) -> Redirect:
     "/directories/imports/{job}/confirm", "Continue an import", roles=OPERATORS, template="directory_confirm.html"
 )
 async def ask_to_confirm(visit: Visit) -> Context:
-    """Show what the import would remove."""
+    """Show an import that waits for a confirmation, and what it would remove."""
     domain = visit.domain()
     return {"domain": domain, "job": await _job(visit, domain)}
 
@@ -335,7 +336,7 @@ async def mapping(visit: Visit) -> Context:
 
 @pages.submit("/directories/{directory}/mapping", roles=OPERATORS)
 async def set_mapping(visit: Visit) -> Redirect | Context:
-    """Set the mapping, or show its effect on ten people."""
+    """Save the field mapping. If the person asks for a preview, only show how it would change ten people."""
     domain, fields = visit.domain(), visit.fields
     shown = await _mapping(visit, domain)
     found = await _directory(visit, domain)
@@ -376,7 +377,7 @@ async def _mapping(visit: Visit, domain: Domain) -> dict[str, object]:
 
 
 def _compared(users: list[Row]) -> list[Row]:
-    """Return a row for each field of a person that changes."""
+    """Return a row for each field that a mapping would change, with the values before and after."""
     found = list[Row]()
     for user in users:
         before, after = user["before"], user["after"]
@@ -472,7 +473,7 @@ def _form(domain: Domain, directory: Row | None) -> dict[str, object]:
 
 
 def _body(visit: Visit, name: str) -> Row:
-    """Return the submitted settings. An empty secret keeps the stored one."""
+    """Return the submitted settings. If a secret in the form is empty, the stored secret stays."""
     fields = visit.fields
     body: Row = {"directoryName": name, **{key: fields.get(key, "") for key in TEXTS if key != "kind"}}
     body["startTls"] = bool(fields.get("startTls"))
@@ -485,8 +486,11 @@ def _body(visit: Visit, name: str) -> Row:
 
 
 async def _tried(visit: Visit, domain: Domain, name: str) -> Row | None:
-    """Test the submitted settings. Return the result to show, or None if the settings are to be saved: because they
-    work, or because the person wants to save them without a test."""
+    """Test the submitted settings, and return the result to show. Return None if the caller must save the settings.
+
+    They are saved if the test succeeds, or if the person wants to save them without a test. If the person asks only for
+    a test, the result is always returned.
+    """
     do, kind = visit.fields.get("do"), visit.fields.get("kind", "")
     if do == "save" or kind in ("agent", "ldif"):
         return None

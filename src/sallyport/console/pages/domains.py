@@ -81,7 +81,8 @@ async def settings(visit: Visit) -> Context:
 
 @pages.submit("/domains/{domain}/settings", roles=OPERATORS)
 async def change(visit: Visit) -> Redirect:
-    """Change the settings. The form has all realms, so those that it lacks are removed."""
+    """Change the settings of a domain. The form contains all realms of the domain. So a realm that is missing in the
+    form is removed."""
     found, fields = domain_at(visit), visit.fields
     given = _words(fields.get("realms", ""))
     body: dict[str, JSON] = {
@@ -98,7 +99,7 @@ async def change(visit: Visit) -> Redirect:
 
 @pages.show("/domains/{domain}/remove", "Remove a domain", roles=ADMINS, template="domain_remove.html")
 async def removal(visit: Visit) -> Context:
-    """List everything that would be deleted with a domain, or say why it cannot be removed now."""
+    """List everything that would be deleted with a domain. If the domain cannot be removed now, show the reason."""
     found, deleted, refused = domain_at(visit), list[Row](), ""
     try:
         deleted = entries((await visit.call("/ad/RemoveDomain", {"dryRun": True}, domain=found.id))["deleted"])
@@ -116,8 +117,10 @@ async def remove(visit: Visit) -> Redirect:
 
 
 async def provider_of(visit: Visit, found: Domain) -> Row | None:
-    """Return the provider of a domain: `provider`, `timeoutSeconds`, and its own fields as `fields`. Return None if the
-    domain has none."""
+    """Return the MFA provider of a domain. Return None if the domain has no provider.
+
+    The result has `provider` and `timeoutSeconds`. All further settings of the provider are in `fields`.
+    """
     try:
         answer = await visit.call("/ad/GetMFAProvider", domain=found.id)
     except NotFound:

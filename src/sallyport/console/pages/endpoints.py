@@ -155,7 +155,7 @@ async def ask_users(visit: Visit) -> Context:
 
 @pages.submit("/instances/{instance}/users", roles=OPERATORS)
 async def assign_users(visit: Visit) -> Redirect:
-    """Assign the chosen users to an instance, and no other user."""
+    """Assign the chosen users to an instance. The assignments of all other users to this instance are removed."""
     domain = visit.domain()
     found = await _instance(visit, domain)
     users = await _choices(visit, domain, USERS, "epmUsers")
@@ -397,7 +397,7 @@ async def remove_group(visit: Visit) -> Redirect:
 
 @pages.show("/endpoint-users", "Endpoint users", roles=READERS, template="endpoint_users.html", menu="Endpoints")
 async def users(visit: Visit) -> Context:
-    """List the endpoint users of a domain. The operation takes one filter."""
+    """List the endpoint users of a domain. The list operation accepts only one filter at a time."""
     domain = visit.domain()
     chosen = next((each.name for each in USER_FILTERS if visit.query.get(each.name)), "")
     body: Row = {"filter": {"filterBy": chosen, "value": visit.query.get(chosen, "")}}
@@ -424,7 +424,7 @@ async def add_user(visit: Visit) -> Redirect:
 
 @pages.show("/endpoint-users/{user}", "Endpoint user", roles=OPERATORS, template="endpoint_user_form.html")
 async def user(visit: Visit) -> Context:
-    """Show the form of a user. Secrets are not read."""
+    """Show the form of a user, with the stored values. It does not contain the stored secrets."""
     domain = visit.domain()
     found = await _found_user(visit, domain)
     return {
@@ -437,7 +437,7 @@ async def user(visit: Visit) -> Context:
 
 @pages.submit("/endpoint-users/{user}", roles=OPERATORS)
 async def change_user(visit: Visit) -> Redirect:
-    """Change a user. An empty password, and an empty field of keys, keep what is stored."""
+    """Change a user. If the password or a field for keys is empty, the stored value stays."""
     domain = visit.domain()
     body: Row = {**_user_body(visit), "userId": number(visit.at["user"], "user")}
     await visit.call("/api/v1/endpointUsers/updateEpmUserInfo", body, domain=domain.id)
@@ -515,7 +515,11 @@ async def _instance_choices(visit: Visit, domain: Domain) -> list[tuple[str, str
 async def _assign(
     visit: Visit, domain: Domain, path: str, body: Mapping[str, JSON], key: str, before: set[int], known: set[int]
 ) -> None:
-    """Add and remove assignments, so that the chosen rows among the known ones are assigned."""
+    """Change assignments by an operation, so that exactly the chosen rows are assigned.
+
+    key: the field of the body that contains the ids. before: the ids of the rows that are assigned now. known: the ids
+    of all rows. Chosen ids that are not in `known` are ignored.
+    """
     after = known & {int(str(each)) for each in ids(visit.fields.getlist("chosen"), "user")}
     for action, changed in (("add", after - before), ("remove", before - after)):
         if changed:

@@ -55,7 +55,7 @@ def device_columns(domain: Domain) -> tuple[Column, ...]:
 
 @pages.show("/domains/{domain}/preview", "Preview of enforcement", roles=READERS, template="preview.html")
 async def preview(visit: Visit) -> Context:
-    """Show what enforce mode would do to the users and devices of recent logins."""
+    """Show the effect of enforce mode on the users and devices with recent logins."""
     domain, days = domain_at(visit), _choice(visit.query.get("days"), DAYS, str(DEFAULT_DAYS))
     impact = await visit.call("/ad/PreviewEnforcement", {"days": days}, domain=domain.id)
     outcome = visit.query.get("outcome", "")
@@ -83,7 +83,7 @@ async def preview(visit: Visit) -> Context:
 
 @pages.show("/domains/{domain}/enrolments", "Check enrolments", roles=OPERATORS, template="enrolments.html")
 async def enrolments(visit: Visit) -> Context:
-    """Show the form that asks the provider."""
+    """Show the form that starts a check whether users are enrolled at the provider."""
     domain = domain_at(visit)
     return {"title": f"Check the enrolments in {domain.name}", "domain": domain}
 
@@ -101,7 +101,8 @@ async def check_enrolments(visit: Visit) -> Redirect:
 
 @pages.show("/domains/{domain}/mode", "Switch the mode", roles=ADMINS, template="domain_mode.html")
 async def mode(visit: Visit) -> Context:
-    """Show what a switch of the mode would do, with the names of those that it would refuse."""
+    """Show the effect of a switch of the mode. The page names the users and devices whose logins enforce mode would
+    reject, or may reject."""
     domain, to = domain_at(visit), _mode(visit)
     fallback = _choice(visit.query.get("fallback"), FALLBACKS, domain.fallback.value)
     impact: Row = {}
@@ -141,14 +142,14 @@ async def switch(visit: Visit) -> Redirect:
 
 @pages.show("/domains/{domain}/confirm", "Keep the mode", roles=ADMINS, template="domain_confirm.html")
 async def confirmation(visit: Visit) -> Context:
-    """Show the mode that reverts."""
+    """Show the mode that will be reverted, and the form that keeps the mode."""
     domain = domain_at(visit)
     return {"title": f"Keep the mode of {domain.name}", "domain": domain, "reverts_at": reverts_at(domain)}
 
 
 @pages.submit("/domains/{domain}/confirm", roles=ADMINS)
 async def confirm(visit: Visit) -> Redirect:
-    """Keep the mode."""
+    """Confirm the new mode of the domain, so that it is not reverted."""
     domain = domain_at(visit)
     await visit.call("/ad/updateDomainEnforcement", {"confirm": True}, domain=domain.id)
     return Redirect(f"/domains/{domain.id}", f"{domain.name} stays in {domain.mode} mode.")
@@ -162,7 +163,7 @@ async def break_glass(visit: Visit) -> Context:
 
 @pages.submit("/break-glass", roles=INSTALLATIONS)
 async def use_break_glass(visit: Visit) -> Redirect:
-    """Switch every domain of the installation to monitor, or restore the modes from before."""
+    """Switch every domain of the installation to monitor, or restore the modes that were set before break-glass."""
     if visit.fields.get("action") == "restore":
         found = await visit.command("domain.restore")
         number = len(entries(found.get("domains") if isinstance(found, dict) else None))
@@ -181,5 +182,5 @@ def _mode(visit: Visit) -> str:
 
 
 def _choice(text: str | None, choices: tuple[tuple[str, str], ...], default: str) -> str:
-    """Return a text from the address if it is one of the choices, or the default."""
+    """Return a text from the address if it is one of the choices. Otherwise return the default."""
     return text if text in {value for value, _ in choices} and text is not None else default

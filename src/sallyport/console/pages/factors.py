@@ -1,4 +1,4 @@
-"""The two factors of a domain: the test of the first one, and the provider of the second one."""
+"""Pages about the two factors of a domain: a test of the first factor, and the provider of the second factor."""
 
 from typing import Final
 

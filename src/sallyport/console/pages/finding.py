@@ -1,4 +1,4 @@
-"""How a page finds the object that its address names, and what its person may do."""
+"""Functions that find the object in the address of a page, and the rights of the person."""
 
 from typing import Final
 
@@ -15,7 +15,8 @@ MOST_PAGES: Final = 10
 
 
 def rights(visit: Visit) -> dict[str, object]:
-    """Return the variables of a template by which it shows only links that the person may follow."""
+    """Return variables for a template. With these variables, the template shows only the links that the person may
+    follow."""
     return {"is_admin": visit.may(ADMINS), "is_operator": visit.may(OPERATORS)}
 
 
@@ -38,8 +39,12 @@ def number_at(visit: Visit, name: str) -> int:
 async def named(
     visit: Visit, path: str, rows: str, body: dict[str, JSON], keys: tuple[str, ...], name: str, *, domain: int
 ) -> Row | None:
-    """Return the row that has a name in one of the fields `keys`, ignoring case. The operation returns all rows that
-    contain the name, so it may need several pages. Return None if there is no such row. Raises Refused, StoreError."""
+    """Search a list operation for the row in which one of the fields `keys` is equal to a name, ignoring case. Return
+    None if there is no such row.
+
+    The operation returns all rows that contain the name. So the function may need to read several pages. Raises
+    Refused, StoreError.
+    """
     wanted = fold(name)
     for page in range(1, MOST_PAGES + 1):
         found = entries((await visit.call(path, {**body, "pageId": page, "pageSize": PAGE}, domain=domain)).get(rows))

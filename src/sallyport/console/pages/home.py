@@ -21,8 +21,8 @@ REFUSED: Final = 8
 
 @dataclass(frozen=True, slots=True)
 class Concern:
-    """Something that needs attention. path, link: the page that helps, and the text of its link; empty if there is
-    none. is_bad: whether logins fail because of it now."""
+    """Something that needs attention. path: the address of the page that helps. link: the text of the link to this
+    page. If there is no such page, both are empty. is_bad: whether logins fail now because of it."""
 
     text: str
     path: str = ""

@@ -1,4 +1,5 @@
-"""What belongs to no tenant: certificates, nodes and settings. Only installation administrators see these pages."""
+"""Pages about the installation as a whole: certificates, nodes and settings. Only installation administrators see these
+pages."""
 
 from typing import Final
 
@@ -57,7 +58,7 @@ SEARCH: Final = Filter("search", "Text")
 
 @pages.show("/certificates", "Certificates", roles=INSTALLATIONS, template="certificates.html", menu="Installation")
 async def certificates(visit: Visit) -> Context:
-    """List all certificates, those that expire first at the top."""
+    """List all certificates, ordered by their expiry. The certificate that expires first is at the top."""
     found = [_certificate(each) for each in entries(await visit.command("cert.list"))]
     found.sort(key=lambda each: (each["state"] == "revoked", each["days"] is not None, each["days"] or 0))
     soon = [each for each in found if each["state"] == "valid" and int(str(each["days"])) < SOON]

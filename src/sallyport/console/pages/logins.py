@@ -94,7 +94,7 @@ async def live(visit: Visit) -> Response:
 
 @pages.show("/logins/{event}", "Login", roles=READERS, template="login.html")
 async def login(visit: Visit) -> Context:
-    """Show one login: its steps, the reason in words, and the logins beside it."""
+    """Show one login: its steps, the reason in words, and the newest logins of the same user and station."""
     domain = visit.domain()
     row = await _login(visit, domain)
     reason = _reason(row)
@@ -122,8 +122,8 @@ def _ids(visit: Visit, person: Person) -> set[int]:
 
 @pages.show("/logins/{event}/now", "The same login now", roles=READERS, template="login_now.html")
 async def now(visit: Visit) -> Context:
-    """Show what would decide the same login now, with the right password: rules, factors, mode. It may ask the
-    directory and the provider, so it is a page of its own."""
+    """Show how the same login would be decided now if the password were right: rules, factors, mode. This test may ask
+    the directory and the provider, so it has a page of its own."""
     domain = visit.domain()
     row = await _login(visit, domain)
     asked: Row = {"user": row["user"], "client": row["ip_address"], "station": row["station"]}
@@ -226,7 +226,7 @@ def _reason(row: Row) -> Reason:
 
 
 def steps(row: Row, domain: Domain) -> list[Shown]:
-    """Return the steps of a login. row: an entry of GetAuthLog. domain: its domain, with the present mode."""
+    """Return the steps of a login. row: an entry of GetAuthLog. domain: the login's domain, with its current mode."""
     advice = ADVICE.get(_reason(row))
     order = list(Step)
     end = len(order) if advice is None else order.index(advice.step)

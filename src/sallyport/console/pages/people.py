@@ -124,7 +124,7 @@ async def person(visit: Visit) -> Context:
 
 @pages.show("/people/person/enrol", "Enrol an authenticator app", roles=OPERATORS, template="enrol.html")
 async def enrolment(visit: Visit) -> Context:
-    """Show the form that makes a seed."""
+    """Show the form that makes a seed of one-time codes for a user."""
     domain, user = _person(visit)
     local = await named(visit, USERS, "epmUsers", _filter(user), ("userName",), user, domain=domain.id)
     has_totp = local is not None and bool(local["hasTotp"])
@@ -163,7 +163,7 @@ async def confirm(visit: Visit) -> Redirect:
 
 @pages.show("/people/person/unlock", "Unlock a user", roles=OPERATORS, template="unlock.html")
 async def locked(visit: Visit) -> Context:
-    """Show the lock-out."""
+    """Show the lock-out of a user."""
     domain, user = _person(visit)
     found = await _lockout(visit, domain, user)
     return {"title": f"Unlock {user}", "lockout": found, "back": person_url(domain.id, user)}
@@ -179,7 +179,7 @@ async def unlock(visit: Visit) -> Redirect:
 
 @pages.show("/people/person/disconnect", "End sessions", roles=OPERATORS, template="disconnect.html")
 async def live_sessions(visit: Visit) -> Context:
-    """List the sessions of the user that would end."""
+    """Show the live sessions of a user, before the person ends them."""
     domain, user = _person(visit)
     found = await _live(visit, domain, user)
     return {
@@ -193,7 +193,7 @@ async def live_sessions(visit: Visit) -> Context:
 
 @pages.submit("/people/person/disconnect", roles=OPERATORS)
 async def disconnect(visit: Visit) -> Context:
-    """Ask the devices to end the sessions, and show the result of each."""
+    """Ask the devices to end the sessions of a user. Show the result for each session."""
     domain, user = _person(visit)
     answer = await visit.call("/network_device/DisconnectSession", {"userName": user}, domain=domain.id)
     return {
@@ -256,7 +256,7 @@ def login_columns(domain: Domain) -> tuple[Column, ...]:
 
 
 def _person(visit: Visit) -> tuple[Domain, str]:
-    """Return the domain and the user name of the address. Raises NotFound if it has none."""
+    """Return the domain and the user name in the address. Raises NotFound if the address contains no user name."""
     user = visit.query.get("user", "").strip()
     if not user:
         raise NotFound("the address names no user")

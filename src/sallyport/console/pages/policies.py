@@ -1,4 +1,4 @@
-"""Password policies: their rules, the machines to which they are assigned, and checks of passwords."""
+"""Pages about password policies: the rules of a policy, the machines that have it, and a check of a password."""
 
 from typing import Final
 
@@ -105,7 +105,7 @@ async def change(visit: Visit) -> Redirect:
 
 @pages.show("/policies/{policy}/machines", "Machines of a policy", roles=OPERATORS, template="policy_machines.html")
 async def machines(visit: Visit) -> Context:
-    """Show the machines of a domain, with those to which the policy is assigned."""
+    """Show the machines of a domain. The machines to which the policy is assigned are already chosen."""
     domain, found = visit.domain(), await _policy(visit)
     own = await every(visit, "/api/v1/instances/list", "instances", {}, domain=domain.id)
     choices = [(str(each["instanceId"]), str(each["instanceName"])) for each in own]
@@ -149,7 +149,7 @@ async def _policy(visit: Visit) -> Row:
 
 
 async def _shown(visit: Visit) -> dict[str, object]:
-    """Return the variables of a policy's page."""
+    """Return the template variables of the page about a policy."""
     found = await _policy(visit)
     names = dict[int, str]()
     for domain in visit.domains():

@@ -1,4 +1,4 @@
-"""What several pages need to read: all rows of a list, one row of it, and the lines of a text field."""
+"""Functions that read all rows of a list, one row of a list, or the lines of a text field. Several pages use them."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from types import MappingProxyType
@@ -19,8 +19,8 @@ _NOTHING: Final[Mapping[str, JSON]] = MappingProxyType({})
 async def every(
     visit: Visit, path: str, rows: str, body: Mapping[str, JSON], *, domain: int | None = None, size: int = PAGE
 ) -> list[Row]:
-    """Return all rows of a list operation, at most MOST. rows: the field of the answer with the rows. size: the largest
-    page that the operation returns. Raises Refused, StoreError."""
+    """Return all rows of a list operation, but at most MOST rows. rows: the field of the answer that contains the rows.
+    size: the maximum number of rows in one answer of the operation. Raises Refused, StoreError."""
     found = list[Row]()
     while len(found) < MOST:
         number = len(found) // size + 1
@@ -33,7 +33,8 @@ async def every(
 
 
 def one(rows: Iterable[Row], key: str, value: str, kind: str) -> Row:
-    """Return the row whose field has a value. kind: what the rows are. Raises NotFound if there is no such row."""
+    """Return the row in which the field `key` has a value. kind: the kind of object, for the error message. Raises
+    NotFound if there is no such row."""
     for row in rows:
         if str(row.get(key)) == value:
             return row
@@ -41,7 +42,8 @@ def one(rows: Iterable[Row], key: str, value: str, kind: str) -> Row:
 
 
 def number(text: str, kind: str) -> int:
-    """Return the id in an address. kind: the object that the id is of. Raises NotFound if the text is no id."""
+    """Return the number of an id that is given as text in an address. kind: the kind of object, for the error message.
+    Raises NotFound if the text is not an id."""
     if not (text.isascii() and text.isdecimal() and len(text) < 19):
         raise NotFound(f"{kind} not found")
     return int(text)
@@ -58,24 +60,26 @@ def ids(values: Iterable[str], kind: str) -> list[JSON]:
 
 
 def joined(values: JSON, most: int = 3) -> str:
-    """Return the first entries of a list, with the number of the others."""
+    """Return the first entries of a list as text. If the list has more entries, the text ends with their number, such
+    as `a, b, c and 2 more`."""
     texts = [str(each) for each in values] if isinstance(values, list) else []
     more = f" and {len(texts) - most} more" if len(texts) > most else ""
     return ", ".join(texts[:most]) + more
 
 
 def of(path: str, domain: Domain) -> str:
-    """Return the address of a page about a domain."""
+    """Return the address of a page, with the domain as parameter."""
     return f"{path}?domain={domain.id}"
 
 
 def rights(visit: Visit) -> dict[str, object]:
-    """Return the variables by which a template shows only the links that the person may follow."""
+    """Return variables for a template. With these variables, the template shows only the links that the person may
+    follow."""
     return {"is_admin": visit.may(ADMINS), "is_operator": visit.may(OPERATORS)}
 
 
 def choices(values: Sequence[str]) -> list[tuple[str, str]]:
-    """Return the values of a choice that are also its texts."""
+    """Return (value, text) for each value of a choice. The text is equal to the value."""
     return [(value, value) for value in values]
 
 
@@ -90,8 +94,8 @@ async def find(
     domain: int,
     body: Mapping[str, JSON] = _NOTHING,
 ) -> Row:
-    """Return the row of a list operation with an id. The list must be ordered by the id. kind: what the rows are.
-    Raises NotFound if there is no such row. Also raises Refused, StoreError."""
+    """Search a list operation for the row with an id. The rows must be ordered by this id. kind: the kind of object,
+    for the error message. Raises NotFound if there is no such row. Also raises Refused, StoreError."""
     for page in range(1, MOST // PAGE + 1):
         paging: dict[str, JSON] = {**body, "pageId": page, "pageNumber": page, "pageSize": PAGE}
         found = entries((await visit.call(path, paging, domain=domain)).get(rows))

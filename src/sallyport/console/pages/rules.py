@@ -1,4 +1,4 @@
-"""Login rules: the order in which they are read, changes, tests, and the effect on recorded logins."""
+"""Pages about login rules: their order, changes of rules, tests, and the effect of rules on recorded logins."""
 
 from collections.abc import Mapping
 from typing import Final
@@ -89,7 +89,7 @@ async def rules(visit: Visit) -> Context:
 
 @pages.show("/rules/{rule}/move", "Move a login rule", roles=ADMINS, template="rule_move.html")
 async def where(visit: Visit) -> Context:
-    """Show the rules before which a rule can be read."""
+    """Show the rules before which the person can move a rule. They have the same kind of identity."""
     domain = visit.domain()
     own = await _in_order(visit, domain)
     rule = one(own, "ruleId", visit.at["rule"], "rule")
@@ -99,7 +99,7 @@ async def where(visit: Visit) -> Context:
 
 @pages.submit("/rules/{rule}/move", roles=ADMINS)
 async def move(visit: Visit) -> Redirect:
-    """Read a rule directly before another one from now on."""
+    """Move a rule directly before another rule in the order in which the rules are read."""
     domain = visit.domain()
     body: Row = {"ruleId": number(visit.at["rule"], "rule"), "before": number(visit.fields.get("before", ""), "rule")}
     await visit.call("/ad/UpdateLoginRule", body, domain=domain.id)
@@ -208,13 +208,18 @@ async def _rule(visit: Visit, domain: Domain) -> Row:
 
 
 def _kind(rule: Row) -> int:
-    """Return the kind of identity of a rule: rules of a smaller kind are read first."""
+    """Return the rank of the kind of identity in a rule (users, groups, organizational units, none). Rules with a lower
+    rank are read first."""
     identities = ("users", "groups", "ous")
     return next((place for place, key in enumerate(identities) if rule[key]), len(identities))
 
 
 def _neighbour(own: list[Row], place: int, step: int) -> JSON:
-    """Return the id of the rule beside a rule in the order, if both have the same kind of identity."""
+    """Return the id of the rule that is `step` places after a rule in the order. Return None if there is no such rule,
+    or if it has another kind of identity.
+
+    own: the rules in order. place: the index of the rule.
+    """
     beside = place + step
     if not 0 <= beside < len(own) or _kind(own[beside]) != _kind(own[place]):
         return None
@@ -239,7 +244,7 @@ def _row(rule: Row) -> Row:
 
 
 def _days(value: JSON) -> str:
-    """Return the days of a rule, consecutive days as a range such as `mon-fri`."""
+    """Return the days of a rule as text. Consecutive days become a range such as `mon-fri`."""
     places = sorted(DAYS.index(str(day)) for day in value) if isinstance(value, list) else []
     runs = list[list[int]]()
     for place in places:
@@ -329,8 +334,8 @@ def _notice(text: str, made: Row) -> str:
 
 
 async def _effect(visit: Visit, domain: Domain, body: Mapping[str, JSON]) -> dict[str, object]:
-    """Return the effect of a rule on the logins of the last week: the users whose outcome would change, and the rules
-    that would decide."""
+    """Return template variables with the effect of a rule on the logins of the last week: the users whose outcome would
+    change, and the rules that would decide the logins."""
     path = "/ad/PreviewEnforcement"
     now = await visit.call(path, {"days": 7}, domain=domain.id)
     then = await visit.call(path, {"days": 7, "rule": dict(body)}, domain=domain.id)

@@ -1,4 +1,5 @@
-"""Senders without an answer: unknown addresses and refused packets, and the registration of an unknown address."""
+"""Pages about senders that get no answer: unknown addresses and senders of refused packets. An unknown address can be
+registered."""
 
 from typing import Final
 
@@ -53,7 +54,8 @@ async def sender(visit: Visit) -> Context:
 
 @pages.show(NEW, "Register a sender", roles=INSTALLATIONS, template="sender_register.html")
 async def registration(visit: Visit) -> Context:
-    """Show the form, filled with what the last packet of the address tells."""
+    """Show the form that registers an address. The form contains the values that are known from the last packet of the
+    address."""
     found = await _sender(visit)
     products = ["", *PRODUCTS]
     return {
@@ -67,7 +69,7 @@ async def registration(visit: Visit) -> Context:
 
 @pages.submit(NEW, roles=INSTALLATIONS, template="sender_registered.html")
 async def register(visit: Visit) -> Context:
-    """Register the address as a RADIUS client of a tenant. The next page shows the secret, once."""
+    """Register the address as a RADIUS client of a tenant. The answer shows the secret, only once."""
     numbers = await visit.services.tenancy.numbers()
     chosen = {f"{org}.{number}": (tenant, org, number) for tenant, (org, number) in numbers.items()}
     wanted = chosen.get(visit.fields.get("tenant", ""))
@@ -89,7 +91,8 @@ async def register(visit: Visit) -> Context:
 
 
 async def everyone(visit: Visit) -> list[Row]:
-    """Return the senders. The remedy of an unknown address is the form of this module, not the command line."""
+    """Return the senders. The remedy for an unknown address refers to the form of this module, because the original
+    remedy is a command."""
     found = entries(await visit.command(COMMAND))
     here = {"remedy": "register it as a RADIUS client, if you know it"}
     return [{**each, **(here if each["reason"] == UNKNOWN else {})} for each in found]

@@ -1,4 +1,4 @@
-"""Sessions of users at the network devices, and their end."""
+"""Pages about the sessions of users at the network devices. A session can also be ended there."""
 
 from typing import Final
 

@@ -1,4 +1,4 @@
-"""The audit trail: that of the tenant, and for installation administrators that of the whole installation."""
+"""The audit trail of the tenant. Installation administrators can also see the audit trail of the whole installation."""
 
 import json
 from dataclasses import replace
@@ -58,8 +58,8 @@ async def trail(visit: Visit) -> Context:
     "/installation/audit", "Audit trail of all tenants", roles=INSTALLATIONS, template="audit.html", menu="Installation"
 )
 async def whole(visit: Visit) -> Context:
-    """List the changes of the whole installation, the newest first. The page after this one begins after its last
-    entry, whose time and id are in the address."""
+    """List the changes of the whole installation, the newest first. The link to the next page contains the time and the
+    id of the last entry on this page."""
     exports, after = visit.query.get("format") == "csv", _after(visit.query.get("after", ""))
     asked, found = wanted(visit, FILTERS), list[Row]()
     names = {domain.id: domain.name for domain in visit.services.domains.table.by_id.values()}

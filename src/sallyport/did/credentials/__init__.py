@@ -9,8 +9,8 @@ bodies      the bodies of requests and answers
 operations  /api/v1/credential/*, /api/v1/schema/createSchema
 service     rules of credentials
 schemas     rules of schemas
-check       checks schemas and claims (JSON Schema drafts 07 and 2020-12) at a bounded cost
+check       checks schemas and claims (JSON Schema drafts 07 and 2020-12), and limits the cost of each check
 keywords    the keywords of JSON Schema, with a budget for their evaluation
-status      the status lists, which tell verifiers the revoked credentials
+status      the status lists: a verifier sees in them which credentials are revoked
 repo        SQL, including the search for the holder of a user and for the users of a holder
 """

@@ -1,4 +1,4 @@
-"""Check credential schemas, and check subjects against these schemas, at a bounded cost (`keywords`)."""
+"""Check credential schemas, and check subjects against these schemas. Each check has a limited cost (`keywords`)."""
 
 import math
 from collections.abc import Iterable, Iterator
@@ -65,8 +65,8 @@ def check_subject(schema: dict[str, JSON], subject: JSON) -> None:
     """Check that a subject meets a schema. Raises Invalid if the subject does not meet the schema, or if the check
     would take too long.
 
-    The field of the error is `metadata`. The field is `schema` if a schema that was stored by an older version breaks
-    the current rules.
+    The field of the error is usually `metadata`. An older version may have stored a schema that breaks the current
+    rules. In this case the field of the error is `schema`.
     """
     limits = {"octets": MAX_SUBJECT_OCTETS, "depth": MAX_SUBJECT_DEPTH, "values": MAX_SUBJECT_VALUES, "name": MAX_NAME}
     bound("metadata", subject, **limits)
@@ -86,8 +86,8 @@ def check_subject(schema: dict[str, JSON], subject: JSON) -> None:
 
 
 def bound(field: str, value: JSON, *, octets: int, depth: int, values: int, name: int) -> None:
-    """Raise Invalid if a value is too large, is nested too deep, has too many values, has a name that is too long,
-    or contains a number that other JSON parsers would round."""
+    """Raise Invalid if a value is too large, is nested too deep, or contains too many values. Raise Invalid if a name
+    in the value is too long, or if other JSON parsers would round a number in the value."""
     level, found = [value], 0
     for _ in range(depth):
         if any(len(each) > name for part in level if isinstance(part, dict) for each in part):
@@ -105,8 +105,8 @@ def bound(field: str, value: JSON, *, octets: int, depth: int, values: int, name
 
 
 def _is_exact(value: JSON) -> bool:
-    """Return whether every JSON parser reads a number without rounding (RFC 8259 section 6). Return True for all
-    other values."""
+    """Return True if every JSON parser reads the number without rounding (RFC 8259 section 6). Return True also for a
+    value that is not a number."""
     if isinstance(value, float):
         return math.isfinite(value)
     return not isinstance(value, int) or abs(value) <= 1 << 53
@@ -115,8 +115,8 @@ def _is_exact(value: JSON) -> bool:
 def _check_bounds(schema: dict[str, JSON]) -> None:
     """Raise Invalid if the validation of a subject could have a cost that is not charged to the budget.
 
-    For the keywords `unevaluated...`, jsonschema itself follows references and dependentSchemas and matches
-    patternProperties. This cost is not counted. So a schema that combines these keywords is refused.
+    For the keywords `unevaluated...`, jsonschema itself follows references and dependentSchemas, and matches
+    patternProperties. The cost of these steps is not counted. So a schema must not combine these keywords.
     """
     _check_part(schema, root=True)
     parts = list(_parts(schema))
@@ -131,8 +131,8 @@ def _check_bounds(schema: dict[str, JSON]) -> None:
 
 
 def _check_part(schema: JSON, *, root: bool = False) -> None:
-    """Raise Invalid if the cost of a part of the schema cannot be limited. Everything that looks like a keyword is
-    treated as a keyword, even in plain data."""
+    """Raise Invalid if the cost of a part of the schema cannot be limited. A name of a keyword is treated as a keyword
+    everywhere, even in plain data."""
     for each in _inner(schema):
         _check_part(each)
     if not isinstance(schema, dict):
@@ -153,7 +153,7 @@ def _check_part(schema: JSON, *, root: bool = False) -> None:
 
 
 def _patterns(schema: dict[str, JSON]) -> list[str]:
-    """Return the patterns that one part of a schema applies to values and to names."""
+    """Return the patterns in one part of a schema: the pattern for values, and the patterns for names."""
     pattern, of_names = schema.get("pattern"), schema.get("patternProperties")
     return [*([pattern] if isinstance(pattern, str) else []), *(of_names if isinstance(of_names, dict) else [])]
 
@@ -191,14 +191,15 @@ def _inner(value: JSON) -> Iterable[JSON]:
 
 
 def _keywords(error: SchemaError, dialect: type[Validator]) -> str:
-    """Return the path to an error in a schema. Names that are not keywords of its draft are replaced by `*`."""
+    """Return the path to an error in a schema. A name in the path is replaced by `*` if the name is not a keyword of
+    the schema's draft."""
     path = (each if isinstance(each, int) or each in dialect.VALIDATORS else "*" for each in error.absolute_path)
     return "/".join(map(str, path))[:200]
 
 
 def _place(error: ValidationError) -> str:
-    """Return the path of an error in the metadata. The path is cut to 255 characters, because the caller chooses its
-    names."""
+    """Return the path of an error in the metadata. The path is cut to 255 characters, because the names in the path are
+    chosen by the caller."""
     return ".".join(["metadata", *map(str, error.absolute_path)])[:255]
 
 

@@ -8,8 +8,8 @@ from sallyport.base.wire import JSON
 
 
 class Status(StrEnum):
-    """The stored status of a credential. An expired credential keeps its status. Answers report the expiry as
-    `expired`."""
+    """The stored status of a credential. The status does not change when the credential expires. Answers report the
+    expiry in the field `expired`."""
 
     ACTIVE = "ACTIVE"
     ASSIGNED = "Assigned"
@@ -52,8 +52,8 @@ class ListedSchema:
 
 @dataclass(frozen=True, slots=True)
 class NewCredential:
-    """A credential to issue. claims: the subject's claims without its id. password: a secret that only the holder
-    gets. expires_at: the time in microseconds, or None if the credential does not expire."""
+    """A credential to issue. claims: the claims about the subject, without the subject's id. password: a secret that
+    only the holder gets. expires_at: the time in microseconds, or None if the credential does not expire."""
 
     domain_id: int
     issuer_did: str
@@ -98,8 +98,9 @@ class Credential(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Holder:
-    """A wallet, and the DID with which its holder can present a credential. username: the epmUsername of the
-    credential; may be empty. credential: the `urn:uuid:` of the credential to present; empty for any credential."""
+    """A wallet, and the DID with which the holder of the wallet can present a credential. username: the epmUsername of
+    the credential; may be empty. credential: the `urn:uuid:` of the credential that the holder must present; empty if
+    any credential is accepted."""
 
     wallet_id: int
     holder_did: str

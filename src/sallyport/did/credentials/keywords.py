@@ -8,10 +8,10 @@ Some keywords of the library jsonschema are replaced here. The library's version
 and keep a copy of the value for each alternative that fails.
 
 The maximum cost of a match is computed from the pattern before the match. `re` backtracks: it may try all ways to
-divide the text among the parts of the pattern. Repeated groups are not allowed. Without repeated groups, the number of
-ways is a product of these factors. The unbounded repetitions and the start of the match divide a text of n characters
-in `comb(n + degree, degree)` ways. Each bounded repetition and each alternative multiplies this number. For each way,
-the literals and the longest class of the expression are compared again. So they are part of the cost.
+divide the text among the parts of the pattern. Repeated groups are not allowed. Without them, the number of ways is a
+product of factors. The unbounded repetitions and the start of the match give the first factor: they divide a text of n
+characters in `comb(n + degree, degree)` ways. Each bounded repetition and each alternative gives one more factor. For
+each way, the literals and the longest class of the expression are compared again. So their length is part of the cost.
 """
 
 import re
@@ -62,7 +62,8 @@ class Spent(Exception):
 
 
 class _Descends(Protocol):
-    """Declares a method of jsonschema's validators that is missing in jsonschema's protocol class."""
+    """Declares a method that jsonschema's validators have. The protocol class of jsonschema does not declare this
+    method."""
 
     def descend(self, instance: JSON, schema: JSON, path: str | None = None) -> _Errors: ...
 
@@ -75,7 +76,7 @@ class Budget:
         self._steps = MAX_STEPS
 
     def validator(self, dialect: type[Validator]) -> type[Validator]:
-        """Return a validator class for a dialect. Its keywords are charged to this budget."""
+        """Return a validator class for a dialect. The keywords of this class charge their cost to this budget."""
         ours: dict[str, _Keyword] = {
             "anyOf": _any_of,
             "oneOf": _one_of,
@@ -148,8 +149,8 @@ def _descend(validator: Validator, value: JSON, schema: JSON, name: str | None =
 
 
 def _steps(name: str, wanted: JSON, value: JSON) -> int:
-    """Return the number of steps to charge for a keyword: one for each subschema or value in the keyword, and more for
-    comparisons of pairs."""
+    """Return the number of steps to charge for a keyword. Each subschema or value in the keyword costs one step.
+    Comparisons of pairs cost more steps."""
     parts = len(wanted) if isinstance(wanted, list | dict) else 1
     if name == "patternProperties" and isinstance(value, dict):
         return 1 + parts * len(value)
@@ -162,9 +163,9 @@ def _steps(name: str, wanted: JSON, value: JSON) -> int:
 class Pattern:
     """A regular expression, and the numbers that limit its cost.
 
-    factor, degree: the number of ways to match, as described in the module's docstring. repeated: the sum of the
-    minimum counts in the bounded repetitions `{m,n}`. size: the length of the expression plus the length of its
-    longest class.
+    factor, degree: two numbers from which the number of ways to match is computed (see the module's docstring).
+    repeated: the sum of the minimum counts in the bounded repetitions `{m,n}`. size: the length of the expression plus
+    the length of its longest class.
     """
 
     expression: re.Pattern[str]
@@ -174,7 +175,7 @@ class Pattern:
     size: int
 
     def cost(self, length: int) -> int:
-        """Return the maximum number of steps that a search in a text of this length takes. A step takes up to 70 ns."""
+        """Return the maximum number of steps of a search in a text with this length. A step takes up to 70 ns."""
         weight = 1 + (min(self.repeated, length) + self.size) // _LITERALS_PER_STEP
         return self.factor * comb(length + self.degree + 1, self.degree) * weight
 

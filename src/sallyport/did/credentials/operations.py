@@ -39,16 +39,17 @@ def schema_operations(service: Schemas, gate: Gate) -> Operations:
         schema.
 
         A reference is `#` or a JSON pointer (`#/...`) into the same schema. A schema with `unevaluatedItems` or
-        `unevaluatedProperties` must not have references, dependentSchemas or patternProperties. A schema has at most
-        64 patterns. A pattern must not repeat a group, and is refused if a text could match it in too many ways.
+        `unevaluatedProperties` must not have references, dependentSchemas or patternProperties. A schema has at most 64
+        patterns. A pattern must not repeat a group. A pattern is also refused if there are too many ways in which a
+        text could match it.
         """
         made = await service.create(caller.tenant_id, NewSchema(body.author, body.name, body.content, body.sign))
         return SchemaCreated(message="schema created", id=made.id, Schema=json.loads(made.content))
 
     @schemas.post("/api/v1/credential/credentialSchemaList", roles=READERS)
     async def list_schemas(body: ListSchemas, caller: Caller) -> Plain[Counted[SchemaEntry]]:
-        """List the schemas of a domain, ordered by id: all schemas, or those of one author. The header `X-Total-Count`
-        contains the number of matching schemas."""
+        """List the schemas of a domain, ordered by id. The list contains all schemas, or only the schemas of one
+        author. The header `X-Total-Count` contains the number of matching schemas."""
         page = body.page()
         found, total = await service.page(Stretch(body.domainId, page.offset, page.size), body.issuerDid)
         entries = [{"id": s.id, "name": s.name, "author": s.author, "signed": bool(s.signed)} for s in found]
@@ -69,8 +70,9 @@ def operations(service: Credentials, clock: Clock, gate: Gate) -> Operations:
 def _declare_changing(credentials: Operations, service: Credentials) -> None:
     @credentials.post("/api/v1/credential/createCredential", "/api/v1/issueVerifiableCredential", roles=OPERATORS)
     async def create_credential(body: CreateCredential, caller: Caller) -> CredentialIssued:
-        """Issue a credential to a holder. The metadata become its claims, if the schema allows them. epmPassword
-        does not become a claim: only the holder gets this password, together with the credential."""
+        """Issue a credential to a holder. The metadata of the request become the claims of the credential, if the
+        schema allows them. epmPassword does not become a claim. Only the holder gets this password, together with the
+        credential."""
         claims, password = claims_of(body.metadata, body.holderDid)
         new = NewCredential(
             domain_id=body.domainId,
@@ -87,8 +89,8 @@ def _declare_changing(credentials: Operations, service: Credentials) -> None:
 
     @credentials.post("/api/v1/credential/revokecredential", roles=OPERATORS)
     async def revoke(body: RevokeCredential, caller: Caller) -> CredentialRevoked:
-        """Revoke a credential: set its bit in the status list, and close open requests for it. If the domain
-        disconnects on revocation, the holder's sessions end."""
+        """Revoke a credential: set its bit in the status list, and close the open presentation requests for it. If the
+        domain is set to disconnect on revocation, the holder's sessions end."""
         await service.revoke(body.domainId, body.vcid, body.issuerDid, body.holderDid)
         return CredentialRevoked(Message="credential revoked")
 
@@ -106,8 +108,8 @@ def _declare_reading(credentials: Operations, service: Credentials, clock: Clock
 
     @credentials.post("/api/v1/credential/GetCredential", roles=READERS | WALLETS)
     async def get_credential(body: GetCredential, caller: Caller) -> CredentialDocument:
-        """Return a credential as a document, with its issuer's proof. `proof.jws` is the same credential as a VC-JWT. A
-        wallet gets only its own credentials."""
+        """Return a credential as a document, with its issuer's proof. `proof.jws` contains the same credential in the
+        form of a VC-JWT. A wallet gets only its own credentials."""
         number, document = await service.document(caller, body.credentialId, body.domainId)
         return CredentialDocument(id=number, credential=document)
 
@@ -120,7 +122,8 @@ def _declare_wallets(credentials: Operations, service: Credentials, clock: Clock
 
     @credentials.post("/api/v1/credential/GetAssignedCredential", roles=READERS | WALLETS)
     async def assigned(body: OfWallet, caller: Caller) -> Plain[WalletCredentials]:
-        """List the credentials that are assigned to a wallet and wait to be accepted or ignored, ordered by id."""
+        """List the credentials that are assigned to a wallet, but that the wallet has not accepted or ignored yet. The
+        list is ordered by id."""
         return await answer(body, caller, Status.ASSIGNED)
 
     @credentials.post("/api/v1/credential/GetAcceptedCredential", roles=READERS | WALLETS)

@@ -1,4 +1,4 @@
-"""The SQL of schemas, credentials and status lists, and of the search for the holder of a user."""
+"""The SQL of schemas, credentials and status lists, and the SQL that finds the holder of a user."""
 
 import json
 from dataclasses import dataclass
@@ -67,8 +67,8 @@ def published_schema(tx: Tx, uuid: str) -> str | None:
 
 
 def schemas(tx: Tx, stretch: Stretch, author: str) -> tuple[list[ListedSchema], int]:
-    """Return one page of a domain's schemas, ordered by id, and the total number of schemas. author: the DID of the
-    author; empty for any author."""
+    """Return one page of a domain's schemas, ordered by id, and the number of all matching schemas. author: the DID of
+    the author; empty for any author."""
     by = " and author_id in (select id from dids where domain_id = :d and did = :author)" if author else ""
     given: dict[str, Value] = {"d": stretch.domain_id, **({"author": author} if author else {})}
     ids = f"select id from credential_schemas where domain_id = :d{by}"
@@ -126,8 +126,8 @@ def page(tx: Tx, stretch: Stretch) -> tuple[list[Credential], int]:
 def of_wallet(
     tx: Tx, wallet_id: int, status: Status, stretch: Stretch, search: str = ""
 ) -> tuple[list[Credential], int]:
-    """Return one page of the credentials in a wallet that have this status, ordered by id, and the number of matches.
-    search: a part of the name."""
+    """Return one page of a wallet's credentials with this status, ordered by id, and the number of all matching
+    credentials. search: a part of the credential's name."""
     given: dict[str, Value] = {"wallet": wallet_id, "status": status.value}
     ids = "select id from credentials where wallet_id = :wallet and status = :status"
     if search:
@@ -136,7 +136,7 @@ def of_wallet(
 
 
 def valid_of_wallet(tx: Tx, wallet_id: int, at: int) -> list[int]:
-    """Return the ids of the credentials in a wallet that are valid at the time `at`, in ascending order."""
+    """Return the ids of a wallet's credentials that are valid at the time `at`. The ids are in ascending order."""
     sql = f"select c.id from credentials c where c.wallet_id = :wallet and {VALID} and {LIVE} order by c.id"
     return [int(str(each)) for (each,) in tx.rows(sql, wallet=wallet_id, at=at)]
 
@@ -155,7 +155,8 @@ def token(tx: Tx, credential_id: int) -> str:
 
 
 def move(tx: Tx, credential: Credential, status: Status, wallet_id: int, at: int) -> None:
-    """Store the status and the wallet of a credential. A login can then find the credential by its user name."""
+    """Store the status and the wallet of a credential. Store also the user name in the credential, so that a login can
+    find the credential by this name."""
     tx.execute(
         "update credentials set status = :status, wallet_id = :wallet, updated_at = :at where id = :id",
         id=credential.id,
@@ -174,7 +175,7 @@ def move(tx: Tx, credential: Credential, status: Status, wallet_id: int, at: int
 
 
 def revoke(tx: Tx, revoked: Credential, at: int) -> None:
-    """Mark a credential as revoked, and delete the holder's password."""
+    """Mark a credential as revoked, and delete the password that was stored for its holder."""
     tx.execute(
         "update credentials set status = :status, password = null, revoked_at = :at, updated_at = :at where id = :id",
         status=Status.REVOKED.value,
@@ -184,7 +185,7 @@ def revoke(tx: Tx, revoked: Credential, at: int) -> None:
 
 
 def password_identity(credential_id: int) -> str:
-    """Return the associated data with which a password is encrypted."""
+    """Return the associated data for the encryption of a credential's password."""
     return f"credentials/{credential_id}/password"
 
 
@@ -205,8 +206,8 @@ def password(tx: Tx, vault: Vault, credential_id: int) -> str:
 
 @dataclass(frozen=True, slots=True)
 class StatusList:
-    """A status list. used: the number of bits that are reserved for credentials. version: the number of the last
-    change."""
+    """A status list. used: the number of bits that are reserved for credentials. version: a number that grows by one
+    with each change of the bits."""
 
     id: int
     uuid: str
@@ -216,8 +217,8 @@ class StatusList:
 
 
 def list_with_room(tx: Tx, issuer_id: int, most: int) -> StatusList | None:
-    """Return an issuer's newest status list. Return None if `most` or more of its bits are reserved, or if there is
-    no list."""
+    """Return an issuer's newest status list. Return None if the issuer has no list, or if at least `most` bits of the
+    newest list are reserved."""
     sql = "select id, uuid, issuer_id, used, version from status_lists where issuer_id = :i order by id desc limit 1"
     found = tx.one(StatusList, sql, i=issuer_id)
     return found if found is not None and found.used < most else None
@@ -264,11 +265,12 @@ def published(tx: Tx, uuid: str) -> StatusList | None:
 
 
 def holder_of_user(tx: Tx, domain_id: int, user: str, issuer_did: str, schema_id: int, at: int) -> Holder | None:
-    """Return the holder who can present a credential of an issuer for a user of the domain, or None.
+    """Return a holder who can present a credential of this issuer when the user logs in. Return None if there is no
+    such holder.
 
-    The newest accepted credential takes precedence, then the newest assigned credential. A holder whose DID is
-    deleted is skipped. schema_id: the id of the schema; 0 for any schema. The unary `+` makes the query planner
-    start from the few ids, and not from all credentials of the domain.
+    The newest accepted credential takes precedence, then the newest assigned credential. A holder whose DID is deleted
+    is skipped. schema_id: the id of the schema; 0 for any schema. The unary `+` makes the query planner start from the
+    few ids, and not from all credentials of the domain.
     """
     ids = (
         "select credential_id from credential_users where domain_id = :d and name_key = :key union "
@@ -301,8 +303,8 @@ def users_of(tx: Tx, credential: Credential) -> list[str]:
 
 
 def _users(tx: Tx, condition: str, **given: Value) -> list[str]:
-    """Return the names of the users who may log in with some credentials. condition: the SQL condition that selects
-    the credentials `c`. The parameter `:d` is the domain."""
+    """Return the names of the users who may log in with one of the selected credentials. condition: an SQL condition on
+    the credentials, which are named `c` in the query. The parameter `:d` is the id of the domain."""
     unnamed = f"{condition} and c.epm_username = ''"
     sql = (
         f"select c.epm_username as name from credentials c where {condition} and c.epm_username <> '' union "
@@ -317,8 +319,9 @@ def _users(tx: Tx, condition: str, **given: Value) -> list[str]:
 
 
 def wallet_of_holder(tx: Tx, domain_id: int, did: str) -> int | None:
-    """Return the id of the wallet of a holder's DID. The wallet for which the DID was registered takes precedence
-    over the wallet of a credential. Return None if there is no wallet, or if the DID is deleted."""
+    """Return the id of the wallet that belongs to a holder's DID. The wallet for which the DID was registered comes
+    first. If there is none, a wallet with a credential of the holder is used. Return None if there is no wallet, or if
+    the DID is deleted."""
     sql = (
         "select coalesce(h.wallet_id, (select c.wallet_id from credentials c where c.domain_id = :d "
         "and c.holder_did = :did and c.wallet_id is not null limit 1)) "

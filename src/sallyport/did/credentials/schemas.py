@@ -42,8 +42,8 @@ class Schemas:
         return f"{self._base()}{PATH}{uuid}"
 
     async def create(self, tenant_id: int, new: NewSchema) -> Schema:
-        """Create a schema in its author's domain. Raises Invalid if the content is not a schema, or if the cost of a
-        validation has no limit. Raises NotFound if the author is not an issuer of the tenant."""
+        """Create a schema in its author's domain. Raises Invalid if the content is not a schema, or if the cost of
+        validating a subject cannot be limited. Raises NotFound if the author is not an issuer of the tenant."""
         checked = await trio.to_thread.run_sync(_checked, new.content, limiter=self._checking)
 
         def work(tx: Tx) -> Schema:
@@ -69,8 +69,8 @@ class Schemas:
         return await self._store.write(work)
 
     async def page(self, stretch: Stretch, author: str = "") -> tuple[list[ListedSchema], int]:
-        """Return one page of a domain's schemas, ordered by id, and the total number of schemas. author: the DID of the
-        author; empty for any author."""
+        """Return one page of a domain's schemas, ordered by id, and the number of all matching schemas. author: the DID
+        of the author; empty for any author."""
         return await self._store.search(lambda tx: repo.schemas(tx, stretch, author))
 
     async def published(self, uuid: str) -> str:

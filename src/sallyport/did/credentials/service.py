@@ -121,9 +121,9 @@ class Credentials:
     async def of_wallet(
         self, caller: Caller, wallet_id: int, status: Status, offset: int, limit: int, search: str = ""
     ) -> tuple[list[Credential], int]:
-        """Return one page of the credentials in a wallet that have this status, ordered by id, and the number of
-        matches. search: a part of the name. Raises NotFound if the wallet does not exist. Raises Forbidden if the
-        caller is another wallet."""
+        """Return one page of a wallet's credentials with this status, ordered by id, and the number of all matching
+        credentials. search: a part of the credential's name. Raises NotFound if the wallet does not exist. Raises
+        Forbidden if the caller is another wallet."""
 
         def work(tx: Tx) -> tuple[list[Credential], int]:
             guard.own_wallet(tx, caller, wallet_id)
@@ -149,11 +149,11 @@ class Credentials:
         return await self._store.read(work)
 
     async def revoke(self, domain_id: int, credential_id: int, issuer_did: str = "", holder_did: str = "") -> None:
-        """Revoke a credential permanently. A second revocation is not an error. issuer_did, holder_did: values that
-        the credential must have; an empty value is not checked. Raises NotFound.
+        """Revoke a credential permanently. A second revocation is not an error. issuer_did, holder_did: the DIDs of the
+        issuer and the holder that the credential must have; an empty DID is not checked. Raises NotFound.
 
-        If the revocation is interrupted, the credential stays valid, but some open presentation requests may already
-        be closed. See `in_slices`.
+        If the revocation is interrupted, the credential stays valid, but some open presentation requests may already be
+        closed. See `in_slices`.
         """
         closed: list[int] = []
 
@@ -220,8 +220,8 @@ def _check(schema: Schema, new: NewCredential) -> None:
 
 
 def _names_password(value: JSON) -> bool:
-    """Return whether a claim has the name of the password, at any depth. Every reader of the credential could see
-    such a password."""
+    """Return whether a claim, at any depth, has the name of the password. Such a claim is refused, because every reader
+    of the credential could see the password in it."""
     if isinstance(value, dict):
         return any(name.casefold() == PASSWORD.casefold() or _names_password(each) for name, each in value.items())
     return isinstance(value, list) and any(map(_names_password, value))

@@ -1,10 +1,12 @@
-"""The lists of revoked credentials (W3C StatusList2021, section 3.2). A list has one bit for each credential. Bit i is
-`octet[i >> 3] & (0x80 >> (i & 7))`. Each credential gets a random bit in its issuer's newest list, so that the index
-does not reveal the time of issue. A new list is started when half of the bits are used, so at most two tries on average
-find a free random bit.
+"""The lists of revoked credentials (W3C StatusList2021, section 3.2).
 
-A list is signed when a verifier requests it. The signature is used again until the list changes, for at most an
-hour."""
+A list has one bit for each credential. Bit i is `octet[i >> 3] & (0x80 >> (i & 7))`. Each credential gets a random bit
+in its issuer's newest list. So the index of the bit does not reveal the time of issue. A new list is started when half
+of the bits are used. So a free random bit is found after at most two tries on average.
+
+A list is signed when a verifier requests it. The signature is used again until the list changes, but for at most an
+hour.
+"""
 
 import gzip
 import json
@@ -74,8 +76,8 @@ class Published:
 
 
 class StatusLists:
-    """The lists of all issuers. base: a function that returns the service's URL, without a trailing slash.
-    max_cached: the maximum number of signed lists in memory. Each tenant may use a share of this number."""
+    """The lists of all issuers. base: a function that returns the service's URL, without a trailing slash. max_cached:
+    the maximum number of signed lists in memory. The signed lists of one tenant may fill only a part of this memory."""
 
     def __init__(
         self, store: Store, vault: Vault, base: Callable[[], str], clock: Clock, *, max_cached: int = MAX_CACHED

@@ -89,10 +89,11 @@ def jwk_did(key: PublicKey) -> str:
 
 @lru_cache(maxsize=4096)
 def resolve(did: str) -> Document:
-    """Return the document of a did:key or did:jwk. The document is cached and shared: do not change its content.
+    """Return the document of a did:key or did:jwk. All callers share the cached document, so they must not change its
+    content.
 
-    Raises CredentialError if the DID has no key of a supported curve. Raises CredentialError `unresolved` if the DID
-    has another method.
+    Raises CredentialError if the DID has no key of a supported curve. Raises CredentialError `unresolved` if the method
+    of the DID is neither key nor jwk.
     """
     method, identifier = split(did)
     if method == "key":
@@ -104,7 +105,8 @@ def resolve(did: str) -> Document:
 
 
 def _of_jwk(did: str, jwk: dict[str, JSON]) -> Document:
-    """Return a document with the JWK in its original form. A JWK that is only for encryption gets no purposes."""
+    """Return a document that contains the JWK in its original form. A JWK that is meant only for encryption gets no
+    purposes."""
     key, method_id = from_jwk(jwk), f"{did}#0"
     purposes = PURPOSES if jwk.get("use", "sig") == "sig" else ()
     method: dict[str, JSON] = {"id": method_id, "type": "JsonWebKey2020", "controller": did, "publicKeyJwk": jwk}
@@ -125,8 +127,8 @@ def of_methods(did: str, methods: Sequence[Method]) -> Document:
 
 
 def web_did(base: str, *path: str) -> str:
-    """Return the did:web for a path below a URL such as `https://host:8443/did`. path: parts that consist of
-    letters, digits, `-`, `_` and `.`."""
+    """Return the did:web for a path below the URL `base`, such as `https://host:8443/did`. path: the parts of the path.
+    Each part consists of letters, digits, `-`, `_` and `.`."""
     _, _, rest = base.partition("://")
     host, *folders = rest.rstrip("/").split("/")
     return ":".join(["did:web", host.replace(":", "%3A"), *folders, *path])

@@ -94,7 +94,7 @@ def read_object(text: str | bytes) -> dict[str, JSON]:
 
 
 def as_list(value: JSON) -> list[JSON]:
-    """Return an array unchanged, and any other value as an array with this value."""
+    """Return an array unchanged. Return any other value as an array that contains only this value."""
     return value if isinstance(value, list) else [value]
 
 
@@ -150,8 +150,8 @@ def _order(name: str) -> bytes:
 
 
 def _number(value: float) -> str:
-    """Format a number like ECMAScript's Number::toString (RFC 8785 section 3.2.2.3). Python writes the same shortest
-    digits, but can place the decimal point differently."""
+    """Format a number like ECMAScript's Number::toString (RFC 8785 section 3.2.2.3). Python writes the same digits, but
+    sometimes places the decimal point differently."""
     if not math.isfinite(value):
         raise CredentialError("JSON that has no canonical form")
     sign = "-" if value < 0 else ""

@@ -1,4 +1,5 @@
-"""Signed compact tokens (JSON Web Signature, RFC 7515): a header and a payload, both JSON objects, and a signature.
+"""Signed compact tokens (JSON Web Signature, RFC 7515). A token has a header, a payload and a signature. The header and
+the payload are JSON objects.
 
 The algorithm in the header must be an algorithm of the key. `none` and HMAC are not supported.
 """

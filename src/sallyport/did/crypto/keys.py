@@ -1,9 +1,9 @@
 """Keys of the three supported curves, for signing and verifying. The formats of public keys are JWK (RFC 7517, RFC
 8037, RFC 8812) and multikey (W3C Controlled Identifiers 1.0, section 2.2.2).
 
-Signatures have the form of JOSE: Ed25519 (RFC 8032), or ECDSA with SHA-256 as r and s, 32 octets each (RFC 7518
-section 3.4). Of the two valid values of s, ECDSA signatures use the lower one, because some verifiers of secp256k1
-accept only this value.
+Signatures have the form that JOSE defines. An Ed25519 signature follows RFC 8032. An ECDSA signature uses SHA-256, and
+consists of r and s, 32 octets each (RFC 7518 section 3.4). Two values of s are valid. The lower value is used, because
+some verifiers of secp256k1 accept only this value.
 """
 
 import secrets
@@ -29,9 +29,9 @@ _D: Final = -121665 * pow(121666, -1, _FIELD) % _FIELD
 
 @dataclass(frozen=True, slots=True)
 class Curve:
-    """A curve. name: the `crv` in a JWK. algorithms: the names of the JOSE algorithms; the first one signs tokens.
-    prefix: the multicodec prefix. octets: the size of the public key after the prefix. order: the order of the group
-    of an ECDSA curve; 0 for Ed25519."""
+    """A curve of keys. name: the `crv` in a JWK. algorithms: the names of the JOSE algorithms; tokens are signed with
+    the first algorithm. prefix: the multicodec prefix of a public key. octets: the size of a public key without the
+    prefix. order: the order of the group of an ECDSA curve; 0 for Ed25519."""
 
     name: str
     kty: str

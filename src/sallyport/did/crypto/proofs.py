@@ -57,10 +57,10 @@ def sign(
 
 
 def secure(document: dict[str, JSON], signer: Signer, at: int, token: str = "") -> dict[str, JSON]:
-    """Return a document with an assertion proof by its signer.
+    """Return a document with an assertion proof that is made by the signer.
 
-    token: the document as a VC-JWT, which becomes the proof's `jws`. If token is empty, `jws` is a token with the
-    document as payload. There is no cryptosuite for a secp256k1 key, so its proof has only `jws`.
+    token: the document as a VC-JWT. The token becomes the proof's `jws`. If the token is empty, `jws` is a new token
+    with the document as payload. A secp256k1 key has no cryptosuite, so a proof with such a key has only `jws`.
     """
     token = token or jws.sign(document, signer)
     if suite_of(signer.key.curve) is not None:
@@ -118,8 +118,8 @@ def _proof(secured: dict[str, JSON]) -> dict[str, JSON]:
 
 
 def _digest(document: dict[str, JSON], proof: dict[str, JSON]) -> bytes:
-    """Return the octets to sign: the hash of the proof without its signature, then the hash of the document
-    (eddsa-jcs-2022 section 3.3.4)."""
+    """Return the octets that are signed. These are the hash of the proof without its signature, and after it the hash
+    of the document (eddsa-jcs-2022 section 3.3.4)."""
     options = {name: value for name, value in proof.items() if name != "proofValue"}
     return sha256(canonical(options)).digest() + sha256(canonical(document)).digest()
 

@@ -140,8 +140,8 @@ def verify_presentation(token: Token, holder: Document, *, audience: str, nonce:
 
 
 def _moment(payload: dict[str, JSON], claim: str, stated: JSON) -> int | None:
-    """Return a time claim in microseconds, or None if the claim is absent. stated: the time in the document. Raises
-    CredentialError `claims` if the two times differ."""
+    """Return the time in a claim of a token in microseconds, or None if the claim is absent. stated: the same time, as
+    the document states it. Raises CredentialError `claims` if the two times differ."""
     value = payload.get(claim)
     if value is None and stated is None:
         return None

@@ -42,7 +42,7 @@ def _curve(value: object) -> object:
 
 
 def _issuer(value: object) -> object:
-    """Return the id or the DID of an issuer as text, because the API accepts both. Return an empty text for 0 or
+    """Return the id or the DID of an issuer as text. The API accepts both. Return an empty text if the value is 0 or
     None."""
     if isinstance(value, bool) or not isinstance(value, int | str | None):
         raise unfit("the id of an issuer, or its DID")

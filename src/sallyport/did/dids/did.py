@@ -24,8 +24,8 @@ class NewDid:
 
 @dataclass(frozen=True, slots=True)
 class Record:
-    """A stored DID. issuer_id: the issuer to which a holder belongs. wallet_id: the wallet that has the DID.
-    issuer_name: the name of the issuer, or of the holder's issuer. Times are in microseconds."""
+    """A stored DID. issuer_id: the issuer of a holder. wallet_id: the wallet that has the DID. issuer_name: the
+    issuer's own name, or for a holder, the name of the holder's issuer. Times are in microseconds."""
 
     id: int
     tenant_id: int

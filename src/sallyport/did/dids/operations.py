@@ -50,9 +50,9 @@ def _declare_changing(dids: Operations, service: Dids) -> None:
 
     @dids.delete("/api/v1/did/deleteDid", roles=OPERATORS)
     async def delete(body: DeleteDids, caller: Caller) -> Done:
-        """Delete DIDs from the lists, and close their open presentation requests. Credentials that a deleted issuer
-        has signed can still be verified and revoked. Credentials of a deleted holder can no longer be used for
-        logins. If the domain disconnects on revocation, the sessions of their users end."""
+        """Delete DIDs from the lists, and close the open presentation requests of these DIDs. Credentials that a
+        deleted issuer has signed can still be verified and revoked. Credentials of a deleted holder can no longer be
+        used for logins. If the domain is set to disconnect on revocation, the sessions of the holder's users end."""
         deleted = await service.delete(body.domainId, [(each.type, each.did) for each in body.dids])
         return Done(message=f"{counted(deleted, 'DID')} deleted")
 
@@ -66,8 +66,8 @@ def _declare_changing(dids: Operations, service: Dids) -> None:
 def _declare_reading(dids: Operations, service: Dids) -> None:
     @dids.post("/api/v1/did/DIDList", roles=READERS)
     async def list_dids(body: ListDids, caller: Caller) -> Plain[Counted[DidEntry]]:
-        """List the DIDs of a domain, ordered by id: all DIDs, those of an issuer and its holders, or those of a wallet
-        user.
+        """List the DIDs of a domain, ordered by id. The list contains all DIDs, or only an issuer and its holders, or
+        only the DIDs of one wallet user.
 
         The header `X-Total-Count` contains the number of matching DIDs.
         """
@@ -78,7 +78,7 @@ def _declare_reading(dids: Operations, service: Dids) -> None:
 
     @dids.post("/api/v1/did/SearchDID", roles=READERS)
     async def search(body: SearchDids, caller: Caller) -> Plain[DidsFound]:
-        """List the tenant's DIDs that match a part of a name or a whole DID, ordered by id."""
+        """List the tenant's DIDs that match a text, ordered by id. The text is a part of a name, or a whole DID."""
         page = body.page()
         found, count = await service.search(caller.tenant_id, body.name.strip(), body.didType, page.offset, page.size)
         listed = [{**_entry(each), "lastUpdatedAt": day_first(each.updated_at)} for each in found]

@@ -168,12 +168,13 @@ def count_keys(tx: Tx, did_id: int) -> int:
 
 
 def keep(tx: Tx, key_id: int, sealed: bytes) -> None:
-    """Store the encrypted private key of a key row. It must be encrypted with `identity(key_id)` as associated data."""
+    """Store the encrypted private key of a key row. The caller encrypts the private key with `identity(key_id)` as
+    associated data."""
     tx.execute("update did_keys set sealed = :sealed where id = :id", sealed=sealed, id=key_id)
 
 
 def identity(key_id: int) -> str:
-    """Return the associated data with which a private key is encrypted."""
+    """Return the associated data for the encryption of a private key."""
     return f"did_keys/{key_id}/sealed"
 
 
@@ -212,8 +213,8 @@ def document(tx: Tx, did: str) -> Document | None:
 
 
 def document_of(tx: Tx, did: str) -> Document:
-    """Return the document of a DID without network access. Raises CredentialError `unresolved` if network access
-    would be needed, or if there is no document."""
+    """Return the document of a DID that can be found without network access. Raises CredentialError `unresolved` if
+    there is no such document, or if network access would be needed."""
     return (document(tx, did) if did.startswith("did:web:") else None) or resolve(did)
 
 

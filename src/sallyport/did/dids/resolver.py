@@ -1,11 +1,11 @@
 """Find the document of a DID.
 
-A did:key or did:jwk contains its document. The service's own did:web is in the store. A did:web of another host is
-fetched over the network if the operator has allowed the host.
+A did:key or did:jwk contains its document. The document of a did:web of this service is in the store. The document of a
+did:web of another host is fetched over the network if the operator has allowed the host.
 
-The sender of a DID must not be able to choose where the service connects to. So the service connects only to allowed
-hosts, and only within the networks of `egress`. A fetched document is cached for a few minutes. Failures are not
-cached.
+The sender of a DID must not be able to choose the address to which the service connects. So the service connects only
+to allowed hosts, and only within the networks of `egress`. A fetched document is cached for a few minutes. Failures are
+not cached.
 """
 
 from collections.abc import Callable, Collection
@@ -51,8 +51,9 @@ class Resolver:
     async def resolve(self, did: str) -> Document:
         """Return the document of a DID. Raises CredentialError `malformed` if the DID or its document is malformed.
 
-        Raises CredentialError `unresolved` if the method is not supported, or if a did:web of this service does not
-        exist. Raises it also if the host of a did:web is not in `hosts`, or has no document.
+        Raises CredentialError `unresolved` if the method of the DID is not supported, or if a did:web of this service
+        does not exist. Raises CredentialError `unresolved` also if the host of a did:web is not in `hosts`, or does not
+        return a document.
         """
         method, _ = split(did)
         if method != "web":

@@ -90,8 +90,8 @@ class Dids:
         return await self._store.write(work)
 
     async def page(self, stretch: Stretch, *, issuer_id: int = 0, wallet_id: int = 0) -> tuple[list[Record], int]:
-        """Return one page of a domain's DIDs, ordered by id, and the number of matches. issuer_id, wallet_id: the
-        issuer and the wallet of the DIDs; 0 for any."""
+        """Return one page of a domain's DIDs, ordered by id, and the number of matches. issuer_id: the issuer of the
+        DIDs; 0 for any issuer. wallet_id: the wallet of the DIDs; 0 for any wallet."""
         return await self._store.search(lambda tx: repo.page(tx, stretch, issuer_id=issuer_id, wallet_id=wallet_id))
 
     async def search(
@@ -105,10 +105,10 @@ class Dids:
         """Delete DIDs from the lists, and return their number. Raises NotFound if one of the DIDs does not exist. In
         this case nothing is changed.
 
-        The open presentation requests of the DIDs are closed. Credentials of a deleted holder can no longer be used
-        for logins. If the domain disconnects on revocation, the sessions of their users end.
+        The open presentation requests of the DIDs are closed. Credentials of a deleted holder can no longer be used for
+        logins. If the domain is set to disconnect on revocation, the sessions of the holder's users end.
 
-        If the deletion is interrupted, no DID is deleted, but some open requests may already be closed. See
+        If the deletion is interrupted, no DID is deleted, but some of the open requests may already be closed. See
         `in_slices`.
         """
         closed: list[int] = []
@@ -176,8 +176,8 @@ class Dids:
         return found.content
 
     def check_key(self, tx: Tx) -> None:
-        """Check that the vault has the right master key for a store that will replace the current store. A stored
-        private key is decrypted for this check. Raises SecretError if the key is wrong."""
+        """Check that the vault has the right master key for a store. This store will replace the current store. For the
+        check, a private key in the store is decrypted. Raises SecretError if the master key is wrong."""
         repo.check_key(tx, self._vault)
 
     def _keep(self, tx: Tx, did_id: int, method_id: str, key: PrivateKey, at: int) -> None:

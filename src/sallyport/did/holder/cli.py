@@ -61,8 +61,8 @@ def init(
     curve: str,
     path: Path,
 ) -> None:
-    """Create the wallet's file with a new key, and print the wallet's DID (run by the holder). An admin then
-    registers the DID. Standard input: the walletKey, and the token on the next line."""
+    """Create the wallet's file, and print the wallet's DID (run by the holder). Without --did, the file gets a new key,
+    and an admin then registers the new DID. Standard input has two lines: the walletKey, and then the token."""
     wallet_key = line.read_secret("walletKey", confirm=False).decode(errors="replace").strip()
     token = line.read_secret("Token", confirm=False).decode(errors="replace").strip()
     if not wallet_key or not token:
@@ -106,7 +106,7 @@ def poll(line: CommandLine, *, path: Path, form: Form | None) -> None:
 @in_file
 @click.pass_obj
 def accept(line: CommandLine, *, credential: int, path: Path) -> None:
-    """Accept a credential, given by its credentialId (run by the holder)."""
+    """Accept the credential with this credentialId (run by the holder)."""
     with connected(read(path)) as remote:
         line.note(remote.acknowledge(credential, accept=True))
 
@@ -116,7 +116,7 @@ def accept(line: CommandLine, *, credential: int, path: Path) -> None:
 @in_file
 @click.pass_obj
 def ignore(line: CommandLine, *, credential: int, path: Path) -> None:
-    """Ignore a credential, given by its credentialId, so that it cannot be used for logins (run by the holder)."""
+    """Ignore the credential with this credentialId, so that it cannot be used for logins (run by the holder)."""
     with connected(read(path)) as remote:
         line.note(remote.acknowledge(credential, accept=False))
 

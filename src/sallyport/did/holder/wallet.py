@@ -106,7 +106,8 @@ class NoAnswer(StartError):
 
 @dataclass(frozen=True, slots=True)
 class OpenRequest:
-    """A presentation request for the wallet. pending: the number of open requests, including this request."""
+    """A presentation request for the wallet. pending: the number of all open requests for the wallet. This request is
+    counted too."""
 
     id: int
     pending: int
@@ -181,7 +182,7 @@ class Remote:
 
     def _matching_token(self, request: OpenRequest) -> str:
         """Return the token of a credential that meets a request. Raises NotFound if the wallet has no such credential.
-        The definition is checked, because it comes from the service."""
+        The request's definition is checked first, because it comes from the service."""
         from sallyport.did.presentations.exchange import satisfies  # slow import, only needed here
 
         wanted = definition.read(request.definition)

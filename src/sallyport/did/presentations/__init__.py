@@ -2,8 +2,8 @@
 
 1. The operation issuePR opens a request. A login opens a request if its second factor is the wallet. A request contains
    a definition of the wanted credential and a nonce, and is open for a short time.
-2. The wallet polls the request. When the user agrees, the wallet sends a presentation. The holder signs it together
-   with the request's audience and nonce.
+2. The wallet polls the request. When the user agrees, the wallet sends a presentation. The holder's signature covers
+   the presentation, and the audience and nonce of the request.
 3. The service verifies the whole presentation. One transaction checks the credential's status and closes the request
    permanently. The login that waits for the request continues.
 
@@ -15,6 +15,6 @@ exchange    checks whether a credential meets a definition (DIF Presentation Exc
 evidence    verifies a submitted presentation in each of its forms
 verifier    the verifier's side: create requests for access to an instance or group
 service     the holder's side: poll, submit, decline
-prompts     requests as the second factor of logins; waiting for and withdrawing open requests
+prompts     requests as the second factor of logins; waits for open requests, and withdraws them
 repo        SQL
 """

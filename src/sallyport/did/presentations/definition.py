@@ -1,13 +1,13 @@
 """The presentation definition of a request (DIF Presentation Exchange 2.1.1, section 5).
 
 A definition of this service asks for one credential. In the payload of a VC-JWT, the fields of the credential are under
-`vc`. In a credential document, they are at the root. A definition gives the path of each field in both forms, so that
+`vc`. In a credential document, the same fields are at the root. A definition gives both paths of each field, so that
 every wallet finds the field.
 
-A definition from another program is restricted, so that the time of its evaluation is at most proportional to the
-credential's length. It must be small. Its paths consist of names, indexes and wildcards of RFC 9535, with at most one
-descendant segment (`..`). Its filters only compare values. Filter expressions, lists of selectors and regular
-expressions are not allowed.
+A definition from another program is restricted, so that its evaluation takes at most a time proportional to the
+credential's length. The definition must be small. Its paths consist of names, indexes and wildcards of RFC 9535, with
+at most one descendant segment (`..`). Its filters only compare values. Filter expressions, lists of selectors and
+regular expressions are not allowed.
 
 The libraries for the evaluation are imported when the first definition is read (`exchange`).
 """
@@ -135,13 +135,15 @@ def read(text: str) -> Definition:
 
 
 def both(path: str) -> list[str]:
-    """Return the two forms of a path into a credential: for a document, and for the payload of a JWT."""
+    """Return the two forms of a path into a credential. The first form is for a credential document. The second form is
+    for the payload of a JWT."""
     return [path, "$.vc" + path.removeprefix("$")]
 
 
 def for_credential(name: str, purpose: str, wanted: Mapping[str, JsonValue]) -> Definition:
-    """Return a definition that requests one credential. wanted: paths into the credential, each with the required
-    value, or with None for any value. The paths and values are trusted and not checked."""
+    """Return a definition that requests one credential. wanted: paths into the credential. Each path has the required
+    value, or None if any value is accepted. The caller must pass trusted paths and values, because they are not
+    checked."""
     fields = [
         RequestedField.model_construct(
             id=path.removeprefix("$."),

@@ -8,7 +8,8 @@ request:
 - a credential document with the holder's proof, and perhaps the issuer's proof too.
 
 The purpose of the holder's proof is authentication. An issuer's proof (assertionMethod) only proves that a credential
-was issued. Every verifier that has seen the credential could send this proof again.
+was issued. It does not prove who sends the credential: every verifier that has seen the credential could send the
+issuer's proof again.
 """
 
 import json
@@ -87,8 +88,8 @@ def _of_token(text: str, binding: Binding, now: int) -> ShownCredential:
 
 
 def _holders_proof(proof: JSON) -> dict[str, JSON]:
-    """Return the holder's proof, from one proof or an array that may also contain an issuer's proof. Raises
-    CredentialError if there is not exactly one."""
+    """Return the holder's proof. proof: one proof, or an array of proofs that may also contain an issuer's proof.
+    Raises CredentialError if the number of the holder's proofs is not one."""
     found = [
         each for each in as_list(proof) if isinstance(each, dict) and each.get("proofPurpose") != "assertionMethod"
     ]

@@ -47,7 +47,8 @@ def _meets(descriptor: InputDescriptor, payload: Payload, alg: str) -> bool:
 
 
 def _accepts(algs: Sequence[str], alg: str) -> bool:
-    """Return whether an algorithm is accepted. `Ed25519` is a second name of EdDSA over Ed25519 (RFC 9864)."""
+    """Return whether `alg` is one of the accepted algorithms. `Ed25519` and `EdDSA` count as the same algorithm (RFC
+    9864)."""
     same = _EDWARDS if alg in _EDWARDS else {alg}
     return not same.isdisjoint(algs)
 
@@ -80,7 +81,8 @@ def compiled(path: str) -> JSONPath:
 
 
 def found(path: str, document: Payload) -> list[object]:
-    """Return the first value that a path finds, in a list. Return an empty list if the path finds no value."""
+    """Return a list that contains only the first value that a path finds. If the path finds no value, the list is
+    empty."""
     try:
         return [each.obj for each in islice(compiled(path).finditer(dict(document)), 1)]
     except JSONPathError:  # the document is nested too deep for the library

@@ -34,11 +34,12 @@ def operations(verifier: Verifier, service: Presentations, gate: Gate) -> Operat
 def _declare_asking(presentations: Operations, verifier: Verifier, service: Presentations) -> None:
     @presentations.post("/api/v1/verifierService/issuePR", roles=OPERATORS)
     async def issue_pr(body: IssuePR, caller: Caller) -> PRsIssued:
-        """Ask a holder for a credential that the issuer has issued and that contains epmUsername. If groupop is set,
-        ask all holders of a group.
+        """Ask a holder for a credential that was issued by the issuer and contains epmUsername. If groupop is set, ask
+        all holders of a group.
 
-        `endpoint` is an instance or a group. If it restricts the authentication methods, it must accept DIDs. A group
-        must be active. The endpoint's credential policy may limit the time for which the request is open.
+        `endpoint` is an instance or a group. If the endpoint restricts the authentication methods, it must accept DIDs.
+        If the endpoint is a group, the group must be active. The endpoint's credential policy may limit the time for
+        which the request is open.
         """
         wanted = AccessRequest(body.issuerDid, body.holderDid, body.username, body.endpoint, body.of_group)
         issued = await verifier.issue(caller.tenant_id, wanted)
@@ -67,8 +68,9 @@ def _declare_asking(presentations: Operations, verifier: Verifier, service: Pres
 def _declare_answering(presentations: Operations, service: Presentations) -> None:
     @presentations.post("/api/v1/walletService/pollPresentationRequest", roles=WALLETS | OPERATORS)
     async def poll(body: PollPR, caller: Caller) -> PolledPR:
-        """Return the holder's oldest open request, or the request with presentationRequestId. The answer contains the
-        definition of the wanted credential, and the values to sign. The status is 404 if no request is open."""
+        """Return the holder's oldest open request. If presentationRequestId is given, return this request instead. The
+        answer contains the definition of the wanted credential, and the values to sign. The status is 404 if no request
+        is open."""
         request, pending = await service.poll(
             caller, body.walletId, body.walletKey.get_secret_value(), body.holderDid, body.presentationRequestId
         )
@@ -93,9 +95,10 @@ def _declare_answering(presentations: Operations, service: Presentations) -> Non
         purpose is authentication. Proofs over RDF are refused, because they do not cover claims that no context
         defines.
 
-        The service must have issued the credential to the holder, and the issuer must be the issuer of the request. The
-        credential must not be expired, revoked or ignored, and must match the definition. After ten wrong presentations
-        or walletKeys for a wallet, the service refuses requests for this wallet with the same token for a minute.
+        The service must have issued the credential to the holder. The issuer of the credential must be the issuer of
+        the request. The credential must not be expired, revoked or ignored, and must match the definition. A token may
+        send ten wrong presentations or walletKeys for a wallet. After that, the service refuses the token's requests
+        for this wallet for a minute.
         """
         if body.decline or body.presentation is None:
             wallet_key = None if body.walletKey is None else body.walletKey.get_secret_value()

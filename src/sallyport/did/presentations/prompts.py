@@ -1,4 +1,5 @@
-"""Open presentation requests: wait for their answers, and withdraw them. Send requests for logins (`mfa/wallet.py`)."""
+"""Functions for open presentation requests: send requests for logins (`mfa/wallet.py`), wait for the answers, and
+withdraw requests."""
 
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
@@ -19,9 +20,9 @@ _NOTICE: Final = "closed_requests"
 
 
 class OpenRequests:
-    """The open requests that logins wait for. A login is woken when its request is answered, so that it does not poll
-    the store. notices: the notices between the nodes, by which a request that is closed at one node wakes the login
-    that waits at another."""
+    """The open requests that logins wait for. When a request is answered, its login is woken. So the login does not
+    need to poll the store. notices: the notices between the nodes. A request may be closed at one node while its login
+    waits at another node. A notice then wakes the login."""
 
     def __init__(self, clock: Clock, notices: Notices) -> None:
         self._clock = clock
@@ -31,8 +32,8 @@ class OpenRequests:
 
     @contextmanager
     def waiting(self, request_id: int) -> Iterator[trio.Event]:
-        """Yield an event that is set when the request is closed. Enter the block before you read the request from
-        the store. Otherwise an answer may be missed."""
+        """Yield an event that is set when the request is closed. Enter the context before you read the request from the
+        store. Otherwise you may miss an answer."""
         event = trio.Event()
         self._waiting.setdefault(request_id, set()).add(event)
         try:
@@ -44,8 +45,8 @@ class OpenRequests:
                 del self._waiting[request_id]
 
     def wake(self, request_ids: Iterable[int]) -> None:
-        """Wake the logins that wait for these requests, at any node. Call it after the commit that closes the
-        requests."""
+        """Wake the logins that wait for these requests, on this node and on all other nodes. Call this function after
+        the commit that closes the requests."""
         closed = list(request_ids)
         self._wake(closed)
         if closed:
@@ -57,8 +58,9 @@ class OpenRequests:
                 event.set()
 
     def withdraw(self, tx: Tx, domain_id: int, *, holder_did: str = "", issuer_did: str = "") -> list[int]:
-        """Withdraw up to SLICE open requests that ask this holder for a credential of this issuer. Return their ids.
-        Pass them to `wake` after the commit. An empty DID matches any holder or issuer."""
+        """Withdraw at most SLICE open requests. Only requests that ask this holder for a credential of this issuer are
+        withdrawn. An empty DID means any holder or any issuer. Return the ids of the withdrawn requests. After the
+        commit, pass these ids to `wake`."""
         return repo.close_all(tx, domain_id, holder_did, issuer_did, self._clock())
 
     def void(self, tx: Tx) -> None:
@@ -93,8 +95,8 @@ class LoginPrompts:
         purpose: str,
         expires_at: int,
     ) -> int | None:
-        """Ask the user's wallet for a credential of an issuer. Return the id of the request, or None if the user has
-        no such credential. A second call with the same challenge_id returns the id of the same request."""
+        """Ask the user's wallet for a credential of an issuer. Return the id of the request. Return None if the user
+        has no such credential. If a request for this challenge_id already exists, return the id of that request."""
         at = self._clock()
 
         def work(tx: Tx) -> int | None:

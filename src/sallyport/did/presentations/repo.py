@@ -15,8 +15,8 @@ _OPEN = "wallet_id = :wallet and status = 'open' and expires_at > :at"
 
 
 def add(tx: Tx, new: NewRequest, at: int) -> int:
-    """Add a request, and return its id. If the login already has a request, return the id of that request. Also
-    delete some requests that have expired long ago."""
+    """Add a request, and return its id. If there already is a request for the same challenge, add nothing, and return
+    the id of that request. Also delete some old requests that expired long ago."""
     columns = asdict(new)
     request_id = tx.value(
         int,
@@ -83,8 +83,8 @@ def close(tx: Tx, request_id: int, status: Status, at: int, *, credential_id: in
 
 
 def close_all(tx: Tx, domain_id: int, holder_did: str, issuer_did: str, at: int) -> list[int]:
-    """Withdraw up to SLICE open requests that ask this holder for a credential of this issuer. Return the ids of the
-    requests. One of the two DIDs may be empty, and then matches any holder or issuer.
+    """Withdraw at most SLICE open requests that ask this holder for a credential of this issuer. Return the ids of the
+    withdrawn requests. One of the two DIDs may be empty. An empty DID means any holder or any issuer.
 
     The query does not read expired requests, because a tenant may have a million of them.
     """

@@ -25,9 +25,9 @@ class State(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class NewRequest:
-    """A request to add. issuer_did: the issuer of the requested credential. The issuer is also the verifier, and so
-    the audience of the presentation. schema_id: the id of the schema; 0 for any schema. challenge_id: the challenge
-    of the login that waits for the request."""
+    """A request to add. issuer_did: the issuer of the requested credential. The issuer is also the verifier, so the
+    presentation's audience is the issuer's DID. schema_id: the id of the schema; 0 for any schema. challenge_id: the
+    challenge of the login that waits for the request."""
 
     domain_id: int
     wallet_id: int

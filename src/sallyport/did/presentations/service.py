@@ -193,11 +193,11 @@ def _request(tx: Tx, wallet: Wallet, holder_did: str, request_id: int) -> Reques
 
 
 def holders_signer(tx: Tx, vault: Vault, domain_id: int, did: str, wallet_key: str) -> Signer:
-    """Return a signer with a holder's key that the service keeps. The key is encrypted for the walletKey, and then
-    with the master key.
+    """Return a signer that uses a holder's key. The service keeps the key. The key was encrypted for the walletKey
+    first, and then with the master key.
 
     Raises NotFound if the domain has no such holder, or if the wallet keeps the key. Raises Conflict if the key was
-    encrypted for another walletKey. Raises SecretError if it was encrypted with another master key.
+    encrypted for another walletKey. Raises SecretError if the key was encrypted with another master key.
     """
     record = dids.get(tx, domain_id, did, Kind.USER)
     row = None if record is None else dids.active_key(tx, record.id)
@@ -229,11 +229,11 @@ def _matching_token(tx: Tx, wallet: Wallet, request: Request, at: int) -> str:
 
 
 def _verified(tx: Tx, request: Request, presentation: str | dict[str, JSON], at: int) -> Credential:
-    """Return the stored credential that a presentation contains. Verify that this service issued the credential,
-    that the credential is valid now, and that it meets the request. Raises CredentialError.
+    """Return the stored credential that a presentation contains. Raises CredentialError if the credential was not
+    issued by this service, is not valid now, or does not meet the request.
 
-    The caller checks the credential's status later, in the transaction that answers the request. Call this function
-    in a worker thread, because a presentation may be large.
+    The caller checks the credential's status later, in the transaction that answers the request. Call this function in
+    a worker thread, because a presentation may be large.
     """
     from sallyport.did.presentations.exchange import satisfies
 

@@ -28,8 +28,8 @@ BY_DID: Final = "DID"
 
 @dataclass(frozen=True, slots=True)
 class AccessRequest:
-    """A call of issuePR. username: the epmUsername that the credential must have; empty for any. of_group: whether
-    to ask all holders of the group `endpoint`."""
+    """A call of issuePR. username: the epmUsername that the credential must have; empty for any epmUsername. of_group:
+    whether `endpoint` is a group, and all holders of the group are asked."""
 
     issuer_did: str
     holder_did: str
@@ -129,8 +129,9 @@ def new_request(
 ) -> NewRequest:
     """Return a request for a credential of the issuer.
 
-    If the holder's credential or user name is known, the request asks for it. Otherwise any credential with an
-    epmUsername is accepted. schema_url: the URL of the credential's schema; empty for any schema.
+    If the holder's credential or user name is known, the request asks for exactly this credential or user name.
+    Otherwise the request accepts any credential with an epmUsername. schema_url: the URL of the credential's schema;
+    empty for any schema.
     """
     wanted: dict[str, JSON] = {"$.issuer": issuer_did}
     if holder.credential:

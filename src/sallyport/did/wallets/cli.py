@@ -1,8 +1,9 @@
 """`sallyport wallet register`, `reset`, `assign` and `list`: the commands of admins for wallets.
 
-A person's wallet needs two registrations. The first registration returns the walletKey and the token. The holder types
-them into `sallyport wallet init`. The second registration registers the wallet's DID. Either the holder generates a key
-and gives its public part to the admin, or the service generates the key and keeps it encrypted with the walletKey.
+A person's wallet needs two registrations. The first registration returns the walletKey and the token. The holder enters
+the walletKey and the token in `sallyport wallet init`. The second registration registers the wallet's DID. Either the
+holder generates a key and gives its public part to the admin, or the service generates the key and keeps it encrypted
+with the walletKey.
 """
 
 import json
@@ -150,8 +151,8 @@ def assign(
 def list_(
     line: CommandLine, *, domain: str | None, search: str, limit: int, path: Path | None, form: Form | None
 ) -> None:
-    """List the registered wallets with their DIDs (run by an admin). With --file, show the content of a holder's file,
-    without its secrets."""
+    """List the registered wallets with their DIDs (run by an admin). With --file, show instead the content of a
+    holder's wallet file, without the secrets in it."""
     if path is not None:
         if domain is not None or search:
             raise click.UsageError("--file cannot be combined with --domain or --search")
@@ -197,8 +198,8 @@ def _user_id(line: CommandLine, domain: str, name: str) -> JSON:
 
 
 def _key(path: str) -> Row:
-    """Return the fields method and publicKeyJwk of createHolderDid. The file at `path` has a JWK, or the output of
-    `wallet init --json`. Raises StartError if the file has neither."""
+    """Return the fields method and publicKeyJwk for the body of createHolderDid. path: a file that contains a JWK, or
+    the output of `wallet init --json`. Raises StartError if the file contains neither."""
     try:
         with click.open_file(path, "rb") as file:
             content: JSON = json.loads(file.read(_LARGEST))

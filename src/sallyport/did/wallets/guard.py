@@ -22,10 +22,10 @@ NO_WALLET = "wallet not found"
 
 
 class Tries:
-    """Counts wrong walletKeys and presentations, for each pair of a token and a wallet.
+    """Counts wrong walletKeys and wrong presentations. Each pair of a token and a wallet has its own count.
 
-    A wallet is identified by its id, or by an e-mail address. Failures for an address without a wallet are counted
-    too. Otherwise the lock would reveal which addresses have a wallet.
+    A wallet is identified by its id, or by an e-mail address. Wrong walletKeys for an address without a wallet are
+    counted too. Otherwise the lock would reveal which addresses have a wallet.
     """
 
     def __init__(self, guesses: Guesses, clock: Clock = now_us) -> None:
@@ -59,7 +59,8 @@ def own_wallet(tx: Tx, caller: Caller, wallet_id: int) -> Wallet:
 
 
 def check_key(tries: Tries, caller: Caller, wallets: list[Wallet], wallet_key: str, email: str = "") -> Wallet:
-    """Return the wallet to which a walletKey belongs. email: the address by which the wallets were found.
+    """Return the wallet whose walletKey is `wallet_key`. email: the e-mail address with which the caller found the
+    wallets.
 
     Raises Unauthenticated if the walletKey belongs to none of the wallets. Raises Forbidden, TooMany.
     """

@@ -1,10 +1,10 @@
 """The walletKey is `wk_` followed by 256 random bits. It is shown once. Two values that are derived from it are stored:
 a hash and a public key.
 
-The SHA-256 of the walletKey serves to recognize the walletKey. The public key belongs to an X25519 private key, which
-is derived from the walletKey (HKDF, RFC 5869). The public key encrypts values such as a holder's signing key while the
-wallet is not connected. Only the walletKey decrypts them. The encryption uses X25519 (RFC 7748) with an ephemeral key,
-HKDF, then AES-256-GCM with the row's identity as associated data.
+With the hash (SHA-256), the service recognizes the walletKey. The public key belongs to an X25519 private key, which is
+derived from the walletKey (HKDF, RFC 5869). With the public key, the service can encrypt a value, such as a holder's
+signing key, while the wallet is not connected. Only the walletKey decrypts the value. The encryption uses X25519 (RFC
+7748) with an ephemeral key, then HKDF, and then AES-256-GCM. The associated data is the identity of the stored row.
 
     sealed = 32 octets of the ephemeral public key | 12 octets of nonce | ciphertext and tag
 """
@@ -56,7 +56,8 @@ def seal_to(public: bytes, clear: bytes, identity: str) -> bytes:
 
 
 def open_with(wallet_key: str, sealed: bytes, identity: str) -> bytes:
-    """Decrypt octets from `seal_to`. Raises SecretError if they were encrypted for another walletKey or identity."""
+    """Decrypt octets from `seal_to`. Raises SecretError if the octets were encrypted for another walletKey, or with
+    another identity."""
     private = _private(wallet_key)
     own_public, nonce, ciphertext = sealed[:_PUBLIC], sealed[_PUBLIC : _PUBLIC + _NONCE], sealed[_PUBLIC + _NONCE :]
     try:

@@ -65,8 +65,8 @@ def _declare_managing(wallets: Operations, service: Wallets) -> None:
 
     @wallets.post("/api/v1/walletService/assignWalletUser", roles=OPERATORS)
     async def assign(body: AssignWallet, caller: Caller) -> Done:
-        """Assign credentials to wallet users: one credential to each wallet, or all credentials to one
-        wallet."""
+        """Assign credentials to wallet users. With several wallets, each wallet gets one credential. A single wallet
+        gets all credentials."""
         pairs = paired(body.walletId, body.userId, body.credentialId)
         await service.assign(caller.tenant_id, pairs)
         return Done(message=f"{counted(len(pairs), 'credential')} assigned")
@@ -75,11 +75,11 @@ def _declare_managing(wallets: Operations, service: Wallets) -> None:
 def _declare_holding(wallets: Operations, service: Wallets) -> None:
     @wallets.post("/api/v1/walletService/pollCredentials", roles=WALLETS | OPERATORS)
     async def poll(body: PollCredentials, caller: Caller) -> Plain[Polled]:
-        """List the credentials that a wallet has accepted, or that are assigned to it, each as a token (VC-JWT),
-        ordered by id.
+        """List the credentials that a wallet has accepted, or that are assigned to the wallet. Each credential is a
+        token (VC-JWT). The credentials are ordered by id.
 
-        A page ends early when its tokens reach 2 MiB. `totalCount` is the number of all credentials. pageNumber and
-        pageSize select the other pages.
+        A page ends early when the tokens of the page reach 2 MiB. `totalCount` is the number of all credentials.
+        pageNumber and pageSize select the other pages.
         """
         wallet_key = body.walletKey.get_secret_value()
         wallet, delivered, total = await service.deliver(caller, body.email, wallet_key, body.page())

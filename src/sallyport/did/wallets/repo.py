@@ -77,6 +77,6 @@ def page(tx: Tx, stretch: Stretch, search: str = "") -> tuple[list[ListedWallet]
 
 
 def public_key(tx: Tx, domain_id: int, wallet_id: int) -> bytes | None:
-    """Return the public key for values that are encrypted for a wallet, or None if the domain has no such wallet."""
+    """Return the public key with which values are encrypted for a wallet, or None if the domain has no such wallet."""
     sql = "select public_key from wallets where id = :id and domain_id = :d"
     return tx.value(bytes, sql, id=wallet_id, d=domain_id)

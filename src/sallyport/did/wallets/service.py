@@ -91,8 +91,8 @@ class Wallets:
     async def deliver(
         self, caller: Caller, email: str, wallet_key: str, page: Page = FIRST_PAGE
     ) -> tuple[Wallet, list[Delivered], int]:
-        """Return a wallet, one page of its credentials ordered by id, and their total number. A page ends early if
-        the next credential would exceed LONGEST_PAGE.
+        """Return a wallet, one page of its credentials, and the total number of its credentials. The credentials are
+        ordered by id. A page ends early if the next credential would exceed LONGEST_PAGE.
 
         Raises Unauthenticated if no wallet has this e-mail address and walletKey. Raises Forbidden, TooMany.
         """
@@ -114,8 +114,8 @@ class Wallets:
         return wallet, *await self._store.search(work)
 
     def _password(self, tx: Tx, credential_id: int) -> str:
-        """Return the credential's password. If the password cannot be decrypted, return an empty text. The
-        credential is then delivered without it."""
+        """Return the credential's password. Return an empty text if the password cannot be decrypted. In that case the
+        credential is delivered without a password."""
         try:
             return credentials.password(tx, self._vault, credential_id)
         except SecretError:
@@ -143,9 +143,9 @@ class Wallets:
 
 
 def assign_in(tx: Tx, tenant_id: int, wallet_id: int, credential_id: int, at: int) -> bool:
-    """Assign a credential to a wallet. Return False if the wallet already has the credential. Raises NotFound.
-    Raises Conflict if the credential is revoked, expired or in another wallet, or if the DID of its holder is
-    deleted."""
+    """Assign a credential to a wallet. Return False if the wallet already has the credential. Raises NotFound. Raises
+    Conflict if the credential is revoked or expired, or is in another wallet. Raises Conflict also if the DID of the
+    credential's holder is deleted."""
     wallet = wallet_of(tx, tenant_id, wallet_id)
     credential = credentials.get(tx, wallet.domain_id, credential_id)
     if credential is None:
@@ -168,10 +168,10 @@ def assign_in(tx: Tx, tenant_id: int, wallet_id: int, credential_id: int, at: in
 
 
 def paired(wallet_ids: Sequence[int], user_ids: Sequence[int], credential_ids: Sequence[int]) -> list[tuple[int, int]]:
-    """Return pairs of a wallet id and a credential id: each credential with the wallet at the same index, or all
-    credentials with a single wallet.
+    """Return pairs of a wallet id and a credential id. If there is a single wallet, it is paired with every credential.
+    Otherwise each credential is paired with the wallet at the same index.
 
-    Raises NotFound if a user id differs from the wallet id. Raises Invalid if the arrays have different lengths.
+    Raises NotFound if a user id differs from its wallet id. Raises Invalid if the arrays have different lengths.
     """
     if len(wallet_ids) != len(user_ids):
         raise Invalid.about("walletId and userId must have the same number of entries", "walletId", "userId")

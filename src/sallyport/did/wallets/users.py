@@ -1,8 +1,8 @@
 """Wallets and credentials that admins assign to endpoint users, with updateUserWallet.
 
-A user may log in with a credential that is assigned to the user, even if its epmUsername is another name. A user may
-also log in with a credential in an assigned wallet, if the credential has no epmUsername. If a request has credentials
-and exactly one wallet, the credentials are also put into this wallet.
+A user may log in with an assigned credential, even if the epmUsername of the credential is another name. A user may
+also log in with a credential in an assigned wallet, if the credential has no epmUsername. If a request contains
+credentials and exactly one wallet, the credentials are also put into this wallet.
 """
 
 from collections.abc import Mapping, Sequence
@@ -50,7 +50,7 @@ class Assignment(Protocol):
 
     @property
     def several(self) -> bool:
-        """Return whether the users keep their other wallets and credentials."""
+        """Return whether the users keep the wallets and credentials that they already have."""
 
 
 class UserCredentials:
@@ -83,8 +83,8 @@ class UserCredentials:
                 _link_credentials(tx, user_id, wanted)
 
     def of_users(self, tx: Tx, user_ids: Sequence[int]) -> Mapping[int, str]:
-        """Return the `urn:uuid:` of each user's newest assigned credential, by user id. Revoked credentials are left
-        out."""
+        """Return the newest assigned credential of each user. The key is the id of the user. The value is the
+        `urn:uuid:` of the credential. Revoked credentials are left out."""
         sql = (
             "select l.user_id, c.uuid from endpoint_user_credentials l join credentials c on c.id = l.credential_id "  # noqa: S608
             f"where l.user_id in {LISTED} and c.status <> 'Revoked' order by c.id"
@@ -92,8 +92,8 @@ class UserCredentials:
         return {int(str(user)): str(uuid) for user, uuid in tx.rows(sql, ids=listed(user_ids))}
 
     def type_of(self, tx: Tx, user_id: int) -> str:
-        """Return the credentialType of the user's newest credential that is not revoked. Return an empty text if
-        there is none."""
+        """Return the credentialType of a user's credential. Revoked credentials are left out, and the newest credential
+        takes precedence. Return an empty text if there is no credential."""
         sql = (
             "select l.credential_type from endpoint_user_credentials l join credentials c on c.id = l.credential_id "
             "where l.user_id = :user and c.status <> 'Revoked' order by c.id desc limit 1"
@@ -101,8 +101,8 @@ class UserCredentials:
         return tx.value(str, sql, user=user_id) or ""
 
     def holder(self, tx: Tx, domain_id: int, credential_id: str) -> int | None:
-        """Return the id of the first endpoint user to whom a credential was assigned, or None. credential_id: the
-        `urn:uuid:` of the credential."""
+        """Return the id of an endpoint user to whom a credential was assigned, or None. If the credential was assigned
+        to several users, return the lowest id. credential_id: the `urn:uuid:` of the credential."""
         sql = (
             "select l.user_id from endpoint_user_credentials l join credentials c on c.id = l.credential_id "
             "where c.domain_id = :d and c.uuid = :uuid order by l.user_id limit 1"
@@ -110,8 +110,8 @@ class UserCredentials:
         return tx.value(int, sql, d=domain_id, uuid=credential_id)
 
     def unlink(self, tx: Tx, user_ids: Sequence[int]) -> int:
-        """Remove up to SLICE wallets or credentials from endpoint users that will be deleted. Return the number of
-        removed assignments."""
+        """Remove at most SLICE assignments of wallets or credentials. The assignments belong to endpoint users that
+        will be deleted. Return the number of removed assignments."""
         condition, ids = f"user_id in {LISTED}", listed(user_ids)
         return delete_slice(tx, "endpoint_user_wallets", "user_id, wallet_id", condition, ids=ids) or delete_slice(
             tx, "endpoint_user_credentials", "user_id, credential_id", condition, ids=ids

@@ -1,7 +1,7 @@
 """Apply the changes of an LDIF file to stored entries (RFC 4511 sections 4.6 and 4.9).
 
-The store keeps the text attributes of an entry. After a change, all stored attributes of the entry are interpreted
-again (`entry.understand`). So the result is the same as if the changed entry had been read from the directory.
+The store keeps the text attributes of an entry. After a change, `entry.understand` interprets all stored attributes of
+the entry again. Thus the result is the same as after reading the changed entry from the directory.
 """
 
 from collections.abc import Mapping, Sequence
@@ -29,7 +29,7 @@ Steps = Sequence[tuple[str, str, Sequence[str]]]
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """A modification of an entry, and the name that the entry has after the modification."""
+    """A change of an entry. It has the old name of the entry, the new name, and the changes of the attributes."""
 
     dn: str
     dn_key: bytes
@@ -51,8 +51,9 @@ def change(tx: Tx, run: Run, wanted: Change, revocations: Revocations, at: int) 
     """Change an entry. Raises Invalid if the change is not possible, for example if another entry already has the new
     name.
 
-    Return None if the change needs more than one transaction. The caller then makes the change with `rename_unit` (to
-    rename a unit and all entries below it) or `group_after` (to change a group with many members).
+    Return None if the change needs more than one transaction. The caller must then make the change itself. For a unit,
+    `rename_unit` renames the unit, and the caller renames the entries below the unit. For a group with many members,
+    `group_after` returns the changed group, which the caller writes.
     """
     if wanted.dn_key != wanted.new_dn_key and _is_there(tx, run, wanted.new_dn_key):
         raise Invalid("another entry has the new name")
@@ -89,10 +90,10 @@ def rename_unit(tx: Tx, run: Run, wanted: Change, at: int) -> Counts:
 
 
 def names_below(tx: Tx, run: Run, table: str, above: str, after: int) -> tuple[int, list[str]]:
-    """Read the next SLICE rows of a table, those with an id greater than `after`.
+    """Read the next SLICE rows of a table, in the order of their ids. after: the last id that was read before.
 
-    Return the last id that was read, or 0 if no rows are left. Return also the names in these rows that are below the
-    normalized name `above`.
+    Return the last id that was read now, or 0 if no rows are left. Also return the names in these rows that are below
+    `above`, which is a normalized name.
     """
     sql = f"select id, dn from {table} where directory_id = :dir and id > :after order by id limit :most"  # noqa: S608
     rows = tx.rows(sql, dir=run.directory_id, after=after, most=SLICE)
@@ -101,8 +102,8 @@ def names_below(tx: Tx, run: Run, table: str, above: str, after: int) -> tuple[i
 
 
 def follow(dn: str, wanted: Change) -> Change:
-    """Return the change that moves the entry `dn` to the new name of the unit above it. wanted: the renaming of the
-    unit. Raises Invalid if the new name of the entry is too long."""
+    """Return the change that renames the entry `dn` after a unit above it was renamed. wanted: the change that renames
+    the unit. Raises Invalid if the new name of the entry is too long."""
     new_dn = moved(dn, wanted.dn, wanted.new_dn)
     return Change(dn, key_of(dn), new_dn, key_of(new_dn), ())
 
@@ -154,8 +155,8 @@ def _change_group(tx: Tx, run: Run, known: Stored, wanted: Change, at: int) -> C
 
 
 def group_after(tx: Tx, run: Run, known: Stored, wanted: Change) -> GroupAfter:
-    """Return the state of a group after a change. `joined` and `left` contain only members that an earlier transaction
-    has not written yet."""
+    """Return the state of a group after a change. `joined` and `left` do not contain members that an earlier
+    transaction has already written."""
     before = memberships.stated_members(tx, run.directory_id, known.dn_key)
     by_login = memberships.members_by_login(tx, run.directory_id, known.dn_key)
     by_name, name = before - by_login, known.name

@@ -51,8 +51,8 @@ def touch(tx: Tx, table: Table[Stored], run: Run, known: Stored, moved: Moved) -
 
 
 def put_group(tx: Tx, run: Run, new: NewNamed, known: Stored | None, at: int) -> Counts:
-    """Write a group without its members. If the caller writes the members in another transaction, new.digest must be
-    NO_DIGEST."""
+    """Write a group without its members. new.digest must be NO_DIGEST if the members are written in another
+    transaction."""
     if known is None:
         group_id = _insert(tx, GROUPS, run, new, at)
         _inherit(tx, run, group_id, new.name)
@@ -114,9 +114,10 @@ def remove_unit(tx: Tx, known: Stored) -> Counts:
 
 
 def _inherit(tx: Tx, run: Run, group_id: int, name: str) -> None:
-    """Give a new group the mapping of a group that has, or had, the same name in the directory.
+    """Give a new group the mapping of another group that has the same name in the directory. That other group may have
+    been deleted.
 
-    Thus a group keeps the mapping that an admin has set, even if the group was deleted and created again.
+    Thus an admin's mapping is kept if a group is deleted and created again.
     """
     key = fold(name)
     has = (

@@ -1,11 +1,11 @@
 """The SQL of memberships. Entries are identified by the keys of their names (`imports.lines`).
 
-A row belongs to the entry that lists the membership: a group that lists a member (told = 0), or a member that lists its
-group (told = 1). Only this entry can withdraw the membership.
+Each row belongs to one entry. If a group lists a member, the row belongs to the group (told = 0). If a member lists its
+group, the row belongs to the member (told = 1). Only the entry that owns the row can withdraw the membership.
 
-When an entry is renamed, its name is also changed in the rows of other entries, because most directories change such
-links themselves. Some directories do not. So the digests of the groups that list the entry are cleared. The members of
-these groups are then compared when the directory is read next.
+When an entry is renamed, its name is also changed in the rows that belong to other entries. Most directories change
+such links themselves, but some do not. So the digests of the groups that list the renamed entry are cleared. The next
+reading of the directory then compares the members of these groups.
 """
 
 from collections.abc import Iterable, Sequence
@@ -91,18 +91,19 @@ def forget_group(tx: Tx, directory_id: int, group_key: bytes, most: int) -> bool
 
 
 def is_taken(tx: Tx, table: str, directory_id: int, row_id: int, *keys: bytes) -> bool:
-    """Return whether another person or group has one of the keys. This happens if an entry was created again, or if a
-    renamed entry takes over a name. table: the table of people or of groups."""
+    """Return whether another person or group already has one of the keys. This happens if an entry was deleted and
+    created again, or if an entry was renamed to a name that another entry had. table: the table of people or of groups.
+    """
     sql = f"select 1 from {table} where directory_id = :dir and dn_key = :key and id <> :id limit 1"  # noqa: S608
     return any(tx.rows(sql, dir=directory_id, key=key, id=row_id) for key in keys)
 
 
 def vacate_key(tx: Tx, table: str, directory_id: int, taker: int, key: bytes, since: int) -> None:
-    """Free a key for the entry `taker`: give a temporary key to the entry that has the key now. Thus two entries that
-    swap their names keep their memberships.
+    """Free a key for the entry with the id `taker`. The entry that has the key now gets a temporary key. Thus two
+    entries keep their memberships if they swap their names.
 
-    since: the start of the import. An entry that this import has already written keeps its key. table: the table of
-    people or of groups.
+    since: the start of the import. If this import has already written an entry, the entry keeps its key. table: the
+    table of people or of groups.
     """
     others = f"select id from {table} where directory_id = :dir and dn_key = :key and id <> :id and updated_at < :since"  # noqa: S608
     for (found,) in tx.rows(others, dir=directory_id, key=key, id=taker, since=since):
@@ -118,16 +119,16 @@ def vacate_key(tx: Tx, table: str, directory_id: int, taker: int, key: bytes, si
 
 
 def restore_key(tx: Tx, table: str, directory_id: int, own: bytes, key: bytes) -> None:
-    """Replace the temporary key `own` of a removed entry by `key`, the key of the entry's name, in all memberships. The
-    memberships then belong to the entry that has taken over this name."""
+    """In all memberships, replace the temporary key `own` of a removed entry by the key of the entry's name. The
+    memberships then belong to the entry that has this name now."""
     rename_member(tx, directory_id, own, key)
     if table == GROUPS_TABLE:
         _move(tx, directory_id, "group_key, member_key", own, key, "told = 1", 0)
 
 
 def members_by_login(tx: Tx, directory_id: int, group_key: bytes) -> set[bytes]:
-    """Return the keys of the members that a group's entry lists by login name. Login names without a person are left
-    out."""
+    """Return the keys of those members that a group's entry lists by login name. A login name that no person has is
+    left out."""
     sql = (
         "select m.member_key from directory_members m join directory_users u on u.directory_id = m.directory_id and "
         "u.uid_key = m.member_key where m.directory_id = :dir and m.group_key = :g and m.told = 0"
@@ -136,10 +137,10 @@ def members_by_login(tx: Tx, directory_id: int, group_key: bytes) -> set[bytes]:
 
 
 def rename_member(tx: Tx, directory_id: int, old: bytes, new: bytes, since: int | None = None) -> None:
-    """Rename an entry in all rows where the entry is a member.
+    """Rename an entry in all rows that have the entry as the member.
 
-    since: a time in microseconds. Set it if another entry has the old or the new name. Rows of entries that were
-    written at or after this time then keep the old name.
+    since: a time in microseconds, which must be set if another entry has the old or the new name. If a row belongs to
+    an entry that was written at this time or later, the row then keeps the old name.
     """
     tx.execute(
         "update directory_groups set digest = :none where directory_id = :dir and dn_key in (select group_key "
@@ -166,10 +167,10 @@ def rename_group(tx: Tx, directory_id: int, old: bytes, new: bytes, since: int |
 
 
 def _move(tx: Tx, directory_id: int, ends: str, old: bytes, new: bytes, older: str, since: int | None) -> None:
-    """Replace the key `old` by `new` in a column of the memberships.
+    """Replace the key `old` by the key `new` in one column of the memberships.
 
-    ends: the names of the two key columns. The first column is changed. older: an SQL condition that limits the rows if
-    `since` is set.
+    ends: the names of the two key columns; the first of them is changed. If `since` is set, only rows that meet the SQL
+    condition `older` are changed.
     """
     mine, other = ends.split(", ")
     where = f"directory_id = :dir and {mine} = :old"

@@ -61,7 +61,7 @@ PEOPLE: Final = Table("directory_users", Known)
 
 
 def put(tx: Tx, run: Run, new: NewPerson, revocations: Revocations, at: int, unindexed: Unindexed) -> Counts:
-    """Write a person. A new person is appended to `unindexed`, and the caller must call `index_added` later."""
+    """Write a person. A new person is appended to `unindexed`. The caller must then call `index_added` with it."""
     known = PEOPLE.find(tx, run, new.external_id, new.dn_key)
     if known is None:
         unindexed.append(_add(tx, run, new, at))
@@ -74,8 +74,8 @@ def put(tx: Tx, run: Run, new: NewPerson, revocations: Revocations, at: int, uni
 
 
 def index_added(tx: Tx, unindexed: Unindexed) -> None:
-    """Add people to the search index. Call this function before one of these people is changed, and before the
-    transaction ends."""
+    """Add people to the search index. Call this function before one of these people is changed, and at the latest at
+    the end of the transaction."""
     _SEARCH.add_all(tx, unindexed)
     unindexed.clear()
 
@@ -109,8 +109,8 @@ def update(tx: Tx, run: Run, known: Known, new: NewPerson, revocations: Revocati
 
 
 def touch(tx: Tx, run: Run, known: Known, moved: Moved, revocations: Revocations, at: int) -> Counts:
-    """Mark a person as seen by this import. Write the name and the status if they have changed. Both can change
-    although the person's own entry is unchanged."""
+    """Mark a person as seen by this import. If the name or the status has changed, write it. Both can change while the
+    content of the person's entry stays the same."""
     dn_key, status = moved.dn_key or known.dn_key, moved.status or known.status
     if (dn_key, status) == (known.dn_key, known.status):
         return PEOPLE.mark(tx, run, known)
@@ -258,13 +258,14 @@ def _replace_names(tx: Tx, domain_id: int, user_id: int, name: str, aliases: Seq
 def _revoke_inactive(
     tx: Tx, run: Run, known: Known, status: str, names: Sequence[str], revocations: Revocations
 ) -> None:
-    """Revoke the access of a person if the new status is one of the inactive statuses."""
+    """Revoke the access of a person whose status has changed to an inactive one (GONE)."""
     if status in GONE and known.status not in GONE:
         _revoke(tx, run, names, revocations, f"the directory has the user as {status}")
 
 
 def _revoke(tx: Tx, run: Run, names: Sequence[str], revocations: Revocations, reason: str) -> None:
-    """Revoke the access of a person, unless another directory of the domain has an active person with that name."""
+    """Revoke the access of a person. But do nothing if another directory of the domain has an active person with the
+    same login name. names: the names of the person, the login name first."""
     sql = (
         "select 1 from directory_names n join directory_users u on u.id = n.user_id where n.domain_id = :d and "
         "n.name_key = :name and n.is_alias = 0 and u.status = :active and u.directory_id <> :dir"

@@ -109,7 +109,8 @@ def has_people(tx: Tx, directory_id: int) -> bool:
 
 
 def shows_nobody(tx: Tx, run: Run) -> bool:
-    """Return True if the store has people of the directory, but the import has found none of them."""
+    """Return whether the import has found none of the people that the store has of the directory. Return False if the
+    store has none."""
     seen = "select 1 from directory_users where directory_id = :dir and seen = :job limit 1"
     return has_people(tx, run.directory_id) and not tx.rows(seen, dir=run.directory_id, job=run.job_id)
 
@@ -175,8 +176,8 @@ def names_of_own_groups(tx: Tx, user: User) -> list[str]:
 
 
 def all_groups(tx: Tx, principal: Principal) -> frozenset[str] | None:
-    """Return the names of a person's groups and of all groups that contain these groups. Return None if there are more
-    than MOST_GROUPS."""
+    """Return the names of a person's groups, and of all groups around these groups. Return None if there are more than
+    MOST_GROUPS such groups."""
     sql = (
         f"{_ABOVE}select g.name from (select k from above limit :most) as known left join directory_groups g "
         "on g.directory_id = :dir and g.dn_key = known.k"
@@ -188,8 +189,9 @@ def all_groups(tx: Tx, principal: Principal) -> frozenset[str] | None:
 def principals(tx: Tx, domain_id: int, keys: Sequence[str]) -> list[Principal]:
     """Return the people that a login name refers to.
 
-    keys: forms of the login name, case-folded. The first key is the name as the user gave it. Return the people that
-    have the first key as login name. If there are none, return the people that have any key as login name or alias.
+    keys: case-folded forms of the login name. The first key is the name that the user typed. If the first key is the
+    login name of any people, return only these people. Otherwise return the people who have one of the keys as login
+    name or alias.
     """
     select = (
         "select u.id, u.directory_id, u.dn, u.status, u.name from directory_names n "
@@ -219,7 +221,7 @@ def inhabited(tx: Tx) -> frozenset[int]:
 
 @dataclass(frozen=True, slots=True)
 class Counted:
-    """A group with its stored number of members and its current number of members."""
+    """A group with two numbers of members: the stored number, and the current number."""
 
     id: int
     members: int
@@ -227,8 +229,8 @@ class Counted:
 
 
 def counted(tx: Tx, directory_id: int, after: int, limit: int) -> list[Counted]:
-    """Count the direct members of a directory's groups. Only people and groups that are in the store are counted.
-    after: the last group id of the previous page."""
+    """Count the direct members of a directory's groups. Only members that are in the store are counted. after: the last
+    group id of the previous page."""
     sql = (
         "select g.id, g.members, (select count(*) from (select u.id, 0 as kind from directory_members m join "
         "directory_users u on u.directory_id = m.directory_id and u.dn_key = m.member_key "
@@ -269,14 +271,14 @@ def groups_with_mapping(tx: Tx, directory_id: int) -> list[Group]:
 
 
 def attributes_wanted(tx: Tx, directory_id: int, mapping: str) -> frozenset[str]:
-    """Return the attributes that the mappings of a directory and its groups use. mapping: the mapping of the directory,
-    as JSON."""
+    """Return the attributes that the mappings of a directory and of its groups use. The mapping of the directory is
+    given as JSON."""
     mappings = [mapping, *(group.mapping for group in groups_with_mapping(tx, directory_id))]
     return frozenset(name for each in mappings for taken in json.loads(each).values() for name in attributes_in(taken))
 
 
 def must_fit(tx: Tx, directory_id: int, fields: Mapping[str, str]) -> None:
-    """Check that a directory and its groups use at most MOST_MAPPED attributes after new fields are mapped. Raises
+    """Check that a directory and its groups use at most MOST_MAPPED attributes if new fields are mapped. Raises
     Conflict if they would use more."""
     mapping = tx.value(str, "select mapping from directories where id = :id", id=directory_id) or "{}"
     wanted = attributes_wanted(tx, directory_id, mapping)

@@ -44,8 +44,8 @@ class Table(Generic[RowT]):
     def find(self, tx: Tx, run: Run, external_id: str = "", dn_key: bytes = b"") -> RowT | None:
         """Return the row with an identifier, or None.
 
-        If no row has the identifier, search for the name. A row that was found by name is returned only if the entry,
-        the row, or both have no permanent identifier.
+        If no row has the identifier, search for a row with the name. Return this row only if at least one of the two
+        entries, the wanted or the stored one, has no permanent identifier.
         """
         select = f"{self._select} where directory_id = :dir and "
         found = None
@@ -75,6 +75,6 @@ class Table(Generic[RowT]):
 
 
 def kept_identifier(known: Stored, external_id: str) -> str:
-    """Return the identifier of a row after a change. An identifier that is derived from the DN (`dn:...`) never
-    replaces a permanent identifier."""
+    """Return the identifier that a row has after a change. If the row has a permanent identifier, an identifier that is
+    derived from the DN (`dn:...`) does not replace it."""
     return known.external_id if external_id[:3] == "dn:" != known.external_id[:3] else external_id

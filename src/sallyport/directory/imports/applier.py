@@ -1,11 +1,12 @@
-"""Write a prepared file to the store, in transactions so short that logins do not wait for them.
+"""Write a prepared file to the store. The transactions are short, so that logins do not wait for them.
 
 A transaction writes one batch of entries (`store.slices`) and stores the position in the file. An interrupted import
 continues from this position.
 
-A large group, and a change of many members, take several transactions. Only the last transaction stores the group's
-digest. Renaming a unit can take several transactions: the entries below the unit are renamed first, and the unit last.
-After a restart, the remaining entries are still found by the old name.
+A large group takes several transactions, and a change of many members too. Only the last transaction stores the group's
+digest. The renaming of a unit can also take several transactions. The entries below the unit are renamed first, and the
+unit is renamed last. So if the service restarts in between, the unit still has its old name, and the remaining entries
+are found by it.
 """
 
 import json
@@ -63,8 +64,8 @@ class Item:
 
 @dataclass(slots=True)
 class _Batch:
-    """The result of one transaction. done: the number of written items. unindexed: added people that are not in the
-    search index yet."""
+    """The result of one transaction. done: how many items were written. unindexed: added people that the search index
+    does not contain yet."""
 
     done: int = 0
     counts: Counts = field(default_factory=Counts)
@@ -223,7 +224,8 @@ class Applier:
             await self._long_group(run, item, wanted, group)
 
     async def _long_group(self, run: Run, item: Item, wanted: Change, group: Stored) -> None:
-        """Change the members of a group in several transactions. After a restart, the whole change is made again."""
+        """Change the members of a group in several transactions. If the service restarts in between, the change is made
+        again from its beginning."""
         after = await self._store.search(partial(group_after, run=run, known=group, wanted=wanted))
         await self._store.write(lambda tx: groups.put_group(tx, run, after.group, group, self._clock()))
         await self._members(run, after.group.dn_key, joined=after.joined, left=after.left)
@@ -277,9 +279,11 @@ function again."""
 
 
 def _some(tx: Tx, run: Run, entries: Sequence[T], put: _Put[T], position: Callable[[int], int] | None = None) -> _Batch:
-    """Write some entries in one transaction and count the results. Write fewer entries if other writers wait.
+    """Write some of the entries in one transaction, and count the results. If other writers are waiting, write fewer
+    entries.
 
-    position: a function that maps a number of written entries to the position in the file after them.
+    position: a function that takes the number of written entries. It returns the position in the file after these
+    entries.
     """
     batch = _Batch()
     for entry in one_batch(tx, entries):

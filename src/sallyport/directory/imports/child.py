@@ -1,8 +1,8 @@
 """Start the child process that converts a file of entries to a prepared file (`convert`).
 
-The file may come from a hostile tenant. So the child runs in isolated mode (`python -I`) with an empty environment: it
-imports nothing from the current directory, and does not inherit the master key. The child limits its CPU time and
-memory before it opens the file.
+The file may come from a hostile tenant. So the child runs in isolated mode (`python -I`) with an empty environment. It
+thus imports nothing from the current directory, and does not inherit the master key. Before the child opens the file,
+it limits its own CPU time and memory.
 """
 
 import json
@@ -39,8 +39,8 @@ LIMITS: Final = Limits()
 
 @dataclass(frozen=True, slots=True)
 class Prepared:
-    """The number of entries in a prepared file. skipped: the number of entries in the source that are not a person,
-    group or unit, and were left out."""
+    """The number of entries in a prepared file. skipped: how many entries of the source were left out, because they are
+    neither people nor groups nor units."""
 
     total: int
     skipped: int

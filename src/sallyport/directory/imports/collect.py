@@ -37,8 +37,8 @@ class Collector:
     async def collect(self, store: Store, job: Job, directory: Directory, mapped: Collection[str]) -> None:
         """Read a directory into a file, and store the name of the file in the job.
 
-        store: the store that this job writes to. Raises Refused or OSError if the directory could not be read
-        completely. In this case nothing has changed.
+        store: the store that this job writes to. Raises Refused or OSError if some entries of the directory could not
+        be read. In this case nothing has changed.
         """
         read = self._readers.get(directory.kind)
         if read is None:

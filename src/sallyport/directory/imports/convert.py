@@ -1,8 +1,8 @@
 """Convert a file of entries to a prepared file: `python -I -m ... ldif|spool SOURCE TARGET MAPPED CPU_S OCTETS`.
 
-Parsing 100,000 entries keeps the interpreter busy for seconds, and logins would have to wait. So a child process
-(`child`) reads SOURCE, and writes TARGET, the prepared file (`lines`). TARGET appears only after all of SOURCE has been
-read. So nothing is imported from a file with an error.
+The parsing of 100,000 entries keeps the interpreter busy for seconds. Logins would have to wait for it. So a child
+process (`child`) reads SOURCE, and writes TARGET, the prepared file (`lines`). TARGET appears only after all of SOURCE
+was read without an error. So if SOURCE has an error, nothing is imported.
 
 The child prints one JSON object: `{"total", "skipped"}`, or `{"error"}` with a message for an admin. MAPPED: the
 attributes that mappings use, separated by commas. CPU_S, OCTETS: limits of CPU time (in seconds) and of memory.
@@ -30,8 +30,8 @@ NICENESS: Final = 10
 
 
 class Converter:
-    """Writes the lines of a prepared file to `target`. later: a temporary file for people whose primary group has not
-    been read yet."""
+    """Writes the lines of a prepared file to `target`. later: a temporary file. It keeps the people whose primary group
+    has not been read yet."""
 
     def __init__(self, target: BinaryIO, later: BinaryIO, mapped: Collection[str]) -> None:
         self._target = target
@@ -70,7 +70,8 @@ class Converter:
         self._finish()
 
     def _whole_group(self, group: Group | None, members: list[str]) -> None:
-        """Write the lines of a group. members: the members from all parts of the group in the source file."""
+        """Write the lines of a group. members: all members of the group, collected from the several entries that the
+        source file may have for the group."""
         if group is not None:
             self._entry(replace(group, members=tuple(members)), "")
 
@@ -110,7 +111,8 @@ class Converter:
             self._fail(f"{place}: {entry.dn}" if place else getattr(entry, "dn", ""), error, entry)
 
     def _change(self, line: Line) -> None:
-        """Write the line of a change to a stored entry. First write the people in `later`, to keep the order."""
+        """Write the line of a change to a stored entry. The people in `later` are written first, so that the lines keep
+        the order of the source."""
         self._finish()
         self._write(iter([line]))
 
@@ -127,8 +129,8 @@ class Converter:
         self._later.truncate()
 
     def _fail(self, where: str, error: Invalid, entry: Entry | None = None) -> None:
-        """Write a line for an entry that cannot be used. The line keeps the stored entry from being removed, because
-        the directory still has the entry."""
+        """Write a line for an entry that cannot be used. The directory still has the entry, so this line prevents the
+        removal of the stored entry."""
         self._write(prepared(Problem(where, str(error), getattr(entry, "external_id", ""))))
 
     def _write(self, lines: Iterator[Line]) -> None:
@@ -138,8 +140,8 @@ class Converter:
 
 
 def _renamed(record: Renaming) -> Line:
-    """Return the line that renames an entry. The line also contains the attribute changes that the new name implies.
-    Raises Invalid if a name is not valid."""
+    """Return the line that renames an entry. A new name also changes attributes of the entry, and the line contains
+    these changes. Raises Invalid if a name is not valid."""
     superior = record.superior
     own, *parents = parsed(record.dn) or [[]]
     if superior is None:

@@ -1,8 +1,8 @@
 """The files of imports: uploaded files, entries from directory agents, and entries that the service has read. A file
 stays in a folder of the data directory until its job ends.
 
-A file has a random name. The name is stored in the job's row. A file whose name is in no row was left by a crash, and
-is deleted when the service starts.
+A file has a random name, which is stored in the row of the job. A crash can leave a file whose name is in no row. When
+the service starts, it deletes such files.
 """
 
 import os
@@ -62,8 +62,8 @@ class ImportFiles:
         return self._folder / (name + BEFORE)
 
     def append(self, name: str, octets: bytes, at: int) -> None:
-        """Append octets to a file at offset `at`. Octets after this offset are cut off first, because a crash may have
-        left them. The octets are on disk when the function returns. Raises OSError."""
+        """Append octets to a file at offset `at`. If a crash has left octets after this offset, they are cut off first.
+        When the function returns, the octets are on disk. Raises OSError."""
         descriptor = os.open(self.path(name), os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC, 0o600)
         with os.fdopen(descriptor, "wb") as file:
             file.truncate(at)
@@ -97,9 +97,10 @@ class ImportFiles:
             self._new.discard(name)
 
     def keep_only(self, names: Collection[str], spare_s: float = 0) -> None:
-        """Delete all files except those in `names` and those that were created after the service started.
+        """Delete the files of this folder. The files in `names`, and the files that this object has created, are kept.
 
-        spare_s: an age in seconds. Younger files are kept, because another worker may be writing them.
+        spare_s: an age in seconds. Files that are younger than this are also kept, because another worker may be
+        writing them.
         """
         kept = {each for name in (*names, *self._new) for each in (name, name + PREPARED, name + BEFORE)}
         if self._folder.is_dir():
@@ -125,7 +126,8 @@ class Uploads:
         return name
 
     async def write(self, name: str, octets: bytes) -> None:
-        """Append octets to a file. They are buffered, and written in large pieces. Raises OSError."""
+        """Append octets to a file. A buffer collects the octets, which are then written in large pieces. Raises
+        OSError."""
         held = self._held[name]
         held += octets
         if len(held) >= PIECE:

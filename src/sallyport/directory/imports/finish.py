@@ -41,8 +41,8 @@ class Finisher:
         self._changed = changed
 
     async def finish(self, run: Run, *, counts: bool) -> None:
-        """Update the mapped fields and member counts that are outdated. counts: whether people with changed fields are
-        counted as updated entries of the import. Raises StoreError."""
+        """Update the mapped fields and member counts that are outdated. counts: if true, a person whose fields have
+        changed counts as an updated entry of the import. Raises StoreError."""
         own = await self._mappings_of_people(run)
         base, after = run.mapping.digest, 0
         while found := await self._store.read(
@@ -63,8 +63,7 @@ class Finisher:
         await self._count(run)
 
     async def _mappings_of_people(self, run: Run) -> dict[int, FieldMapping]:
-        """For each person in a group that has its own mapping, return the mapping of the person. The keys are person
-        ids."""
+        """Return the mappings of the people that are in a group with its own mapping. The keys are person ids."""
         found = dict[int, FieldMapping]()
         for group in await self._store.read(partial(repo.groups_with_mapping, directory_id=run.directory_id)):
             mapping = FieldMapping(json.loads(group.mapping)).over(run.mapping)
@@ -75,7 +74,8 @@ class Finisher:
         return found
 
     def _remap(self, tx: Tx, run: Run, wanted: Sequence[_PersonMapping], *, counts: bool) -> int:
-        """Update the fields of people until other writers wait. Return the number of people that were processed."""
+        """Update the fields of people, and stop when other writers wait. Return the number of people that were
+        processed."""
         at, done, changed = self._clock(), 0, 0
         for user_id, mapping in wanted:
             changed += people.remap(tx, user_id, run.domain_id, mapping, at)
@@ -102,12 +102,13 @@ class Finisher:
 class Losses:
     """Ends the sessions of people who have lost a group that gives access.
 
-    The members before the import are compared with the members after the import. Changes of single entries would not be
-    enough: if a nested group is removed from its parent, its people leave the parent too. But moving a person between
-    two groups of one parent changes nothing for the parent.
+    The members of a group before the import are compared with its members after the import. It would not be enough to
+    look at each changed entry. For example, if a nested group is removed from a parent group, the people of the nested
+    group leave the parent group too. But if a person moves from one group to another and both have the same parent
+    group, the person stays in the parent group.
 
-    The members before the import are stored in a file next to the import's file, and so survive a restart. If no group
-    of a domain gives access, nothing is compared.
+    The members before the import are stored in a file next to the import's file, so a restart does not lose them. If no
+    group of a domain gives access, nothing is compared.
     """
 
     def __init__(self, store: Store, files: ImportFiles, revocations: Revocations) -> None:
@@ -116,8 +117,8 @@ class Losses:
         self._revocations = revocations
 
     async def note(self, job: Job) -> None:
-        """Store the members of the groups that give access. Do nothing if they were already stored before a restart.
-        Raises StoreError, OSError."""
+        """Store which people are in the groups that give access, before the import changes them. If a restart has
+        interrupted the import and they were stored before the restart, do nothing. Raises StoreError, OSError."""
         path = self._files.before(job.file)
         if await trio.to_thread.run_sync(path.exists):
             return
@@ -153,8 +154,8 @@ class Losses:
 
 
 def _lost(tx: Tx, directory_id: int, group: str, before: Names) -> list[tuple[int, list[str]]]:
-    """Return the people that were in a group before the import and have left it. group: the case-folded name of the
-    group, as login rules use it. Several groups may have this name."""
+    """Return the people that were in a group before the import and are not in the group now. group: the case-folded
+    name of the group. Login rules use this name, and several groups may have it."""
     groups = [group_id for group_id, name in repo.groups_of_directory(tx, directory_id) if fold(name) == group]
     after = {user_id for group_id in groups for user_id in repo.everyone_in(tx, group_id, directory_id)}
     return [(int(user_id), names) for user_id, names in before.items() if int(user_id) not in after]

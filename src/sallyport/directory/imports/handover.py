@@ -1,9 +1,10 @@
 """Take over the jobs of nodes that have stopped.
 
-If the job reads a directory, another node starts the reading again. If the job needs an uploaded file or the entries of
-an agent, the file is lost with its node. The job fails if the node does not start again soon.
+If a job of a stopped node reads a directory, another node runs the job again. If the job needs a file (an upload, or
+the entries of an agent), only the stopped node has this file. If this node does not start again soon, the job fails.
 
-The handover also runs on a single node, because its database may be a copy of a database that several nodes used.
+The handover is also needed on a single node, because the database of this node may be a copy of a database that several
+nodes have used.
 """
 
 from functools import partial

@@ -30,7 +30,8 @@ OPEN: Final = frozenset({State.QUEUED, State.RUNNING})
 
 
 class Removals(IntEnum):
-    """Whether a job may remove most of a directory. A job stops before such a removal until an admin confirms it."""
+    """Whether a job may remove most of a directory. Before such a removal the job stops, and an admin must confirm the
+    removal."""
 
     FEW = 0
     STOPPED = 1
@@ -111,8 +112,8 @@ ATTRIBUTES: Final = "attributes"
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """A directory to read over a network. kind: the kind of the directory. settings: the settings, with the field names
-    of `SaveDirectory`, and ATTRIBUTES."""
+    """A directory to read over a network. kind: the kind of the directory. settings: the settings by field name of
+    `SaveDirectory`, and one setting more, ATTRIBUTES."""
 
     domain_id: int
     kind: str
@@ -137,11 +138,12 @@ accounts. Raises SallyportError with the reason if the directory cannot be read.
 class Run:
     """The state that the transactions of an import share.
 
-    marks: whether to mark each entry that the source contains, and to remove the unmarked entries at the end. mapped:
-    the attributes that the mappings of the directory and its groups use. started_at: the time in microseconds.
+    marks: whether to mark each entry that the source contains. At the end of the import, the unmarked entries are then
+    removed. mapped: the attributes that the mappings of the directory and its groups use. started_at: the time in
+    microseconds.
 
-    former: the mappings of groups that this import has removed, by case-folded group name. If the import adds a group
-    with this name later, the group gets the mapping. A restart loses `former`.
+    former: the mappings of groups that this import has removed, by case-folded group name. If the import later adds a
+    group that has the name of a removed group, the new group gets the mapping. After a restart, `former` is empty.
     """
 
     domain_id: int
@@ -157,8 +159,9 @@ class Run:
 
 @dataclass(frozen=True, slots=True)
 class Moved:
-    """The name and status that an unchanged entry has now. An unknown value is empty. The name differs from the stored
-    name if a unit above the entry was renamed. The status can change with time, for example when an account expires."""
+    """The present name and status of an unchanged entry. An unknown value is empty. If a unit above the entry was
+    renamed, the name differs from the stored name. The status can change with time, for example when an account
+    expires."""
 
     dn: str
     dn_key: bytes
@@ -190,7 +193,7 @@ class Counts:
 
 
 class Revocations(Protocol):
-    """A service that revokes the access of users. If the domain disconnects users on revocation, their sessions end
+    """A service that revokes the access of users. Some domains disconnect users on revocation. Their sessions then end
     after the transaction."""
 
     def revoke(self, tx: Tx, domain_id: int, names: Sequence[str], reason: str) -> None:

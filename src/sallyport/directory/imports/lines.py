@@ -56,10 +56,10 @@ def gathered(entries: Iterable[Entry]) -> bytes:
 
 
 def key_of(name: str) -> bytes:
-    """Return the key of a name: a hash of 16 octets. Raises Invalid if the name has none of these forms.
+    """Return the key of a name: a hash of 16 octets.
 
-    name: a distinguished name in any spelling, `uid:` followed by a login name, or `id:` followed by an identifier of a
-    cloud directory.
+    A name has one of three forms: a distinguished name in any spelling, `uid:` followed by a login name, or `id:`
+    followed by an identifier of a cloud directory. Raises Invalid if the name has another form.
     """
     own = name.casefold() if name.startswith((UID, ID)) else normalized(name)
     if not own:
@@ -106,8 +106,9 @@ def prepared(entry: Entry) -> Iterator[Line]:
 
 
 def person_line(person: Person, group_keys: Sequence[str]) -> Line:
-    """Return the line of a person. Raises Invalid if the name is not valid, or if the person has too many groups or
-    aliases for one short transaction. group_keys: the keys of the person's groups, in hexadecimal."""
+    """Return the line of a person. Raises Invalid if the name is not valid. Also raises Invalid if the person has so
+    many groups or aliases that one transaction would become too long. group_keys: the keys of the person's groups, in
+    hexadecimal."""
     if len(group_keys) > MOST_GROUPS or len(person.aliases) > MOST_ALIASES:
         raise Invalid(
             f"the entry names more than {MOST_GROUPS:,} groups, or has more than {MOST_ALIASES} further login names"
@@ -139,8 +140,8 @@ def _group(group: Group) -> Iterator[Line]:
 
 
 def prepared_change(dn: str, new_dn: str, steps: Iterable[tuple[str, str, Iterable[bytes]]]) -> Line:
-    """Return the line that modifies or renames a stored entry. Values that are not text are left out. Raises Invalid if
-    a name is not valid."""
+    """Return the line that changes the attributes of a stored entry, or renames the entry, or both. Values that are not
+    text are left out. Raises Invalid if a name is not valid."""
     texts = [[step, name, [text for value in values if (text := _text(value))]] for step, name, values in steps]
     return ["~", dn, key_of(dn).hex(), new_dn, key_of(new_dn).hex(), texts]
 

@@ -62,10 +62,11 @@ def of_directory(tx: Tx, directory_id: int, limit: int) -> list[Job]:
 
 
 def waiting(tx: Tx, node_id: int, busy: Collection[int], held: Mapping[int, int], most: int) -> list[Job]:
-    """Return the jobs that this node may start now, oldest first: the next job of each domain that is not in `busy`.
+    """Return the jobs that this node may start now, oldest first. For each domain, only the oldest job is considered.
+    Domains in `busy` are left out.
 
-    A domain is skipped if another node has its next job. held: the number of running jobs of each tenant. most: the
-    maximum number of jobs of a tenant, counting running and returned jobs.
+    A domain is also left out if its oldest job belongs to another node. held: the number of running jobs of each
+    tenant. most: the limit for the running jobs and the returned jobs of a tenant together.
     """
     sql = (
         "select min(j.id), j.domain_id, d.tenant_id from directory_jobs j join domains d on d.id = j.domain_id "
@@ -104,14 +105,15 @@ def open_removal(tx: Tx, directory_id: int) -> int | None:
 
 
 def last_done(tx: Tx) -> list[tuple[int, int]]:
-    """Return (domain id, time) pairs. The time is the end of the domain's last successful job, in microseconds."""
+    """Return a pair (domain id, time) for each domain. The time says when the domain's last successful job ended, in
+    microseconds."""
     sql = "select domain_id, max(ended_at) from directory_jobs where state = 'DONE' group by domain_id"
     return [(row[0], row[1]) for row in tx.rows(sql) if isinstance(row[0], int) and isinstance(row[1], int)]
 
 
 def files(tx: Tx) -> set[str]:
-    """Return the names of all files that are in use by queued jobs, by running jobs, or by agents that are sending
-    entries."""
+    """Return the names of all files that are in use. A file is in use if a queued or running job needs it, or if an
+    agent is still sending entries that are stored in it."""
     sql = f"select j.file from directory_jobs j where {_OPEN} union select file from directory_runs"
     return {str(row[0]) for row in tx.rows(sql)}
 
@@ -136,8 +138,8 @@ def begin(tx: Tx, job_id: int, at: int, node_id: int) -> bool:
 
 
 def must_own(tx: Tx, job_id: int, node_id: int) -> None:
-    """Raise LeaseLost if the given node does not run the job, because the job was cancelled or another node has taken
-    it over."""
+    """Raise LeaseLost if this node does not run the job any more. The job was then cancelled, or another node has taken
+    over the job. node_id: the id of this node."""
     sql = f"select 1 from directory_jobs j where j.id = :id and j.node_id = :node and {_OPEN}"
     if not tx.rows(sql, id=job_id, node=node_id):
         raise LeaseLost(f"import {job_id} was cancelled or taken over by another node")
@@ -162,8 +164,8 @@ def release(tx: Tx, job_id: int) -> None:
 
 
 def collected(tx: Tx, job_id: int, file: str, cursor: str, *, complete: bool) -> None:
-    """Store the name of the file that holds all entries of the source. Store also the cursor from which the next
-    changes are read."""
+    """Store the name of the file that holds all entries of the source. Also store the cursor, from which the next
+    reading reads the changes."""
     sql = "update directory_jobs set file = :file, cursor = :cursor, complete = :complete where id = :id"
     tx.execute(sql, id=job_id, file=file, cursor=cursor, complete=int(complete))
 
@@ -175,8 +177,8 @@ def prepared(tx: Tx, job_id: int, total: int, skipped: int) -> None:
 
 
 def progress(tx: Tx, job_id: int, position: int | None, counts: Counts, errors: Sequence[tuple[str, str]] = ()) -> None:
-    """Add the results of a transaction to the job. Call this function in the same transaction. position: the number of
-    written lines; None leaves the number unchanged."""
+    """Add the results of a transaction to the job. Call this function in that transaction. position: how many lines of
+    the prepared file are written; with None, the stored number stays."""
     columns: dict[str, Value] = {
         "added": counts.added,
         "updated": counts.updated,
@@ -214,7 +216,7 @@ def end(tx: Tx, job_id: int, state: State, message: str, at: int) -> bool:
 
 
 def stop(tx: Tx, job_id: int) -> None:
-    """Mark a job as stopped until an admin confirms its removals."""
+    """Mark a job as stopped. It waits until an admin confirms its removals."""
     tx.execute("update directory_jobs set removals = :stopped where id = :id", stopped=Removals.STOPPED, id=job_id)
 
 

@@ -1,9 +1,10 @@
-"""Choose the jobs to run: at most one at a time for each domain, and at most two for each tenant. At most two jobs
-write to the store at the same time.
+"""Choose the jobs to run. At most one job runs at a time for each domain, and at most two for each tenant. At most two
+jobs write to the store at the same time.
 
-The two steps of a job, to read the source and to write to the store, have separate limits. A slow directory can delay
-the first step for an unlimited time, so this step counts only against the limit of its own tenant. The second step
-always ends, so at most two jobs of all tenants write at once, in the order of their requests.
+A job first reads its source and then writes to the store. Reading and writing have separate limits. A slow directory
+can delay the reading without end. So the reading counts only against the limit of its own tenant, and does not delay
+other tenants. The writing always ends. So all tenants share the limit of two writing jobs, and the jobs write in the
+order of their requests.
 """
 
 from collections import Counter
@@ -29,8 +30,8 @@ class _Running:
 
 
 class Scheduler:
-    """The running jobs of this node. node_id: a function that returns the id of the node. writers: the limit for jobs
-    that write at the same time."""
+    """The running jobs of this node. node_id: a function that returns the id of the node. writers: limits how many jobs
+    write at the same time."""
 
     def __init__(self, node_id: Callable[[], int]) -> None:
         self._node_id = node_id
@@ -50,7 +51,7 @@ class Scheduler:
 
     @contextmanager
     def domain_taken(self, job: Job) -> Iterator[None]:
-        """Reserve the domain for the job within the block."""
+        """Keep other jobs of the domain from starting until the block ends."""
         try:
             yield
         finally:

@@ -1,15 +1,17 @@
 """Import jobs in the background of the service.
 
-A job has three steps, and a restart continues with the step that was not completed:
+A job has three steps. After a restart, the job continues with the step that was interrupted:
 
 1. The entries are stored in a file. They were uploaded or sent by an agent, or the service reads them from a directory
    (`collect`).
 2. A child process converts the file to a prepared file.
 3. The lines of the prepared file are written to the store. The position in the file is stored in the job's row.
 
-If the service stops while a job runs, the job keeps the state RUNNING in the store, and continues after the next start.
+If the service stops while a job runs, the store keeps the state RUNNING for the job. The job continues after the next
+start.
 
-If there are several nodes, each node runs the jobs whose files it has, and also jobs without a file (`handover`).
+If there are several nodes, a job with a file runs on the node that has the file, and a job without a file can run on
+any node (`handover`).
 """
 
 import json
@@ -85,9 +87,9 @@ log = structlog.get_logger()
 class Jobs:
     """The import jobs of all domains. Call `run` to execute the jobs.
 
-    readers: the reader of each kind of directory. changed: a function that is called with the id of each domain that an
-    import has changed. cluster: the nodes of the installation. limits: limits of the child process that converts a
-    file.
+    readers: functions that read directories, by kind of directory. changed: a function that takes the id of a domain.
+    It is called when an import has changed the domain. cluster: the nodes of the installation. limits: the limits of
+    the child process that converts a file.
     """
 
     def __init__(
@@ -158,8 +160,8 @@ class Jobs:
             await self._clean_up(job.id)
 
     async def confirm(self, job: Job) -> None:
-        """Continue a job that has stopped because it would remove most of a directory. Raises Conflict if the job
-        does not wait for a confirmation, or if too many jobs are waiting."""
+        """Continue a job that has stopped because it would remove most entries of a directory. Raises Conflict if the
+        job is not waiting for a confirmation, or if too many other jobs are queued."""
 
         def work(tx: Tx) -> None:
             if repo.open_jobs(tx, job.domain_id) >= MOST_WAITING:
@@ -197,20 +199,20 @@ class Jobs:
                     await self._wake.wait()
 
     async def _show_succeeded(self) -> None:
-        """Update the metric of the last successful import of each domain, from the store. The import may have run on
-        another node, or before a restart."""
+        """Update the metric that shows when the last successful import of each domain ended. The times are read from
+        the store, because an import may have run on another node or before a restart."""
         for domain_id, at in await self._store.read(repo.last_done):
             self._metrics.succeeded(domain_id, at / SECOND)
 
     def _owned(self, job: Job) -> Store:
-        """Return the store that a running job writes to. A write raises LeaseLost if another node has cancelled the
-        job or has taken it over."""
+        """Return a store for the writes of a running job. A write raises LeaseLost if the job was cancelled on another
+        node, or if another node has taken over the job."""
         if not self._cluster.is_shared:
             return self._store
         return CheckedStore(self._store, partial(repo.must_own, job_id=job.id, node_id=self._cluster.id))
 
     async def _run_job(self, job: Job) -> None:
-        """Run a job until it ends, until it must wait for the store, or until the service stops."""
+        """Run a job until it ends. Return earlier if the job must wait for the store, or if the service stops."""
         waits = False
         with self._scheduler.domain_taken(job):
             with self._scheduler.running(job):
@@ -222,7 +224,7 @@ class Jobs:
         await self._clean_up(job.id)
 
     async def _attempt(self, job: Job) -> bool:
-        """Run a job. Return True if the store failed, and the job must run again later."""
+        """Run a job. Return True if the store has failed, so that the job must run again later."""
         try:
             with acting_as(Actor("service", f"import {job.id}")):
                 await self._perform(job)
@@ -356,7 +358,8 @@ class Jobs:
         return message
 
     async def _too_many(self, job: Job, run: Run) -> str:
-        """Return the reason why the job must not remove the missing entries, or an empty text if it may remove them."""
+        """Return the reason if the missing entries are too many to be removed without a confirmation. Return an empty
+        text if the job may remove them."""
         if job.removals == Removals.CONFIRMED:
             return ""
         for table, kind in (("directory_users", "users"), ("directory_groups", "groups")):

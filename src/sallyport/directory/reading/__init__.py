@@ -24,10 +24,11 @@ from sallyport.base.errors import SallyportError
 
 
 class ReadError(SallyportError):
-    """The error for a directory that could not be read completely. The import then removes no entries. The message is
-    for an admin and has no secrets.
+    """The error for a directory that could not be read completely. After this error, the import removes no entries. The
+    message is for an admin and has no secrets.
 
-    retry_after_s: the Retry-After of the directory in seconds, or 0 if the directory has sent none.
+    retry_after_s: how many seconds to wait before the next attempt, as the directory requested by Retry-After. It is 0
+    without such a request.
     """
 
     def __init__(self, message: str, *, retry_after_s: float = 0.0) -> None:

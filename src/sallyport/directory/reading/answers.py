@@ -1,13 +1,13 @@
 """Check an LDAP server's answers before libldap gets them (RFC 4511 section 4.1.1, X.690 section 8).
 
 The server may belong to a hostile tenant. libldap and its bindings decode all entries of an answer at once while they
-hold the interpreter lock. Some messages crash the process: a control without a value, or an extended response instead
-of a search result.
+hold the interpreter lock. Some messages crash the process, for example a control without a value, or an extended
+response in place of a search result.
 
-So this module splits the octets into messages. It decodes the entries itself, in a thread if there are many octets, and
-passes no entry to libldap. It passes a result to libldap only if the result is expected, has the exact form, and is
-within the limits. It drops references, intermediate responses and notices. It also drops all controls, except the
-password policy of a bind and the cookie of paged results.
+So this module splits the received octets into messages. It decodes the entries itself, in a thread if there are many
+octets, and passes no entry to libldap. It passes a result to libldap only if three conditions are met: the result is
+expected, it has the exact form, and it is within the limits. The module drops references, intermediate responses and
+notices. It also drops all controls, except the password policy of a bind and the cookie of paged results.
 """
 
 from __future__ import annotations
@@ -46,9 +46,9 @@ class TooLarge(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """Limits for the answers of a server. octets, messages, values: the maximum number of each in the answer to one
-    request. message: the maximum size of one message in octets. entry_values, attributes: the maximum number of each in
-    one entry."""
+    """Limits for the answers of a server. octets, messages, values: the maximum numbers of them in the answer to one
+    request. message: the maximum size of one message, in octets. entry_values, attributes: the maximum numbers of
+    values and of attributes in one entry."""
 
     octets: int
     messages: int
@@ -71,8 +71,8 @@ SHORT: Final = 16 << 10
 
 @dataclass(frozen=True, slots=True)
 class RawEntry:
-    """An entry with undecoded values. values: the octets of the values by attribute description, which is in lower
-    case and may have options."""
+    """An entry with undecoded values. values: the values, as octets, of each attribute description. A description is in
+    lower case and may have options."""
 
     dn: str
     values: Mapping[str, tuple[bytes, ...]]
@@ -80,7 +80,8 @@ class RawEntry:
 
 @dataclass(slots=True)
 class _Answer:
-    """The part of an answer that was received so far. number: the encoded messageID (RFC 4511)."""
+    """The part of an answer that has been received until now. number: the messageID of the answer, as it is encoded
+    (RFC 4511)."""
 
     number: bytes = b""
     octets: int = 0
@@ -90,8 +91,8 @@ class _Answer:
 
 
 class Answers:
-    """The messages that the server sends on one connection. The first message must answer a bind. exceeded: the error
-    for the first limit that an answer has exceeded, or None."""
+    """The messages that the server sends on one connection. The first message must answer a bind. exceeded: an error
+    that says which limit an answer has exceeded; None if no limit was exceeded."""
 
     def __init__(self, limits: Limits) -> None:
         self._limits = limits
@@ -107,14 +108,15 @@ class Answers:
         return self._answer.entries
 
     def request(self, octets: bytes | bytearray) -> None:
-        """Prepare to receive the answer to a request. An earlier answer that is still incomplete is dropped. octets:
-        the encoded request."""
+        """Prepare for the answer to a request. If the answer to an earlier request is incomplete, it is dropped.
+        octets: the encoded request."""
         message = memoryview(octets)
         _, start, end = _element(message, _element(message, 0)[1])
         self._answer = _Answer(bytes(message[start:end]))
 
     def is_short(self, part: bytes | bytearray) -> bool:
-        """Return whether `feed` is fast enough for the event loop with this part. If not, call `feed` in a thread."""
+        """Return whether `feed` can handle this part on the event loop without a delay. If the result is False, call
+        `feed` in a thread."""
         return len(self._pending) + len(part) <= SHORT
 
     def feed(self, part: bytes | bytearray) -> bytes:
@@ -150,8 +152,8 @@ class Answers:
         return b"".join(ready)
 
     def _checked(self, message: memoryview) -> bytes:
-        """Return a message without superfluous controls. Return an empty result if the message must not reach
-        libldap."""
+        """Return a message without its superfluous controls. If libldap must not get the message, return an empty
+        result."""
         answer = self._answer
         _, begin, _ = _element(message, 0)
         _, first, at = _expected(message, begin, _INTEGER)  # the messageID
@@ -207,8 +209,8 @@ class Answers:
 
 
 def message_size(octets: bytes | bytearray) -> int | None:
-    """Return the size of the LDAP message that these octets start with, from its length field (X.690 section 8.1.3).
-    Return None if the length field is incomplete."""
+    """Return the size of the LDAP message at the beginning of the octets. The size is taken from the length field of
+    the message (X.690 section 8.1.3). Return None if the length field is incomplete."""
     if len(octets) < 2:
         return None
     if octets[1] < _SHORT:
@@ -229,7 +231,8 @@ def _check_result(message: memoryview, at: int, end: int) -> None:
 
 
 def _kept_control(message: memoryview, at: int, wanted: bytes | None) -> bytes:
-    """Return the control of the type `wanted` from the end of a message, or an empty result if the message has none."""
+    """Return one control from the controls at the end of a message. wanted: the type of this control. Return an empty
+    result if the message has no such control."""
     _, start, end = _expected(message, at, _CONTROLS)
     _require(end == len(message))
     for tag, first, last in _elements(message, start, end):

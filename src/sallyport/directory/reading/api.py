@@ -30,11 +30,11 @@ the last one."""
 
 
 class AccessToken:
-    """The access token of an application (RFC 6749 section 4.4). A new token is requested when there is none, or
-    when the token is about to expire.
+    """The access token of an application (RFC 6749 section 4.4). If there is no token, or if the token expires soon, a
+    new token is requested.
 
-    form: a function that returns the body of the token request. refused: the message of the ReadError if the token
-    request is refused.
+    form: a function that returns the body of the token request. refused: the message of the ReadError that is raised if
+    the token request is refused.
     """
 
     def __init__(self, client: Client, path: str, form: Callable[[], Mapping[str, str]], refused: str) -> None:
@@ -46,7 +46,7 @@ class AccessToken:
         self._until = 0.0
 
     async def __call__(self, renew: bool) -> str:
-        """Return the Authorization header. renew: whether to request a new token even if the last token is still valid.
+        """Return the Authorization header. renew: if true, request a new token although the last token is still valid.
         Raises ReadError, ProviderError."""
         if renew or trio.current_time() >= self._until:
             answer = await exchange(self._client, "POST", self._path, data=self._form())
@@ -61,8 +61,8 @@ class AccessToken:
 
 
 class Pages:
-    """The requests that read a directory once. Links to other origins than the client's are not followed. client: the
-    HTTP client for the API's origin."""
+    """The requests that read a directory once. client: the HTTP client for the API's origin. A link to another origin
+    is not followed."""
 
     def __init__(self, client: Client, authorize: Authorize) -> None:
         self._client = client

@@ -1,11 +1,12 @@
 """One LDAP conversation over an open stream: a bind, then searches.
 
-libldap connects to a Unix socket in a file system directory of mode 0700. The directory is removed as soon as libldap
-has connected, before any octet is sent to the server. So a process that is killed during a slow answer leaves no file.
+libldap connects to a Unix socket in a file system directory of mode 0700. This directory is removed as soon as libldap
+has connected, before any octet is sent to the server. So if the process is killed during a slow answer, no file is
+left.
 
-Two tasks relay the octets between that socket and the server. So no call of libldap blocks: it connects at once and
-never waits for input. When the connection is closed, all tasks that wait for an answer get an error. Referrals are
-neither followed nor returned.
+Two tasks relay the octets between the Unix socket and the server. So no call of libldap blocks, because libldap
+connects at once and never waits for input. When the connection is closed, all tasks that wait for an answer get an
+error. Referrals are neither followed nor returned.
 """
 
 from __future__ import annotations
@@ -70,7 +71,7 @@ class Policy(Enum):
 
 class Refusal(Exception):
     """The error for a request that the directory has refused. code: the result code (RFC 4511). policy: the state of
-    the account, if the answer has the password policy control."""
+    the account. It is known only if the answer has the password policy control."""
 
     def __init__(self, code: int, text: str, policy: Policy | None = None) -> None:
         super().__init__(text)
@@ -86,8 +87,8 @@ class Entry:
     values: Mapping[str, tuple[str, ...]]
 
     def of(self, attribute: str) -> tuple[str, ...]:
-        """Return the values of an attribute, in any case of its name. Return no values if the entry has none, or if
-        the account may not read them."""
+        """Return the values of an attribute. The case of the attribute's name does not matter. Return an empty tuple if
+        the entry has no values, or if the account may not read them."""
         return self.values.get(attribute.lower(), ())
 
 
@@ -136,8 +137,8 @@ class Connection:
         """Yield pages of the entries at or below the base that match a filter (RFC 2696). Raises Refusal, Unreachable,
         TooLarge.
 
-        size: the number of entries in a page. The pages are smaller if the server accepts only smaller pages.
-        timeout_s: the maximum time for one page. `values` may be called between two pages.
+        size: the number of entries in a page. If the server does not accept pages of this size, the pages are smaller.
+        timeout_s: the maximum time for one page. The caller may call `values` between two pages.
         """
         import bonsai
 
@@ -214,12 +215,12 @@ async def bind(
     *,
     asks_policy: bool = False,
 ) -> Connection:
-    """Bind once over a stream. The connection owns the stream. If the bind fails, the stream is closed. Raises
-    Refusal, Unreachable, TooLarge.
+    """Bind once over a stream. The connection owns the stream, which is closed if the bind fails. Raises Refusal,
+    Unreachable, TooLarge.
 
-    nursery: runs the tasks that relay octets until the connection is closed. account: the account that binds, or
-    None for an anonymous bind. limits: the limits of the server's answers. turns: limits the number of answers that
-    one pass of the event loop reads. asks_policy: whether to send the password policy control.
+    nursery: it runs the tasks that relay octets until the connection is closed. account: the account for the bind, or
+    None for an anonymous bind. limits: the limits of the server's answers. turns: it limits how many answers are read
+    in one pass of the event loop. asks_policy: whether to send the password policy control.
     """
     relay, answers = trio.CancelScope(), Answers(limits)
     try:
@@ -275,8 +276,8 @@ async def _bind(
 
 @cache
 def _connection_class() -> type[TrioLDAPConnection]:
-    """Return a subclass of bonsai's connection that never blocks while a message is incomplete. Blocking would be a
-    deadlock, because `_relay_octets` delivers the missing octets in the same thread."""
+    """Return a subclass of bonsai's connection. While a message is incomplete, the subclass does not block the thread.
+    If it did, the missing octets would never arrive, because `_relay_octets` delivers them in the same thread."""
     from bonsai.trio import TrioLDAPConnection
 
     class Conversation(TrioLDAPConnection):  # type: ignore[misc]  # bonsai is an extra
@@ -302,9 +303,9 @@ async def _relay_octets(
 ) -> None:
     """Accept libldap's connection, and relay octets in both directions until one side ends.
 
-    connected: a function that is called when the connection is accepted, and again at the end. If the connection
-    cannot be accepted, for example because file descriptors are used up, the stream is closed and only this attempt
-    fails.
+    connected: a function that is called when the connection has been accepted, and again at the end. The connection may
+    not be accepted, for example because no file descriptors are left. Then the stream is closed, and other connections
+    are not affected.
     """
     try:
         with relay, suppress(OSError):

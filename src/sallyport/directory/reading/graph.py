@@ -4,11 +4,12 @@
     GET  {graph}/v1.0/users/delta, /groups/delta     page after page by @odata.nextLink; the last has @odata.deltaLink
     GET  {graph}/v1.0/groups/{id}/members            for each group in a delta
 
-The first round of a delta query returns everything. A later round returns the changes, with `@removed` for removed
-objects. A cursor has two links: one to the next round for users, and one to the next round for groups.
+The first round of a delta query returns all objects. A later round returns only the changed objects. A removed object
+is marked with `@removed`. A cursor has two links: one to the next round for users, and one to the next round for
+groups.
 
-groups/delta distributes the changes of a group's members over several pages. A lost part would not be noticed. So all
-members of a changed group are read again.
+groups/delta distributes the changes of a group's members over several pages. If a page were missing, the reader would
+not notice it. So all members of a changed group are read again.
 """
 
 from __future__ import annotations
@@ -50,8 +51,8 @@ _Objects = AsyncGenerator[Sequence[object], None]
 
 @dataclass(frozen=True, slots=True)
 class GraphSource:
-    """A tenant of Entra ID, and the application that reads the tenant. graph, login: the origins of Microsoft Graph
-    and of the login server. A national cloud has other origins."""
+    """An Entra ID tenant, and the application that reads the tenant. graph, login: the origins of Microsoft Graph and
+    of the login server. They are different in a national cloud."""
 
     tenant: str
     client_id: str
@@ -70,8 +71,8 @@ class GraphReader:
     async def read(self, source: GraphSource, cursor: str = "", *, full: bool = True) -> AsyncIterator[Batches]:
         """Read a tenant, and yield the entries in batches. Raises ReadError, also during the iteration.
 
-        cursor: the cursor that the last call of `read` returned. Only later changes are read, unless `full` is set or
-        the cursor has expired.
+        cursor: the cursor that the last reading returned. Only the changes since that reading are read. But all entries
+        are read if `full` is set, or if the cursor has expired.
         """
         async with self._http(source.graph) as graph, self._http(source.login) as login:
             reading = _Reading(graph, _token(login, source))
@@ -196,7 +197,8 @@ def _objects(document: object) -> Sequence[object]:
 
 
 def _links_of(cursor: str, origin: str) -> Sequence[str] | None:
-    """Return the links in a cursor. Return None if the text is not a cursor, or if its links have another origin."""
+    """Return the two links of a cursor. Return None if the text is not a cursor, or if a link has another origin than
+    the given one."""
     try:
         links = json.loads(cursor)
     except ValueError:

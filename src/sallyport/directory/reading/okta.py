@@ -2,12 +2,12 @@
 
     GET /api/v1/users, /api/v1/groups, /api/v1/groups/{id}/users     page after page by the Link header's rel="next"
 
-The reader authenticates with an API token (SSWS), or as a service application with its own key (client credentials with
-private_key_jwt, RFC 7523). Okta requires a key for scopes of its management API.
+The reader authenticates with an API token (SSWS), or as a service application with the application's own key (client
+credentials with private_key_jwt, RFC 7523). Okta requires such a key for the scopes of its management API.
 
-A reading of changes requests all users and groups that were updated since the last known change. It starts a short time
-earlier, so that no update is missed. The updates include deactivated users. A deleted group is found only by the next
-full reading.
+A reading of changes requests all users and groups that were updated since the last known change. It also requests those
+of a short time before, so that no update is missed. Deactivated users are among the updated users. Deleted groups are
+not among the updated groups, and only a full reading finds that they are gone.
 """
 
 from __future__ import annotations
@@ -62,10 +62,10 @@ _Objects = AsyncGenerator[Sequence[object], None]
 @dataclass(frozen=True, slots=True)
 class OktaSource:
     """An organization of Okta. url: the origin of the organization, without a trailing slash. attributes: the profile
-    attributes that mappings use. They are kept first if a user has too many attributes.
+    attributes that mappings use. If a user has too many attributes, these attributes are kept before others.
 
-    client_id: the id of the application. The secret is then the private key of the application (RSA or P-256, in PEM or
-    as a JWK). If client_id is empty, the secret is an API token.
+    client_id: the id of the application. If it is set, the secret is the private key of the application (RSA or P-256,
+    in PEM or as a JWK). If it is empty, the secret is an API token.
     """
 
     url: str
@@ -85,7 +85,8 @@ class OktaReader:
     async def read(self, source: OktaSource, cursor: str = "", *, full: bool = True) -> AsyncIterator[Batches]:
         """Read an organization, and yield the entries in batches. Raises ReadError, also during the iteration.
 
-        cursor: the cursor that the last call of `read` returned. Only later changes are read, unless `full` is set.
+        cursor: the cursor that the last reading returned. Only the changes since that reading are read. But if `full`
+        is set, all entries are read.
         """
         async with self._http(source.url) as client:
             authorize: Authorize = (
@@ -156,8 +157,8 @@ def application_key(octets: bytes) -> RSAKey | ECKey:
 
 
 def key_flaw(octets: bytes) -> str:
-    """Return "" if a secret is a private key that Okta accepts. Otherwise return a text that lists the accepted
-    kinds of keys."""
+    """Return "" if the secret is a private key of a kind that Okta accepts. Otherwise return a text that lists the
+    accepted kinds."""
     try:
         application_key(octets)
     except PemError as error:
@@ -222,7 +223,8 @@ class _Reading:
         return Group(external_id, f"{BY_ID}{external_id}", name, tuple(dict.fromkeys(members)))
 
     async def _all(self, path: str, params: dict[str, str]) -> _Objects:
-        """Yield all pages of a list. Yield nothing for the list of a group that was removed. Raises ProviderError."""
+        """Yield all pages of a list. If the list belongs to a group that was removed, yield nothing. Raises
+        ProviderError."""
         answer = await self._pages.get(path, params)
         while answer.status_code < 400:
             yield json_array(answer)

@@ -3,12 +3,13 @@
     full      reads the names and keys of all groups; then every account, group and unit
     changes   reads the identity of every entry, to find removed, renamed and expired entries; then the changed entries
 
-Directories have no common way to report deletions, and most show deletions only to administrators. All directories
-allow to read the identity of every entry. This costs a tenth of a full reading.
+Directories have no common way to report deletions, and most of them show deletions only to administrators. But every
+directory permits a reader to read the identity of every entry. This costs a tenth of a full reading.
 
-The members of a group are taken from the group's entry, if the reading includes the group. The memberOf attributes of
+If the reading includes a group's entry, the group's members are taken from this entry. The memberOf attributes of
 accounts are not enough: in most directories, memberOf changes without a change of the account, so an ended membership
-would be kept. The primary group, and groups outside of the base, are taken from the account's entry.
+would be kept. Two kinds of groups are taken from the account's entry: its primary group, and groups outside of the
+base.
 
 The reading ends with ReadError if the directory closes the connection, refuses a request, or returns no account at all.
 """
@@ -93,12 +94,13 @@ Understood = Person | Group | Unit | Problem | None
 
 @dataclass(frozen=True, slots=True)
 class LdapSource:
-    """A directory to read. servers: the servers to try, in order. account: the account that binds, or None for an
-    anonymous bind. accounts: the filter that selects the accounts (RFC 4515). The filter does not apply to groups and
+    """A directory to read. servers: the servers to try, in order. account: the account for the bind, or None for an
+    anonymous bind. accounts: the filter that selects the accounts (RFC 4515). This filter does not apply to groups and
     units.
 
-    attributes: the attributes to read in addition to the usual attributes. They are kept first if an entry has too many
-    attributes. authorities: certificates in PEM, trusted instead of the system's trust store.
+    attributes: the attributes to read in addition to the usual attributes. If an entry has too many attributes, these
+    attributes are kept before others. authorities: trusted certificates in PEM. If they are set, they replace the
+    system's trust store.
     """
 
     servers: Sequence[Server]
@@ -122,14 +124,14 @@ class LdapReader:
     async def read(self, source: LdapSource, cursor: str = "", *, full: bool = True) -> AsyncIterator[Batches]:
         """Read a directory, and yield the entries in batches. Raises ReadError, also during the iteration.
 
-        cursor: the cursor that the last call of `read` returned. Only later changes are read, unless `full` is set or
-        the cursor belongs to another server.
+        cursor: the cursor that the last reading returned. Only the changes since that reading are read. But all entries
+        are read if `full` is set, or if the cursor belongs to another server.
         """
         async with self._opened(source) as reading, aclosing(reading.batches(cursor, full=full)) as batches:
             yield batches
 
     async def check(self, source: LdapSource) -> int:
-        """Test a directory: return the number of accounts at the start of the first page. Raises ReadError."""
+        """Test a directory. Return how many accounts the beginning of the first page contains. Raises ReadError."""
         async with self._opened(source) as reading:
             return await reading.first_accounts()
 
@@ -236,8 +238,8 @@ class _Reading:
         yield Batch((), complete=True, cursor=json.dumps([kind.origin, at_first or self._place]))
 
     async def first_accounts(self) -> int:
-        """Return the number of accounts at the start of the first page. Raises ReadError if the directory could not be
-        read or no account matches the filter."""
+        """Return how many accounts the beginning of the first page contains. Raises ReadError if the directory could
+        not be read, or if no account matches the filter."""
         with _as_read_error():
             async with aclosing(self._slices(self._source.accounts, IDENTITY)) as slices:
                 async for part in slices:
@@ -259,7 +261,7 @@ class _Reading:
                     await self._interpreted_fairly(_plain(found))
 
     async def _unchanged(self, pattern: str, kind: Kind, first: int) -> Batches:
-        """Yield the unchanged entries. Changed entries are left out, because their contents are read later. Also store
+        """Yield the unchanged entries. Changed entries are left out, because `_contents` reads them later. Also store
         the names of the groups in this object."""
         async with aclosing(self._slices(pattern, IDENTITY)) as slices:
             async for part in slices:
@@ -290,8 +292,8 @@ class _Reading:
                 yield Batch(entries)
 
     async def _slices(self, pattern: str, attributes: Sequence[str]) -> AsyncGenerator[Sequence[RawEntry], None]:
-        """Yield the raw entries that match a filter. Only a few entries are yielded at a time, so that logins are not
-        delayed."""
+        """Yield the raw entries that match a filter. Each part has only a few entries, so that logins need not wait
+        long."""
         pages = self._connection.pages(self._source.base, pattern, attributes, PAGE, timeout_s=PAGE_S)
         entries = 0
         async with aclosing(pages):
@@ -304,8 +306,8 @@ class _Reading:
                     yield page[at : at + _SLICE]
 
     async def _interpreted_fairly(self, raw: Raw, then: Callable[[Person], Person] = _same) -> Understood:
-        """Interpret an entry, in a thread if the entry is large. then: a function that is applied to a resulting
-        person."""
+        """Interpret an entry. If the entry is large, do so in a thread. then: a function that is applied to the result
+        if the result is a person."""
         several = raw.attributes.values()
         if (
             sum(map(len, several)) > MANY_VALUES
@@ -327,8 +329,8 @@ class _Reading:
         return then(entry) if isinstance(entry, Person) else entry
 
     def _with_own_groups(self, person: Person) -> Person:
-        """Return a person with the primary group. A group whose own entry was read is removed from `member_of`,
-        because this entry lists the members."""
+        """Return a person with a new `member_of`. A group whose own entry was read is left out, because that entry
+        lists the group's members. The primary group is added."""
         own = tuple(dn for dn in person.member_of if not self._has_been_read(dn))
         return with_primary_group(replace(person, member_of=own), self._groups)
 
@@ -345,8 +347,8 @@ class _Reading:
         return known
 
     def _noted_place(self, raw: Raw, kind: Kind) -> int:
-        """Return the time or counter value of an entry's last change (`search.Kind`). Also store the highest value of
-        all entries, for the next cursor."""
+        """Return when the entry was last changed, as a time or a counter value (`search.Kind`). Also store the highest
+        value of all entries, for the next cursor."""
         place = kind.place_of(next(iter(raw.attributes.get(kind.stamp.lower(), ())), b""))
         self._place = max(self._place, place)
         return place
@@ -385,8 +387,8 @@ def _identity_of(raw: Raw) -> str:
 
 
 def _place_in(cursor: str, kind: Kind) -> int | None:
-    """Return the position in the directory's changes that a cursor contains. Return None if the cursor is not valid or
-    belongs to another directory."""
+    """Return the position that a cursor contains. It is a position in the changes of the directory. Return None if the
+    cursor is not valid or belongs to another directory."""
     try:
         origin, place = json.loads(cursor)
     except (ValueError, TypeError):

@@ -25,8 +25,8 @@ _ITEM: Final = re.compile(
 
 
 def checked(text: str) -> str:
-    """Return a valid filter in parentheses. The parentheses may be missing in `text`. Raises Invalid if the text is
-    not a filter, or if the filter is too long or nested too deep for servers."""
+    """Return a filter in parentheses, after checking it. In `text` the outer parentheses may be missing. Raises Invalid
+    if the text is not a filter, or if servers would refuse it because it is too long or nested too deep."""
     pattern = text.strip()
     if not pattern.startswith("("):
         pattern = f"({pattern})"
@@ -53,8 +53,8 @@ def escaped(value: str) -> str:
 
 
 def _end(text: str, at: int, depth: int) -> int:
-    """Return the position after the filter that begins at `at`. depth: the number of filters around it. Raises
-    Invalid."""
+    """Return the position after the filter that begins at `at`. depth: in how many other filters this filter is nested.
+    Raises Invalid."""
     if depth > DEEPEST:
         raise Invalid(f"not an LDAP filter: nested deeper than {DEEPEST} levels")
     if text[at : at + 1] != "(":
@@ -112,11 +112,12 @@ earlier times."""
 
 @dataclass(frozen=True, slots=True)
 class Kind:
-    """The method by which the changes of a directory are found. A place is a position in these changes: the value of
-    a counter, or a time in seconds.
+    """How the changes of a directory are found. A place is a position in these changes. It is either a counter value or
+    a time in seconds.
 
-    origin: identifies the counter. A cursor with another origin is not used. stamp: the attribute that gets a new
-    value with each change of an entry. counts: whether the stamp is a counter. If not, the stamp is a time.
+    origin: identifies the counter. If the origin of a cursor is different, the cursor is not used. stamp: an attribute
+    of entries; each change of an entry gives it a new value. counts: True if the stamp is a counter value, False if it
+    is a time.
     """
 
     origin: str
@@ -124,16 +125,17 @@ class Kind:
     counts: bool
 
     def first(self, since: int) -> int:
-        """Return the counter value or time from which changes must be read. since: the counter value or time at which
-        the last reader stopped."""
+        """Return the place from which changes must be read: a counter value or a time. since: the place at which the
+        last reading ended."""
         return since + 1 if self.counts else max(since - OVERLAP_S, 1)
 
     def written(self, place: int) -> str:
-        """Return the value of the stamp for a place: a number, or a generalized time (RFC 4517 section 3.3.13)."""
+        """Return a place in the form that the stamp has: a number, or a generalized time (RFC 4517 section 3.3.13)."""
         return str(place) if self.counts else datetime.fromtimestamp(place, UTC).strftime("%Y%m%d%H%M%SZ")
 
     def place_of(self, stamp: bytes) -> int:
-        """Return the counter value or time in a value of the stamp. Return 0 if the value is not valid."""
+        """Return the place that a value of the stamp contains: a counter value or a time. Return 0 if the value is not
+        valid."""
         text = stamp.decode(errors="replace")
         try:
             if self.counts:

@@ -64,8 +64,8 @@ class Unreachable(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Server:
-    """One directory server. start_tls: whether to encrypt an `ldap://` connection with StartTLS before the first
-    request. trusted: the name of the setting that holds the trusted certificates, for error messages."""
+    """One directory server. start_tls: whether an `ldap://` connection is encrypted with StartTLS before the first
+    request. trusted: the name of the setting for trusted certificates; error messages mention it."""
 
     url: str
     start_tls: bool
@@ -109,7 +109,7 @@ class Server:
 
 
 async def _connected(host: str, port: int, egress: Egress, report: Report) -> trio.SocketStream:
-    """Connect to the first address that answers. Each address gets an equal share of the remaining time."""
+    """Connect to the first address that answers. The remaining time is divided equally among the addresses."""
     try:
         addresses = await egress.resolve(host, port)
     except ProviderError as error:
@@ -133,7 +133,7 @@ async def _connected(host: str, port: int, egress: Egress, report: Report) -> tr
 
 
 async def _start_tls(stream: trio.SocketStream) -> None:
-    """Request StartTLS. Octets after the answer cause an error, because an attacker may have inserted them."""
+    """Request StartTLS. If octets follow the answer, raise an error, because an attacker may have inserted them."""
     await stream.send_all(_START_TLS)
     answer = bytearray()
     while (size := message_size(answer)) is None or len(answer) < size:

@@ -6,15 +6,15 @@ never stored, so it cannot be outdated, and the service can send it again to an 
 contains only a digest of the state, and a version that increases whenever the digest changes. The service signs each
 state with a key of the domain. An agent receives the public key when it registers.
 
-An agent polls for a version that differs from its own (long polling). Each change that may affect a state writes an
-audit-trail entry in the same transaction, and the trail contains the changes of all nodes. Four times a second,
-`states` reads the new entries of the trail, and checks whether the fingerprints of the waiting agents' states have
-changed. A fingerprint is a hash over the data from which a state is built, and is computed in a tenth of a millisecond.
-Short transactions read the fingerprints of a few machines at a time. The state itself is built only when its agent
-polls.
+An agent sends a poll with the version of its state, and the service answers when there is another version (long
+polling). Each change that may affect a state also writes an entry of the audit trail, in the same transaction. The
+trail contains the changes of all nodes. Four times a second, `states` reads the new entries of the trail. For each
+waiting poll that an entry may concern, `states` computes a fingerprint and compares it with the previous one. A
+fingerprint is a hash over the data from which a state is built. Computing it takes a tenth of a millisecond. Short
+transactions read the data for a few machines at a time. The state itself is built only when its agent polls.
 
 An agent may send any message twice. When an agent generates a password on a host, the service stores the password
-before it becomes valid there, and keeps it until the next password is valid: see `rotation`.
+before the password becomes valid on the host. The service keeps it until the next password is valid: see `rotation`.
 
     grants      the assignments that give a user access to a machine, and the times at which they end
     desired     builds the desired state of a machine

@@ -114,7 +114,8 @@ class MachineAdded(Model):
 
 
 class AgentMessage(ScopedIfGiven, ABC, Generic[MessageT]):
-    """A request body that consists of a message of base.agentwire. `reader` decodes and validates the message."""
+    """The body of a request in which an agent sends a message of base.agentwire. `reader` decodes and validates the
+    message."""
 
     model_config = ConfigDict(use_attribute_docstrings=True)
 
@@ -133,8 +134,8 @@ class AgentMessage(ScopedIfGiven, ABC, Generic[MessageT]):
     @classmethod
     @abstractmethod
     def reader(cls, value: object) -> MessageT:
-        """Decode a JSON value into the message. Raises WireError if a value is invalid. The text of the error names the
-        field, but never contains the value."""
+        """Decode a JSON value into the message. Raises WireError if a value is invalid. The error contains the name of
+        the field, but never the value."""
 
     @model_validator(mode="before")
     @classmethod
@@ -152,7 +153,7 @@ class AgentMessage(ScopedIfGiven, ABC, Generic[MessageT]):
 
 
 def _spell_as_sent(schema: JsonSchemaValue, handler: GetJsonSchemaHandler) -> None:
-    """Rename the fields of a message to camelCase in the message's JSON schema, also in nested messages."""
+    """Change the JSON schema of a message: rename the fields to camelCase, also the fields of nested messages."""
     for part in (schema.get("items"), *schema.get("anyOf", ()), *schema.get("properties", {}).values()):
         if part:
             _spell_as_sent(handler.resolve_ref_schema(part), handler)

@@ -154,7 +154,7 @@ class ListDrift(OfDomain, Paged):
 
 
 class DriftEntry(Model):
-    """A drift entry: a change that was made on a machine, but not by its agent."""
+    """A drift entry: a change that was made on a machine, but not by the machine's agent."""
 
     driftId: int = Field(description="Id of the drift entry.")
     instanceId: int = Field(description=_INSTANCE)
@@ -282,7 +282,8 @@ class SettingsFields(Body):
     rotateDays: Annotated[Whole, Between(0, 3650)] | None = Field(default=None, description=_ROTATE)
 
     def given(self) -> dict[str, JSON]:
-        """Return the fields that the request contains, under the names that the store and base.agentwire use."""
+        """Return only the fields that the request contains. The keys are the field names that the store and
+        base.agentwire use."""
         return {
             _STORED.get(name, name): getattr(self, name)
             for name in self.model_fields_set & SettingsFields.model_fields.keys()

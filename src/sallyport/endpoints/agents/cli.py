@@ -69,7 +69,7 @@ def found(line: CommandLine, *, instance: str, domain: str, groups: bool, form: 
 @click.option("--undo", is_flag=True, help="Undo the take-over: the agent stops managing the accounts.")
 @click.pass_obj
 def take_over(line: CommandLine, *, instance: str, account: tuple[str, ...], domain: str, undo: bool) -> None:
-    """Let a machine's agent manage accounts that the agent has discovered there."""
+    """Let a machine's agent manage accounts that the agent has discovered on the machine."""
     body: Row = {
         "instanceId": files.instance_id(line, domain, instance),
         "userNames": list[JSON](account),

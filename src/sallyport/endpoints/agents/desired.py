@@ -36,17 +36,17 @@ class PolicyRules(Protocol):
     """The interface to the password policies of machines."""
 
     def demands(self, tx: Tx, instance_id: int, policy_ids: Sequence[int]) -> tuple[Rules, ...]:
-        """Return the rules for the passwords that a machine's agent generates: the rules of the machine's policies and
-        of the policies in `policy_ids`."""
+        """Return the rules that a password must meet if a machine's agent generates it. These are the rules of the
+        machine's policies, and of the policies in `policy_ids`."""
 
 
 @dataclass(frozen=True, slots=True)
 class Unhashed:
-    """A password whose hash is not stored yet.
+    """A user's password whose hash is not stored yet.
 
-    stamp: the stamp of the sealed password, see `password_stamp`. former: the hash that is stored for the user's
-    previous password, or empty if there is none. If the password was only sealed again, `former` is the hash of the
-    same password.
+    stamp: the stamp of the sealed password, see `password_stamp`. former: the hash that is stored already, or empty if
+    no hash is stored. `former` is usually the hash of the user's previous password. If the same password was only
+    sealed again, `former` is the hash of this password.
     """
 
     user_id: int
@@ -57,12 +57,13 @@ class Unhashed:
 
 @dataclass(frozen=True, slots=True)
 class DesiredState:
-    """The desired state of a machine, and the data that do not belong to the signed state.
+    """The desired state of a machine, and further data that are not part of the signed state.
 
-    state: the state; its version and its time of issue are 0. unfit: the names of users that have access but are not in
-    the state. A user is left out if an agent would not accept the name or the home directory, if another user has the
-    same account name, or if the state is full. unhashed: the passwords that are missing in `state` because they have no
-    hash yet. changes_at: the next time at which a grant ends, in microseconds, or None if no grant ends.
+    state: the state, in which the version and the time of issue are still 0. unfit: the names of the users that have
+    access but are left out of the state. A user is left out in three cases: an agent would not accept the name or the
+    home directory, another user has the same account name, or the state is full. unhashed: the passwords that are
+    missing in `state` because they have no hash yet. changes_at: the next time at which a grant ends, in microseconds,
+    or None if no grant will end.
     """
 
     state: State
@@ -71,7 +72,7 @@ class DesiredState:
     changes_at: int | None = None
 
     def with_password(self, at: int) -> list[str]:
-        """Return the names of the accounts that have a password and have not expired at time `at`. Only passwords of
+        """Return the names of the accounts that have a password and are not expired at time `at`. Only the passwords of
         these accounts can be rotated."""
         return [
             user.name
@@ -226,8 +227,8 @@ class Builder:
         return {row.account: row for row in rows}
 
     def _hash(self, person: _Person, rotated: _Rotated | None) -> str:
-        """Return the hash of the newest password, set either by the service or on the host. Return an empty string if
-        the password has no hash yet."""
+        """Return the hash of the account's newest password. Either the service or the host has set this password.
+        Return an empty string if there is no password, or if the password from the service has no stored hash yet."""
         made_at = 0
         if person.password is not None:
             stamp = password_stamp(person.password)
@@ -285,9 +286,9 @@ def account_name(user_name: str) -> str:
 def release_names(tx: Tx, user_ids: Sequence[int]) -> int:
     """Detach passwords and take-overs from the account names of users, before the users are deleted.
 
-    Suppose that a user with the same name is added later. That user then gets neither the old user's passwords from
-    hosts, nor the old user's accounts that an agent has taken over. All users belong to one domain. One call changes up
-    to SLICE rows and returns their number, so call it until it returns 0.
+    Otherwise, a user that is added later with the same name would get the old user's passwords from hosts, and the old
+    user's accounts that an agent has taken over. All users must belong to one domain. One call changes at most SLICE
+    rows and returns their number, so call it until it returns 0.
     """
     people = tx.rows(f"select name, domain_id from endpoint_users where id in {LISTED}", ids=listed(user_ids))  # noqa: S608
     names = {account_name(str(name)) for name, _ in people} - {""}

@@ -1,9 +1,9 @@
-"""The grants that give users access to machines. A grant is the direct assignment of a user to a machine, or the
-assignment of an active group of the user to the machine.
+"""The grants that give users access to machines. A grant is either the direct assignment of a user to a machine, or the
+assignment of one of the user's active groups to the machine.
 
-A grant through a group ends when the group's time to live has passed since the grant began. If a grant is removed and
-later added again, its time to live begins again. A user has an account on the machine until the last grant ends, and is
-privileged until the last grant with privileges ends.
+The time to live of a group limits each grant through the group: the grant ends when this time has passed since the
+grant began. If a grant is removed and later added again, its time to live begins again. A user has an account on the
+machine until the last grant ends, and is privileged until the last grant with privileges ends.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -35,8 +35,8 @@ class Grant:
     """A grant that gives a user access to a machine.
 
     group_id: the id of the group, or 0 for a direct assignment. group: the name of the group. methods: the allowed
-    authentication methods, separated by commas; an empty string allows all. ttl, privileged, home and policy come from
-    the credential policy of the group. policy: the id of the password policy, or 0 if there is none.
+    authentication methods, separated by commas; an empty string allows all methods. ttl, privileged, home and policy:
+    values from the credential policy of the group. policy is the id of the password policy, or 0 if there is none.
     """
 
     user_id: int
@@ -87,7 +87,7 @@ class Access:
         return [grant for grant, end in self.grants if end is None or end > at]
 
     def next_end(self, at: int) -> int | None:
-        """Return the earliest time after `at` at which a grant ends, or None if no grant ends."""
+        """Return the earliest time after `at` at which a grant ends, or None if no grant ends after `at`."""
         return min((end for _, end in self.grants if end is not None and end > at), default=None)
 
 
@@ -116,8 +116,9 @@ def begun(tx: Tx, instance_id: int) -> dict[Key, int]:
 def change(tx: Tx, instance_id: int, changes: Iterable[tuple[Key, bool]], at: int) -> None:
     """Store the start times of new grants to a machine, and delete the start times of removed grants.
 
-    changes: for each grant, True if the grant begins at time `at`, or False if it was removed. A grant that is stored
-    already keeps its start time. A grant of a deleted user is not stored.
+    changes: pairs of the key of a grant and a flag. True means that the grant begins at time `at`. False means that the
+    grant was removed. If a new grant has a stored start time already, the stored time does not change. Nothing is
+    stored for a deleted user.
     """
     for (user_id, group_id), begins in changes:
         sql = "delete from agent_grants where instance_id = :i and user_id = :u and group_id = :g"

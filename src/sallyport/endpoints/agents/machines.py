@@ -56,8 +56,8 @@ class Machine:
             yield from (f"{each} {self.id[:SUFFIX]}" for each in named)
 
     def onto(self, old: NewInstance) -> NewInstance:
-        """Return the fields `old` of an instance with the values of this machine. An empty value does not replace the
-        old value."""
+        """Return the fields of an instance: the values of this machine, or the value in `old` where the machine's value
+        is empty or 0."""
         return replace(
             old,
             os_id=self.os_id or old.os_id,
@@ -138,8 +138,8 @@ class Machines:
     def _machine_id(self, tx: Tx, caller: Caller, domain_id: int, instance_id: int, machine: Machine) -> str:
         """Return the machine id to store for an instance.
 
-        Return an empty string if another instance has the id that the machine reports. An agent that registers with its
-        own key cannot change its stored id.
+        If an agent registers with its own key, return the id that is stored already, so that the agent cannot change
+        it. If another instance has the id that the machine reports, return an empty string.
         """
         known = repo.get(tx, instance_id)
         if known is not None and known.machine and caller.role is Role.AGENT:
@@ -150,8 +150,9 @@ class Machines:
     def _find(self, tx: Tx, domain_id: int, instance_id: int | None, machine: Machine) -> Instance | None:
         """Return the instance of a known machine, or None if the machine is new.
 
-        If the key belongs to an instance, return this instance. Otherwise look for the machine id, and then for the
-        name. Raises NotFound if the instance of the key was deleted.
+        If the key belongs to an instance, return this instance. Otherwise search for the instance with the machine id.
+        If there is none, search for an instance that has the name of the machine and that `_is_free` accepts. Raises
+        NotFound if the instance of the key was deleted.
         """
         if instance_id is not None:
             found = instances_repo.get(tx, domain_id, instance_id)
@@ -171,7 +172,7 @@ class Machines:
 
 
 def _is_free(tx: Tx, instance: Instance, machine: Machine) -> bool:
-    """Return whether a machine may register as this instance. It may if the instance has no agent, or if the stored
-    machine id is empty or is the id that the machine reports."""
+    """Return whether a machine may register as this instance. This is the case if the instance has no agent, or if its
+    agent has no stored machine id, or if the stored machine id is the one that the machine reports."""
     agent = repo.get(tx, instance.id)
     return agent is None or not agent.machine or agent.machine == machine.id

@@ -80,8 +80,8 @@ def _declare_findings(declared: Operations, agents: Agents) -> None:
 
     @declared.post("/api/v1/agent/listDrift", roles=READERS)
     async def list_drift(body: bodies.ListDrift, caller: Caller) -> Plain[bodies.DriftList]:
-        """List the drift on a domain's machines, or on one machine, the newest first. Drift is a change on a machine
-        that was not made by the agent."""
+        """List the drift on a domain's machines, or on one machine, the newest first. Drift is a change that was made
+        on a machine, but not by the machine's agent."""
         page = body.page()
         found, total = await agents.reports.drift(
             body.domainId, body.instanceId, lasting=body.lasting, limit=page.size, offset=page.offset
@@ -104,8 +104,8 @@ def _declare_findings(declared: Operations, agents: Agents) -> None:
 def _declare_changing(declared: Operations, agents: Agents) -> None:
     @declared.post("/api/v1/agent/takeOver", roles=OPERATORS)
     async def take_over(body: bodies.TakeOver, caller: Caller) -> Done:
-        """Let an agent manage accounts that it has discovered, or stop managing them. If one account fails, no account
-        is changed."""
+        """Let an agent manage accounts that the agent has discovered, or end this management. If one account fails, no
+        account is changed."""
         await agents.take_over(body.domainId, body.instanceId, body.userNames, body.action)
         done = "taken over" if body.action is Action.ADD else "given back"
         return Done(message=f"{counted(len(set(body.userNames)), 'account')} {done}")
@@ -129,7 +129,8 @@ def _declare_changing(declared: Operations, agents: Agents) -> None:
     @declared.post("/api/v1/agent/rotateStateKey", roles=ADMINS)
     async def rotate_state_key(body: bodies.RotateStateKey, caller: Caller) -> Done:
         """Replace the key that signs a domain's states. Agents receive the new key in a state that is signed with the
-        old key. An agent that has not received the new key before the next replacement must register again."""
+        old key. Suppose that an agent does not receive the new key before the key is replaced again. That agent must
+        register again."""
         await agents.rotate_state_key(body.domainId)
         return Done(message="states are signed by a new key")
 
@@ -139,9 +140,10 @@ def _declare_requests(agent: Operations, agents: Agents) -> None:
     async def add_machine(body: AddMachine, caller: Caller) -> MachineAdded:
         """Register a machine.
 
-        With an access token and a domainId, the operation adds a new instance. A duplicate name is a conflict. With an
-        API key, sent as the token or as machineKey, a known machine gets its existing instance. If the request has no
-        name, an address of the machine becomes the name of the instance.
+        A request with an access token needs a domainId, and always adds a new instance. If the name is taken, the
+        request fails with a conflict. A request may instead have an API key, either as the token or in the field
+        machineKey. A known machine with an API key gets its existing instance. If the request has no name, an address
+        of the machine becomes the name of the instance.
         """
         return MachineAdded.of(await agents.machines.register(caller, body.domainId, body.machine))
 

@@ -1,8 +1,8 @@
 """Orders to agents to synchronize, to discover accounts or to rotate passwords, and the outcomes of these orders.
 
-An open order is part of the desired state of its machine. An agent that waits for a state gets the order within a
-second. An offline agent gets it at its next poll. An order that the agent does not carry out within a day fails. If an
-equal order is open already, no order is added, and the open order is returned.
+An open order is part of the desired state of its machine. If the agent is waiting for a state, it gets the order within
+a second. An offline agent gets the order at its next poll. An order fails if the agent does not carry it out within a
+day. If an equal order is open already, no order is added, and the open order is returned.
 """
 
 from collections.abc import Iterator, Sequence
@@ -49,11 +49,12 @@ class Orders:
         wait_s: float = 0,
     ) -> list[Order]:
         """Give an order to the agents of several machines. Return the order of each machine, in the sequence of
-        `instance_ids`. If one order fails, no order is given.
+        `instance_ids`. If one order cannot be given, none is given.
 
-        accounts: the names of the accounts whose passwords are rotated. If it is empty, the passwords of all accounts
-        are rotated, and the order fails if no account has a password. wait_s: the longest time to wait for the
-        outcomes, in seconds, at most MOST_WAIT_S. Orders without an outcome then stay open.
+        accounts: the names of the accounts whose passwords are to be rotated. If `accounts` is empty, an order to
+        rotate passwords applies to all accounts that have a password. If no account has one, the order fails. wait_s:
+        the longest time to wait for the outcomes, in seconds, at most MOST_WAIT_S. An order that has no outcome by then
+        stays open.
 
         Raises NotFound if an instance has no agent. Raises Invalid if a name is not a valid name of an account. Raises
         Conflict if too many orders are open.

@@ -4,10 +4,10 @@ Every request of an agent is a heartbeat, and so is a waiting poll. The times ar
 store every few seconds in short transactions. Heartbeats that agents missed while the service was down do not count:
 when the service starts, each active agent gets the full time limit again.
 
-If there are several nodes, each node stores the times of the agents that send it requests. An agent that now sends its
-requests to another node is not silent. Therefore only the node with the lease sets agents to Inactive (`watch`). An
-agent is silent if its stored time has not changed during the time limit. This rule does not depend on the clocks of the
-nodes.
+If there are several nodes, each node knows only the agents that send requests to this node, and stores the times of
+their messages. An agent that has changed to another node is not silent. Therefore only one node, the node with the
+lease, sets agents to Inactive (`watch`). This node regards an agent as silent if the agent's stored time has not
+changed during the time limit. This rule does not depend on the clocks of the nodes.
 """
 
 from collections.abc import Iterator
@@ -57,8 +57,8 @@ class Presence:
         metrics.watch(self._counts, lambda: states.waiting)
 
     async def seen(self, instance_id: int) -> None:
-        """Record a message of an agent. When this method returns, the status Active of the agent's instance is stored.
-        Raises StoreError."""
+        """Record a message of an agent. After this method has returned, the store contains the status Active for the
+        agent's instance. Raises StoreError."""
         at, known = self._clock(), instance_id in self._seen
         self._seen[instance_id] = at
         self._fresh.add(instance_id)

@@ -137,10 +137,10 @@ def set_status(tx: Tx, instance_ids: Iterable[int], status: str, at: int) -> Non
 
 
 def set_silent(tx: Tx, agents: Iterable[tuple[int, int]], status: str, at: int) -> None:
-    """Store a status for instances whose agents are silent. Skip each instance whose agent has sent another message in
-    the meantime.
+    """Store a status for instances whose agents are silent. Skip each instance whose agent has sent a message in the
+    meantime.
 
-    agents: pairs of an instance id and the stored time of the agent's last message.
+    agents: pairs of an instance id, and the time of the agent's last message that the caller has read from the store.
     """
     sql = (
         "update endpoint_instances set status = :status, updated_at = :at where id = :i and exists "
@@ -166,8 +166,8 @@ def with_status(tx: Tx, status: str) -> list[tuple[int, int]]:
 
 
 def own_settings(tx: Tx, domain_id: int, instance_id: int = WHOLE_DOMAIN) -> dict[str, JSON]:
-    """Return the settings that an admin has set for exactly this domain or this machine, without defaults. The fields
-    have the names of base.agentwire."""
+    """Return the settings that an admin has set, without defaults. If instance_id is WHOLE_DOMAIN, these are the
+    settings of the domain, otherwise only those of the machine. The field names are those of base.agentwire."""
     sql = "select fields from agent_settings where domain_id = :d and instance_id = :i"
     found = json.loads(tx.value(str, sql, d=domain_id, i=instance_id) or "{}")
     return found if isinstance(found, dict) else {}
@@ -189,8 +189,8 @@ def merged_settings(tx: Tx, domain_id: int, instance_id: int) -> dict[str, JSON]
 
 
 def settings_of(tx: Tx, instance_id: int) -> Settings:
-    """Return the complete settings for the agent of a machine: the machine's own settings, then those of the domain,
-    then the defaults."""
+    """Return all settings for the agent of a machine. A setting of the machine overrides the same setting of the
+    domain, which overrides the default."""
     domain_id = tx.value(int, "select domain_id from endpoint_instances where id = :id", id=instance_id)
     return decode(Settings, merged_settings(tx, domain_id or 0, instance_id))
 

@@ -55,8 +55,9 @@ class Reports:
     async def take(self, instance_id: int, report: Report) -> bool:
         """Store a report. Return False if the report is stored already. Raises NotFound if the instance has no agent.
 
-        A large report is stored in several transactions. The last one stores the report itself. If storing is
-        interrupted, the agent gets no answer, so it sends the report again. Then the missing parts are stored.
+        A large report is stored in several transactions. The last transaction stores the report itself. If the storing
+        is interrupted before this transaction, the agent gets no answer and sends the report again. Then the missing
+        parts are stored.
         """
         content, outcome = await trio.to_thread.run_sync(_content, report)
         found = await trio.to_thread.run_sync(_found, report.discovery, self._clock())
@@ -128,8 +129,8 @@ class Reports:
     async def _drift(self, agent: repo.Agent, found: Sequence[Drift], ending: Sequence[DriftKind], at: int) -> None:
         """Store the drift that an agent reports in one message.
 
-        found: the reported drift. ending: the kinds of drift that the message lists completely. Stored drift of these
-        kinds ends if it is not in `found`.
+        found: the reported drift. ending: the kinds of drift of which the message lists every entry. If stored drift
+        has one of these kinds and is not in `found`, it ends.
         """
         new = list[Drift]()
 
@@ -159,9 +160,9 @@ class Reports:
     ) -> None:
         """Store discovered accounts and groups, and add an endpoint user for each account of a person.
 
-        Stored accounts and groups that are not in the discovery are deleted. If the discovery is incomplete, accounts
-        whose users have the source `discovered` are kept. names: a list to which this method appends the names of the
-        users that it adds and deletes. The caller passes them to `EndpointUsers.drop`.
+        Stored accounts and groups that are not in `found` are deleted. There is one exception: if the discovery is
+        incomplete, accounts whose users have the source `discovered` are kept. names: a list to which this method
+        appends the names of the users that it adds or deletes. The caller passes these names to `EndpointUsers.drop`.
         """
         instance_id = agent.instance_id
         before, people = await self._store.search(
@@ -196,10 +197,12 @@ class Reports:
         await self._in_turns(agent, before.keys() - found.keys() - staying, forget)
 
     def _unfound(self, tx: Tx, domain_id: int, user_ids: Iterable[int | None]) -> list[str]:
-        """Delete discovered users that no longer have an account on any machine, and return their names.
+        """Delete discovered users that no longer have an account on any machine, and return the names of the deleted
+        users.
 
-        user_ids: the ids of the users to check. A user is deleted only if it has the source `discovered`, and if no
-        admin has enrolled the user for one-time passwords or assigned the user to an instance or a group.
+        user_ids: the ids of the users to check. A user is deleted only if the user has the source `discovered`. A user
+        is kept if an admin has enrolled the user for one-time passwords, or has assigned the user to an instance or a
+        group.
         """
         names = list[str]()
         for user_id in sorted(each for each in user_ids if each is not None):
@@ -214,9 +217,10 @@ class Reports:
     def forget(self, tx: Tx, instance_id: int) -> int:
         """Delete the accounts and groups that an agent discovered on an instance, before the instance is deleted.
 
-        Users that were discovered only on this instance are deleted too. One call deletes up to MOST_FORGOTTEN accounts
-        and groups, and returns their number. The deleted users may remain in the cache of users. This is harmless,
-        because a login treats a user without password, seed and groups like an unknown user.
+        Users that were discovered only on this instance are deleted too, unless an admin has enrolled or assigned them.
+        One call deletes at most MOST_FORGOTTEN accounts and groups, and returns their number. The deleted users may
+        remain in the cache of users. This is harmless, because a login treats a user without password, seed and groups
+        like an unknown user.
         """
         agent = repo.get(tx, instance_id)
         found = stored.discovered_users(tx, instance_id, MOST_FORGOTTEN)
@@ -227,11 +231,12 @@ class Reports:
         return len(found)
 
     def _user(self, tx: Tx, agent: repo.Agent, account: FoundAccount, capacity: int) -> tuple[int | None, bool]:
-        """Return the id of the endpoint user with an account's name, and whether this call added the user.
+        """Return the id of the endpoint user that has the name of an account, and whether this call has added this
+        user.
 
-        This method adds a user only for the account of a person. The new user does not get the account's privileges.
-        The id is None if there is no user with this name and none was added. capacity: the number of users that may
-        still be added.
+        If there is no such user and the account belongs to a person, add a user. The new user does not get the
+        account's privileges. capacity: the number of users that may still be added. If no user exists and none is
+        added, the id is None.
         """
         known = accounts.named(tx, agent.domain_id, account.name)
         if known is not None:
@@ -303,8 +308,8 @@ def _content(report: Report) -> tuple[str, str]:
 
 
 def _put_lists(value: dict[str, JSON], lists: Iterable[tuple[str, Sequence[object]]]) -> None:
-    """Add lists to a JSON object. The lists are truncated after LONGEST characters in total. If a list is truncated,
-    the field `more` of the object is set to true."""
+    """Add lists to a JSON object, and set the field `more` to true if entries are left out. Entries are left out as
+    soon as the entries of all lists together are longer than LONGEST characters."""
     left = LONGEST
     for name, entries in lists:
         texts: list[JSON] = []

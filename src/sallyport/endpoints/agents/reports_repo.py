@@ -78,7 +78,7 @@ class Discovered:
 
 
 def add_report(tx: Tx, domain_id: int, report: StoredReport) -> bool:
-    """Store a report, and delete the oldest reports of the machine so that KEPT_REPORTS remain. Return False if the
+    """Store a report. Delete all reports of the machine except the newest KEPT_REPORTS reports. Return False if the
     report is stored already."""
     kept = tx.execute(
         "insert into agent_reports (domain_id, instance_id, number, at, version, outcome, told) "
@@ -139,12 +139,13 @@ def end_drift(tx: Tx, instance_id: int, ending: Collection[DriftKind], at: int) 
 
 def within_limits(tx: Tx, instance_id: int, new: Sequence[Drift]) -> list[Drift]:
     """Return the entries of `new` that can be stored within the limits. Each kind of drift has its own limit, so that
-    one kind cannot displace another."""
+    many entries of one kind do not prevent the storing of another kind."""
     return [each for kind in DriftKind for each in _within_limit(tx, instance_id, kind, new)]
 
 
 def add_drift(tx: Tx, domain_id: int, instance_id: int, new: Iterable[Drift], at: int) -> None:
-    """Store new drift. Delete ended drift that is not among the newest MOST_DRIFT entries of the machine."""
+    """Store new drift. Then delete drift of the machine if it has ended and is not among the machine's newest
+    MOST_DRIFT entries."""
     for each in new:
         _add(tx, domain_id, instance_id, each, at)
     tx.execute(
@@ -234,10 +235,10 @@ def find_discovered(tx: Tx, instance_id: int, name: str) -> Discovered | None:
 
 
 def discovered_users(tx: Tx, instance_id: int, most: int = ALL) -> dict[tuple[str, str], int | None]:
-    """Return the user id of each account and group that was discovered on a machine. The key is (kind, name). The value
-    is None if no endpoint user has this name.
+    """Return the accounts and groups that were discovered on a machine, each with the id of an endpoint user. The keys
+    are (kind, name). The value is None if no endpoint user has the name of the account.
 
-    most: the maximum number of entries to return.
+    most: the maximum number of accounts and groups to return.
     """
     sql = "select kind, name, user_id from agent_discovered where instance_id = :i limit :most"
     rows = tx.rows(sql, i=instance_id, most=most)
@@ -262,9 +263,10 @@ def forget_discovered(tx: Tx, instance_id: int, kind: str, name: str) -> None:
 
 
 def forget_users(tx: Tx, user_ids: Sequence[int]) -> int:
-    """Delete the grants of users and unlink the users from discovered accounts, before the users are deleted.
+    """Delete the stored grants of users, and unlink the users from discovered accounts. Call this before the users are
+    deleted.
 
-    One call changes up to SLICE rows and returns their number, so call it until it returns 0.
+    One call changes at most SLICE rows and returns their number, so call it until it returns 0.
     """
     whose = f"user_id in {LISTED}"
     found = f"select instance_id, kind, name from agent_discovered where {whose} limit {SLICE}"

@@ -5,8 +5,8 @@ A rotation has two steps. Each step sets the state of the stored password:
 
     step      state        meaning
     escrow    candidate    The password is sealed and stored. The host changes nothing before the service has answered.
-    confirm   current      The password is valid. The password that was current becomes `former`, and is kept because a
-                           host that is restored from a backup has it again.
+    confirm   current      The password is valid. The password that was current until now becomes `former`. It is kept,
+                           because a host that is restored from a backup has this password again.
     abandon   (deleted)    The password was never valid. This step replaces `confirm`.
 
 If the agent sends neither confirm nor abandon, the candidate may be valid on the host. The service then shows the
@@ -94,9 +94,9 @@ class Rotations:
     async def take(self, instance_id: int, message: Rotation) -> None:
         """Store a step of a rotation. If the agent sends a step twice, the second one changes nothing.
 
-        Raises NotFound if the instance has no agent, or if a confirm step belongs to an unknown rotation. Raises
-        Conflict if an abandon step belongs to a confirmed rotation, if the rotation id has another password, or if too
-        many accounts have passwords.
+        Raises NotFound if the rotation of a confirm step is unknown, or if the instance has no agent. Raises Conflict
+        if the rotation of an abandon step is confirmed or belongs to another account. Raises Conflict if another
+        password is stored under the same rotation id, or if too many accounts have passwords.
         """
         step = {Phase.ESCROW: self._escrow, Phase.CONFIRM: self._confirm, Phase.ABANDON: self._abandon}[message.phase]
 
@@ -232,8 +232,8 @@ class Rotations:
     def _due(self, domain_id: int, instance_id: int, days: int, names: Sequence[str], tx: Tx) -> list[str]:
         """Return the names of the accounts whose passwords are due for a rotation.
 
-        No rotation is due while an order to rotate is open, and for AGAIN_US after an order to rotate has failed. days:
-        the maximum age of a password.
+        No password is due while an order to rotate is open. If an order to rotate has failed, no password is due during
+        the next AGAIN_US microseconds. days: the maximum age of a password.
         """
         at = self._clock()
         if any(
@@ -249,8 +249,8 @@ class Rotations:
         self._orders.give_in(tx, domain_id, instance_id, TriggerKind.ROTATE, due)
 
     def _rotated_at(self, tx: Tx, domain_id: int, instance_id: int, account: str) -> int:
-        """Return the time at which the password of an account was last changed on the host or set by the service, in
-        microseconds. Return 0 if it was never set."""
+        """Return the time at which the newest password of an account was set, in microseconds, or 0 if none was set.
+        The password may have been set by the service, or by a rotation on the host."""
         current = _of_account(tx, instance_id, account, "current")
         user = accounts.named(tx, domain_id, account)
         made = tx.value(int, "select made_at from agent_hashes where user_id = :u", u=user.id if user else 0) or 0
@@ -269,8 +269,8 @@ def _of_account(tx: Tx, instance_id: int, account: str, state: str) -> list[Stor
 
 
 def _is_there_room(tx: Tx, instance_id: int, account: str) -> bool:
-    """Return whether a password of an account can be stored: the account has a stored password already, or fewer than
-    MOST_ACCOUNTS accounts of the machine have one."""
+    """Return whether another password of an account can be stored. This is the case if a password of the account is
+    stored already, or if fewer than MOST_ACCOUNTS accounts of the machine have a stored password."""
     sql = (
         "select exists (select 1 from agent_passwords where instance_id = :i and account = :account) or "
         "(select count(distinct account) from agent_passwords where instance_id = :i) < :most"

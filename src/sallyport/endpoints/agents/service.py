@@ -51,9 +51,9 @@ class Situation:
 
 
 class Agents:
-    """All services for agents. Each gets the other services that it needs. Call `prepare` first. The tasks of `states`
-    and `presence` must run on every node. The tasks of `orders`, `rotations` and `presence.watch` must run on one node.
-    """
+    """All services for agents. This class passes to each of them the other services that it needs. Call `prepare`
+    first. The tasks of `states` and `presence` must run on every node. The tasks of `orders`, `rotations` and
+    `presence.watch` must run on one node only."""
 
     def __init__(
         self,
@@ -163,11 +163,11 @@ class Agents:
         self.states.touch(instance_id)
 
     async def take_over(self, domain_id: int, instance_id: int, names: Sequence[str], action: Action) -> None:
-        """Let the agent of a machine manage accounts that it has discovered there, or stop managing them. If one
+        """Let the agent of a machine manage accounts that it has discovered there, or end this management. If one
         account fails, no account is changed.
 
-        action: Action.ADD assigns the user of each account to the machine; Action.REMOVE removes the assignment. Raises
-        NotFound if an account was not discovered. Raises Conflict if an account is a system account.
+        action: Action.ADD also assigns the user of each account to the machine; Action.REMOVE removes the assignment.
+        Raises NotFound if an account was not discovered. Raises Conflict if an account is a system account.
         """
 
         def work(tx: Tx) -> None:

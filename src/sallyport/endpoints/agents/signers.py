@@ -1,7 +1,8 @@
-"""The keys that sign desired states (Ed25519, RFC 8032). Each domain has one key. It is generated when the first
+"""The keys that sign desired states (Ed25519, RFC 8032). Each domain has one key, which is generated when the first
 machine of the domain registers.
 
-After a rotation, the former key is kept until the next rotation, because some agents have not received the new key yet.
+A rotation replaces the key. The former key is kept until the next rotation, for agents that have not received the new
+key yet.
 """
 
 from dataclasses import dataclass

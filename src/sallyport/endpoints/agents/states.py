@@ -56,9 +56,9 @@ class Issued:
 class _Unsettled:
     """The data that must be written before a desired state can be issued.
 
-    Only one of the first three fields has a value. changes: the grants that begin (True) or were removed (False).
-    unhashed: the passwords to hash. digest: the digest of the new state. last: the last version that an agent may have;
-    the new version must be higher.
+    Only one of the first three fields has a value, the others are empty. changes: pairs of the key of a grant, and True
+    if the grant begins or False if it was removed. unhashed: the passwords to hash. digest: the digest of the new
+    state. last: the highest version that the agent may have. The new version must be higher than `last`.
     """
 
     changes: Sequence[tuple[grants.Key, bool]] = ()
@@ -70,7 +70,7 @@ class _Unsettled:
 @dataclass(slots=True, eq=False)
 class _Waiter:
     """A waiting poll of an agent. fingerprint: the hash that `desired.fingerprint` returned, or None while the state is
-    being built. changes_at: the time at which a grant ends and so changes the state, in microseconds."""
+    being built. changes_at: the next time at which a grant ends, in microseconds. The state changes at this time."""
 
     domain_id: int
     fingerprint: int | None = None
@@ -193,7 +193,7 @@ class States:
     def _build(self, instance_id: int, known: int, tx: Tx) -> Issued | _Unsettled:
         """Return the state, or the data that must be written first.
 
-        The state is built in a read transaction, because logins would have to wait for a write transaction.
+        The state is built in a read transaction. During a write transaction, logins would have to wait.
         """
         agent, at = repo.found(tx, instance_id), self._clock()
         found, begun = grants.of_instance(tx, instance_id), grants.begun(tx, instance_id)
@@ -209,8 +209,8 @@ class States:
         return Issued(agent.domain_id, desired, agent.version, fingerprint(tx, self._policies, instance_id))
 
     async def _settle(self, instance_id: int, unsettled: _Unsettled) -> None:
-        """Write the data that is missing, in short transactions. `current` then builds the state again, so that the
-        state includes changes made in the meantime."""
+        """Write the data in `unsettled`, in short transactions. Afterwards, `current` builds the state again, so that
+        the state includes changes that were made in the meantime."""
         at = self._clock()
 
         def change(tx: Tx, changes: Iterator[tuple[grants.Key, bool]]) -> None:
@@ -229,7 +229,8 @@ class States:
             await self._store.write(issue)
 
     async def _hash(self, unhashed: Sequence[Unhashed]) -> None:
-        """Hash passwords and store the hashes. Without stored hashes, each state would contain different salts."""
+        """Hash passwords and store the hashes. Without stored hashes, a password would get a new salt, and so another
+        hash, each time the state is built."""
         made = []
         for each in unhashed:
             hashed = await trio.to_thread.run_sync(_hashed, each, limiter=self._hashing)
@@ -286,10 +287,11 @@ class States:
         self._trail = newest
 
     async def _wake_domain(self, instance_ids: Sequence[int], at: int) -> None:
-        """Wake the waiting polls of one domain's agents whose fingerprints have changed.
+        """Wake each waiting poll of one domain's agents if the fingerprint of the agent's state has changed, or if a
+        grant has ended.
 
-        After DOMAIN_S seconds or an error, wake all remaining polls of the domain, so that one domain does not delay
-        the agents of other domains.
+        If this takes longer than DOMAIN_S seconds, or if an error occurs, wake all remaining polls of the domain. So
+        one domain does not delay the agents of other domains.
         """
         left = deque(instance_ids)
         try:
@@ -310,19 +312,19 @@ class States:
 
 
 def _hashed(unhashed: Unhashed) -> str:
-    """Return the hash of a password. If the former hash belongs to the same password, return the former hash. This is
-    the case after a change of the master key, because the password is sealed again but has not changed."""
+    """Return the hash of a password. If the former hash belongs to the same password, return the former hash. This
+    happens after a change of the master key: the same password was sealed again."""
     if unhashed.former and matches(unhashed.password, unhashed.former):
         return unhashed.former
     return sha512_crypt(unhashed.password)
 
 
 def _changed_domains(tx: Tx, since: int) -> tuple[int, frozenset[int]]:
-    """Return the id of the newest entry of the audit trail, and the ids of the domains that entries after `since` may
-    concern.
+    """Return the id of the newest entry of the audit trail, and the ids of the domains to which the changes in newer
+    entries than `since` may apply.
 
-    No entry is missed, because only transactions of `Store.write` write to the trail, and only one such transaction
-    runs at a time on all nodes together.
+    No entry is missed. Only transactions of `Store.write` write to the trail, and all nodes together run only one such
+    transaction at a time.
     """
     newest = tx.value(int, "select coalesce(max(id), 0) from audit_trail") or 0
     if newest == since:

@@ -216,8 +216,8 @@ class Member(FirstMember):
 
 
 class GroupDetail(FirstMember):
-    """Answer of the operation `fetchInstanceGroupDetail`: the fields of the group's first instance, the group's status,
-    and its instances."""
+    """Answer of the operation `fetchInstanceGroupDetail`: the fields of the group's first instance, the status of the
+    group, and all its instances."""
 
     state: str = Field(description="Status of the group.")
     instances: list[Member] = Field(description="First 1,000 instances of the group, ordered by id.")

@@ -12,7 +12,7 @@ COLUMNS = ("groupId", "groupName", "status", "usersCount", "authFlow")
 
 @click.group(cls=Group, first=("add", "list", "assign"))
 def group() -> None:
-    """Endpoint groups: groups of users, with the instances that they may access."""
+    """Endpoint groups: groups of users, with the instances that these users may access."""
 
 
 @group.command()

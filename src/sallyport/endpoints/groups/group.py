@@ -68,8 +68,8 @@ def is_active(status: str) -> bool:
 
 
 def allows(methods: str, method: str) -> bool:
-    """Return whether `methods`, the allowed methods of a group or an instance, contains an authentication method. An
-    empty text allows every method."""
+    """Return whether an authentication method is allowed. methods: the allowed methods of a group or an instance,
+    separated by commas. If `methods` is empty, every method is allowed."""
     return not methods or method in methods.split(",")
 
 

@@ -90,11 +90,11 @@ def _declare_groups(groups: Operations, service: Groups) -> None:
 def _declare_settings(groups: Operations, service: Groups) -> None:
     @groups.post("/api/v1/instanceGroup/addAuthFlowToInstanceGroup", roles=OPERATORS)
     async def add_auth_flow(body: AddAuthFlow, caller: Caller) -> AuthFlowAdded:
-        """Set the authentication methods of a group's users: SSH, DID and Password, separated by commas. An empty text
-        allows all methods.
+        """Set the authentication methods that a group allows to its users: SSH, DID and Password, separated by commas.
+        An empty text allows all methods.
 
-        Several assignments may give a user access to the same machine. The user may then use each method that the
-        machine accepts and that at least one of the assignments allows.
+        Several assignments may give a user access to the same machine. The user may then use a method if the machine
+        accepts it and at least one of these assignments allows it.
         """
         await service.edit(body.domainId, body.groupId, {"auth_flow": body.authFlow})
         return AuthFlowAdded(instanceId=body.groupId, message="authentication flow set")

@@ -62,7 +62,7 @@ def add(tx: Tx, domain_id: int, new: NewGroup, at: int) -> int:
 
 
 def check_free(tx: Tx, old: Group, name: str) -> None:
-    """Raise Conflict if another group of the domain has the name. old: the group to rename."""
+    """Raise Conflict if another group of the domain has this name. old: the group that is about to get this name."""
     other = named(tx, old.domain_id, name)
     if other is not None and other.id != old.id:
         raise Conflict(TAKEN)
@@ -110,8 +110,8 @@ def _with_group(*, group_id: int, **columns: int) -> tuple[int, CredentialPolicy
 
 
 def set_credential_policy(tx: Tx, group_id: int, policy: CredentialPolicy) -> int:
-    """Store the credential policy of a group, and return its id. If the group has a policy already, the new policy
-    replaces it under the same id."""
+    """Store the credential policy of a group, and return the id of the policy. If the group has a policy already, the
+    new policy replaces the old one and gets the same id."""
     kept = tx.value(
         int,
         "insert into endpoint_credential_policies (group_id, ttl_user, privileged_user, policy_id, home_dir) "
@@ -134,9 +134,10 @@ def delete_credential_policy(tx: Tx, group_id: int) -> None:
 
 
 def forget_policies(tx: Tx, policy_ids: Sequence[int]) -> int:
-    """Unlink password policies from credential policies, before the password policies are deleted.
+    """Remove password policies from the credential policies that refer to them, before the password policies are
+    deleted.
 
-    One call changes up to SLICE credential policies and returns their number, so call it until it returns 0.
+    One call changes at most SLICE credential policies and returns their number, so call it until it returns 0.
     """
     some = f"select id from endpoint_credential_policies where policy_id in {LISTED} limit {SLICE}"
     sql = f"update endpoint_credential_policies set policy_id = null where id in ({some})"

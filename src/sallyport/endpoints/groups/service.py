@@ -40,8 +40,8 @@ class PolicyIds(Protocol):
 
 
 class Groups:
-    """The groups of all domains. users: the cache of users. If the groups of a user change, this class drops the user
-    from the cache."""
+    """The groups of all domains. users: the cache of users. When a user joins or leaves a group, or when a group of the
+    user changes, this class drops the user from the cache."""
 
     def __init__(self, store: Store, users: EndpointUsers, policies: PolicyIds, clock: Clock = now_us) -> None:
         self._store = store
@@ -90,12 +90,12 @@ class Groups:
     ) -> None:
         """Change a group.
 
-        new_fields: the fields to change, by name. instance_ids: the ids of the instances that replace the instances of
-        the group, or None to keep them. Raises NotFound if the group or an instance does not exist. Raises Conflict if
-        the name is taken. Raises Invalid if there are too many instances.
+        new_fields: the fields to change, by name. instance_ids: the ids of the group's new instances, which replace all
+        old ones, or None to keep the old ones. Raises NotFound if the group or an instance does not exist. Raises
+        Conflict if the name is taken. Raises Invalid if there are too many instances.
 
         The change takes several transactions. If it is interrupted, the group keeps its old fields, but may have lost
-        instances. Sessions of users that would have lost access may have ended.
+        instances. The sessions of users may also have ended, if the change would have taken access from these users.
         """
         membership.check_size(instance_ids or (), [group_id])
         seen_by_logins, last, before = False, 0, list[int]()
@@ -148,8 +148,8 @@ class Groups:
         """Delete groups, and return their number. Raises NotFound if a group does not exist; no group is deleted in
         this case.
 
-        The deletion takes several transactions. If it is interrupted, all groups remain, but may have lost users and
-        instances. The same call then completes the deletion.
+        The deletion takes several transactions. If it is interrupted, no group is deleted yet, but the groups may have
+        lost users and instances. To complete the deletion, repeat the call.
         """
         was_found = False
 
@@ -205,7 +205,8 @@ class Groups:
             self._users.drop(domain_id, *names)
 
     def _revoke(self, tx: Tx, group: Group, user_ids: Sequence[int]) -> None:
-        """Revoke the access of users that leave a group, if the group is active and access depends on it."""
+        """Revoke the access of users that leave a group. Do nothing if the group is inactive, or if leaving the group
+        takes no access from users."""
         if user_ids and self._matters(group):
             names = [user.name for user in membership.users(tx, group.domain_id, user_ids)]
             self._users.revocations.revoke(tx, group.domain_id, names, f"the user left the group {group.name}")

@@ -58,15 +58,15 @@ class InstanceFields(Body):
     authType: Methods = ""
 
     def onto(self, old: NewInstance | None) -> NewInstance:
-        """Return an instance with these values. old: the existing instance, or None for a new instance. It supplies the
-        values that are not given."""
+        """Return an instance with these values. old: the existing instance, from which the fields that are not given
+        are taken, or None for a new instance."""
         given = self.model_dump(include=self.model_fields_set & _COLUMNS.keys())
         columns = {_COLUMNS[field]: value for field, value in given.items()}
         return NewInstance(**columns) if old is None else replace(old, **columns)
 
 
 class ImportedInstance(InstanceFields):
-    """A row of an import file. A value that is absent in the row keeps the old value."""
+    """A row of an import file. If the row has no value for a field, an existing instance keeps its value."""
 
 
 class AddInstance(InstanceFields, OfDomain):

@@ -117,8 +117,8 @@ def remove(line: CommandLine, *, name: str, domain: str) -> None:
 @files.as_json
 @click.pass_obj
 def import_(line: CommandLine, *, file: Path, domain: str, dry_run: bool, skip_refused: bool, as_json: bool) -> None:
-    """Import instances from a CSV or JSON file in the format of `instance export`. An instance that exists already is
-    changed."""
+    """Import instances from a CSV or JSON file in the format of `instance export`. If an instance with the name exists
+    already, change it."""
     rows = files.read(file, FILE_COLUMNS)
     files.import_rows(
         line, "instance.import", domain, rows, dry_run=dry_run, skip_refused=skip_refused, as_json=as_json

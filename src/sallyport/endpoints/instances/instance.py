@@ -53,8 +53,8 @@ class Instance:
 
 @dataclass(frozen=True, slots=True)
 class InstanceQuery:
-    """A query for instances of a domain. search: a part of the name, host name or address; if it is empty, all
-    instances match. group_id: the group to which the instances must belong, or 0 for all instances."""
+    """A query for instances of a domain. search: a text that the name, host name or address must contain, or empty for
+    all instances. group_id: the id of the group to which the instances must belong, or 0 for all instances."""
 
     domain_id: int
     search: str = ""

@@ -68,7 +68,7 @@ def add(tx: Tx, domain_id: int, new: NewInstance, at: int) -> int:
 
 
 def update(tx: Tx, old: Instance, new: NewInstance, at: int) -> None:
-    """Store the new values of an instance. The new name may differ from the old one only in case."""
+    """Store the new values of an instance. The new name must be the old name, except for upper and lower case."""
     tx.execute(
         "update endpoint_instances set name = :name, os_id = :os_id, public_ip = :public_ip, "
         "private_ip = :private_ip, host_name = :host_name, auth_type = :auth_type, updated_at = :at where id = :id",
@@ -89,5 +89,5 @@ def delete(tx: Tx, old: Instance) -> None:
 
 
 def _texts(instance: Instance | NewInstance) -> tuple[str, ...]:
-    """Return the texts in which a search looks for an instance."""
+    """Return those texts of an instance that a search compares with the searched text."""
     return tuple(map(fold, (instance.name, instance.public_ip, instance.private_ip, instance.host_name)))

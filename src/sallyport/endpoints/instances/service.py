@@ -29,8 +29,8 @@ from sallyport.web.paging import SHORT
 class Instances:
     """The instances of all domains.
 
-    deleted: functions of other packages that delete rows of an instance before the instance is deleted. Each function
-    takes the id of the instance, and is called until it returns 0.
+    deleted: functions of other packages. Before an instance is deleted, they delete the rows that these packages have
+    stored for it. Each function takes the id of the instance, and is called until it returns 0.
     """
 
     def __init__(self, store: Store, clock: Clock = now_us, *, deleted: Sequence[Slice[int]] = ()) -> None:
@@ -117,8 +117,8 @@ class Instances:
     def _change(
         self, tx: Tx, domain_id: int, link: Link, instance_ids: Sequence[int], held: Sequence[int], action: Action
     ) -> None:
-        """Add assignments to instances, or remove them. held: the ids of the users or groups to assign. All ids must
-        exist."""
+        """Assign users or groups to instances, or remove these assignments. held: the ids of the users or groups. All
+        ids must exist."""
         if membership.change(tx, link, action, instance_ids, held):
             kind = "users" if link is USERS_OF_INSTANCE else "groups"
             changes: dict[str, JSON] = {kind: list[JSON](held), "instances": list[JSON](instance_ids)}
@@ -129,7 +129,7 @@ class Instances:
         """Delete an instance and its assignments. which: the id or name of the instance. Raises NotFound.
 
         The deletion takes several transactions. If it is interrupted, the instance remains, but may have lost its keys
-        and assignments. The same call then completes the deletion.
+        and assignments. To complete the deletion, repeat the call.
         """
 
         def find(tx: Tx) -> Instance:

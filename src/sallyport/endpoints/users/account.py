@@ -47,7 +47,8 @@ class UserChange:
     did: str | None = None
 
     def columns(self) -> dict[str, str]:
-        """Return the new values of the columns that are not secret. A column that is cleared gets its default."""
+        """Return the new values of the columns that are not secret. If a column is cleared and has a default, its new
+        value is the default."""
         values = {
             "name": self.name,
             "user_type": _or_default(self.user_type, LOCAL),
@@ -59,7 +60,7 @@ class UserChange:
         return {column: value for column, value in values.items() if value is not None}
 
     def secrets(self) -> dict[str, JSON]:
-        """Return HIDDEN for each secret that this change sets, by column."""
+        """Return the names of the secrets that this change sets. Each name is a key whose value is HIDDEN."""
         return {name: HIDDEN for name in ("password", "motp") if getattr(self, name) is not None}
 
     def audited(self) -> dict[str, JSON]:
@@ -99,8 +100,8 @@ class Account:
 
 @dataclass(frozen=True, slots=True)
 class UserInstance:
-    """An instance that is listed for a user. source: the reason why it is listed. If several reasons apply, the first
-    of DIRECT, THROUGH_GROUP and FOUND is given."""
+    """An instance in the list of a user's instances. source: the reason why the instance is in the list: DIRECT,
+    THROUGH_GROUP or FOUND. If several reasons apply, `source` is the first of them in this order."""
 
     user_id: int
     id: int
@@ -132,9 +133,9 @@ class ListedUser:
 
 @dataclass(frozen=True, slots=True)
 class UserQuery:
-    """A query for users of a domain. column: the column to filter by, one of the values of COLUMNS; if it is empty,
-    there is no filter. instance_ids: the ids of the instances whose users are selected; if it is None, all users are
-    selected."""
+    """A query for users of a domain. column: the column to filter by, one of the values of COLUMNS, or empty for no
+    filter. instance_ids: the ids of instances; only the users of these instances match. If it is None, users match
+    whatever instances they have."""
 
     domain_id: int
     column: str = ""
@@ -161,8 +162,8 @@ class Removal:
 class WalletAssignment:
     """Wallet users and credentials to assign to endpoint users of a domain.
 
-    several: whether the wallet users and credentials are added to those that the users already have; if False, they
-    replace them. issuer_id: the issuer that the credentials must have, or 0 for any issuer.
+    several: True to add the wallet users and credentials to those that the endpoint users already have, False to
+    replace those. issuer_id: the id of the issuer that must have issued the credentials, or 0 for any issuer.
     """
 
     domain_id: int

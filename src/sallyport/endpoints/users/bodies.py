@@ -73,16 +73,16 @@ def _names(value: object) -> object:
 
 
 def _keys(value: object) -> object:
-    """Return SSH keys as a text with one key in each line. The value is a list of keys, or the text of a CSV cell with
-    keys separated by commas."""
+    """Return SSH keys as a text with one key in each line. value: either a list of keys, or the text of a CSV cell in
+    which commas separate the keys."""
     if isinstance(value, list):
         return "\n".join(map(str, value))
     return _NEXT_KEY.sub("\n", value) if isinstance(value, str) else value
 
 
 class ImportedUser(UserFields):
-    """A row of an import file. A value that is absent in the row keeps the old value. The instances and groups in the
-    row are added to the user's instances and groups."""
+    """A row of an import file. If the row has no value for a field, an existing user keeps its value. The instances and
+    groups in the row are added to those that the user already has."""
 
     userName: UserName
     sshKey: Annotated[SshKeys | None, BeforeValidator(_keys)] = None

@@ -99,10 +99,11 @@ def remove(line: CommandLine, *, name: str, domain: str) -> None:
 @files.as_json
 @click.pass_obj
 def import_(line: CommandLine, *, file: Path, domain: str, dry_run: bool, skip_refused: bool, as_json: bool) -> None:
-    """Import users from a CSV or JSON file in the format of `user export`. A user that exists already is changed.
+    """Import users from a CSV or JSON file in the format of `user export`. If a user with the name exists already,
+    change this user.
 
     The file may also have the columns password and motp (a one-time-password seed). Instances and groups are given by
-    name, and are added to the user's instances and groups.
+    name. They are added to the instances and groups that the user already has.
     """
     rows = files.read(file, FILE_COLUMNS)
     files.import_rows(line, "user.import", domain, rows, dry_run=dry_run, skip_refused=skip_refused, as_json=as_json)
@@ -143,8 +144,8 @@ def _cell(column: str, value: JSON) -> JSON:
 def totp(line: CommandLine, *, name: str, domain: str, code: str | None, removal: bool, as_json: bool) -> None:
     """Generate a one-time-password seed for a user, and show its QR code.
 
-    The seed becomes valid when its first correct code is typed, either here or on the page behind the link. Until then,
-    the old seed remains valid.
+    The seed becomes valid when its first correct code is typed, either into this command or on the page behind the
+    link. Until then, the old seed remains valid.
     """
     if removal + (code is not None) + as_json > 1:
         raise click.UsageError("--code, --remove and --json exclude each other")

@@ -41,7 +41,7 @@ _DID = re.compile(rf"did:[a-z0-9]+:(?:{_ID_CHARACTER}*:)*{_ID_CHARACTER}+", re.A
 
 
 def user_name(value: object) -> str:
-    """Check that a value is a valid user name, as `is_user_name` defines it. Return the name."""
+    """Check that a value is a user name that `is_user_name` accepts, and return the name."""
     text = _text(value)
     if not is_user_name(text):
         raise unfit(USER_NAME)
@@ -58,7 +58,7 @@ def password(value: SecretBytes) -> SecretBytes:
 
 
 def user_type(value: object) -> str:
-    """Return a user type. `Local User`, the form that lists show, becomes `Local`."""
+    """Return a user type as it is stored. `Local User` becomes `Local`, because lists show `Local` as `Local User`."""
     text = _plain(value)
     return LOCAL if text.lower() in {LOCAL.lower(), LISTED_LOCAL.lower()} else text
 

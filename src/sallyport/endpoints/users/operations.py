@@ -90,16 +90,18 @@ def _declare_changing(users: Operations, service: Users) -> None:
     async def update_wallet(body: UpdateWallet, caller: Caller) -> StatusAnswer:
         """Assign users to groups, instances, wallet users and credentials. If one assignment fails, nothing is changed.
 
-        With assignMultiple, the wallet users and credentials are added to those that the endpoint users have. Without
-        it, a single wallet user or credential replaces those that the endpoint users have.
+        With assignMultiple, the wallet users and credentials are added to those that the endpoint users already have.
+        Without assignMultiple, the request may name at most one wallet user and one credential. These replace the ones
+        that the endpoint users already have.
         """
         await service.update_wallet(body.domainId, _wallet(body))
         return StatusAnswer(message="wallet updated")
 
     @users.delete("/api/v1/endpointUsers/deleteEpmUser", roles=OPERATORS)
     async def delete_users(body: DeleteUsers, caller: Caller) -> StatusAnswer:
-        """Delete users, or remove users from an instance. If one entry fails, nothing is changed. A user with an
-        instanceId is only removed from this instance, unless `key` is `delete`."""
+        """Delete users, or remove users from an instance. If this fails for one user, nothing is changed. If an entry
+        of the request has an instanceId, the user is only removed from this instance. If `key` is `delete`, all users
+        are deleted, even those with an instanceId."""
         wanted = [Removal(each.epmUserId, each.userName, each.instanceId) for each in body.epmUsers]
         wholly = body.key.strip().lower() == DELETE
         deleted = await service.remove(body.domainId, wanted, wholly=wholly)
@@ -160,8 +162,9 @@ def _query(body: ListUsers) -> UserQuery:
 
 
 def filter_column(filter_by: str) -> str:
-    """Return the column that filterBy names (case-insensitive), or an empty text if filterBy is empty. Raises Invalid
-    if no column has this name."""
+    """Return the column to which a value of filterBy belongs. Upper and lower case in the value do not matter, and
+    underscores are ignored. If the value is empty, return an empty text. Raises Invalid if the value belongs to no
+    column."""
     if not filter_by:
         return ""
     wanted = filter_by.lower().replace("_", "")

@@ -86,8 +86,9 @@ def _marks(ids: Sequence[int]) -> tuple[str, dict[str, Value]]:
 
 
 def _users_where(condition: str) -> str:
-    """Return SQL that selects the ids of the users that are assigned to instances. condition: an SQL condition on
-    instance_id."""
+    """Return SQL that selects the ids of the users that are assigned to instances, directly or through an active group.
+    The SQL also selects the discovered users whose accounts were found on the instances. condition: an SQL condition on
+    instance_id, which selects the instances."""
     return (
         f"select user_id as id from endpoint_instance_users where {condition} union "
         "select user_id as id from endpoint_group_users where group_id in (select i.group_id from "
@@ -98,8 +99,8 @@ def _users_where(condition: str) -> str:
 
 
 def _counter(tx: Tx, query: UserQuery) -> str | None:
-    """Return the name of the stored counter that has the number of matches of a query. Return None if no counter has
-    it."""
+    """Return the name of the stored counter that contains the number of users that match a query. Return None if there
+    is no such counter."""
     if query.instance_ids is not None or (query.column == "assigned" and _has_granting_groups(tx, query.domain_id)):
         return None
     usual = _USUAL.get(query.column)
@@ -109,8 +110,8 @@ def _counter(tx: Tx, query: UserQuery) -> str | None:
 
 
 def _filter(tx: Tx, query: UserQuery) -> tuple[list[str], dict[str, Value]]:
-    """Return (SQL, parameters) for the ids that the filter of a query selects. The list of SQL texts is empty if the
-    query has no filter."""
+    """Return (SQL texts, parameters) for the filter of a query. Each SQL text selects ids of users, and a user must be
+    selected by all of them. If the query has no filter, there are no SQL texts."""
     column, value = query.column, query.value
     if not column:
         return [], {}
@@ -143,8 +144,8 @@ def instances(tx: Tx, user_ids: Sequence[int]) -> dict[int, list[UserInstance]]:
     """Return the instances of each user, ordered by instance id. The keys are user ids.
 
     The result contains the instances to which the user is assigned, directly or through an active group. For a user
-    with the source `discovered`, it also contains the instances on which the user's account was found. Raises Invalid
-    if there are more than MAX_LISTED instances.
+    with the source `discovered`, the result also contains the instances on which an agent has found the user's account.
+    Raises Invalid if there are more than MAX_LISTED instances.
     """
     if not user_ids:
         return {}
@@ -211,7 +212,8 @@ def named(tx: Tx, domain_id: int, name: str) -> Account | None:
 def add(tx: Tx, vault: Vault, domain_id: int, new: UserChange, at: int, source: str = LOCAL) -> int:
     """Add a user, and return the user's id. `new` must have a name.
 
-    If a discovered user has this name, that user becomes the new user. Raises Conflict if another user has the name.
+    If the domain has a discovered user with this name, no second user is added, but the discovered user gets the values
+    in `new`. Raises Conflict if the user with this name is not a discovered user.
     """
     name = new.name or ""
     user_id = tx.value(
@@ -256,8 +258,8 @@ def set_source(tx: Tx, old: Account, source: str) -> None:
 
 
 def _count(tx: Tx, domain_id: int, accounts: Sequence[Account], change: int) -> None:
-    """Update the counters that exist for frequent values of columns. The counter of assigned users is updated in
-    `membership`. change: 1 to add the accounts, -1 to subtract them."""
+    """Add accounts to the stored counters of frequent values in columns, or subtract the accounts. `membership` updates
+    the counter of assigned users. change: 1 to add the accounts, -1 to subtract them."""
     for column, usual in _USUAL.items():
         own = sum(getattr(each, column).lower() == usual.lower() for each in accounts if column != "assigned")
         if own:

@@ -38,7 +38,7 @@ T = TypeVar("T")
 
 
 class Failure(Protocol):
-    """The interface of a password rule that a password does not meet."""
+    """The interface of a rule that a password does not meet."""
 
     @property
     def rule(self) -> str:
@@ -131,8 +131,8 @@ class Users:
         return await self._store.search(work)
 
     def _by_holder(self, tx: Tx, query: UserQuery) -> UserQuery:
-        """Return an equivalent query: a filter by credential becomes a filter by the id of the user that has the
-        credential."""
+        """If a query filters by credential, return a query that filters by the id of the user that has the credential.
+        Otherwise return the same query."""
         if query.column != "credential":
             return query
         holder = self._credentials.holder(tx, query.domain_id, query.value)
@@ -197,7 +197,7 @@ class Users:
             await in_slices(self._store, find, [release], lambda tx, old: self.update_in(tx, old, change))
 
     def _checked(self, tx: Tx, old: Account, change: UserChange) -> UserChange:
-        """Check a change, and return it without secrets that stay the same. Raises Conflict, Invalid."""
+        """Check a change, and return it without the secrets that equal the stored ones. Raises Conflict, Invalid."""
         new = self.without_same_secrets(tx, old, change)
         if new.password is not None:
             self.check_password(tx, membership.demands_on(tx, old.id), new.name or old.name, new)
@@ -222,10 +222,10 @@ class Users:
             self.note(tx, "user.update", old.domain_id, f"user {old.id} {change.name or old.name}", changes)
 
     def without_same_secrets(self, tx: Tx, old: Account, change: UserChange) -> UserChange:
-        """Return the change without secrets that stay the same. Raises SecretError.
+        """Return the change without the secrets that equal the stored ones. Raises SecretError.
 
-        Without this step, an unchanged password would be checked against the policies again, and the used codes of an
-        unchanged seed would become valid again.
+        Without this step, an unchanged password would be checked against the policies again, and codes that were used
+        with an unchanged seed would become valid again.
         """
         if change.password is None and change.motp is None:
             return change
@@ -266,13 +266,13 @@ class Users:
             await self._store.write(work)
 
     async def remove(self, domain_id: int, removals: Sequence[Removal], *, wholly: bool = False) -> int:
-        """Delete users, or remove each user from the instance in its `Removal`. Return the number of deleted users.
+        """Delete users, or remove users from instances, as each `Removal` says. Return the number of deleted users.
 
-        wholly: whether to delete all users, even those with an instance. Raises NotFound if a user or an instance does
-        not exist; nothing is changed in this case.
+        wholly: whether to delete all these users, even if their `Removal` contains an instance. Raises NotFound if a
+        user or an instance does not exist; nothing is changed in this case.
 
         The deletion takes several transactions. If it is interrupted, all users remain, but may have lost passwords,
-        seeds and assignments. The same call then completes the deletion.
+        seeds and assignments. To complete the deletion, repeat the call.
         """
         names: dict[str, None] = {}
         keys = await trio.to_thread.run_sync(lambda: [name_key(each.name) for each in removals])
@@ -306,8 +306,8 @@ class Users:
 
     @contextmanager
     def changing(self, domain_id: int, names: Iterable[str]) -> Iterator[None]:
-        """Drop users from the cache at the end of the block, even after an error. names: the names of the users; the
-        block may append further names."""
+        """At the end of the block, drop the users in `names` from the cache, even if the block raised an error. The
+        block may append further names to `names`."""
         try:
             yield
         finally:
@@ -330,8 +330,8 @@ class Users:
 
 
 def differences(old: Account, new: UserChange) -> dict[str, JSON]:
-    """Return the fields that differ, in the form that the audit trail stores. new: a change that
-    `Users.without_same_secrets` has returned."""
+    """Return the fields in which a change differs from the stored user, in the form for the audit trail. new: the
+    change, as `Users.without_same_secrets` returned it."""
     change = new.columns()
     before = {column: value for column, value in asdict(old).items() if column in change}
     return changed({**before, **new.secrets()}, new.audited())
@@ -352,9 +352,9 @@ def _found(account: Account | None) -> Account:
 
 
 def _located(tx: Tx, domain_id: int, removals: Sequence[Removal], keys: Sequence[str]) -> list[Account]:
-    """Return the user of each removal. If a removal has an id and a name, both must belong to the same user.
+    """Return the user of each removal. If a removal has both an id and a name, both must belong to the same user.
 
-    keys: the names as `name_key` returns them. Raises NotFound if a user does not exist.
+    keys: the names in the removals, as `name_key` returns them. Raises NotFound if a user does not exist.
     """
     by_key = repo.ids_named(tx, domain_id, [key for key in keys if key])
     ids = [each.user_id or by_key.get(key, 0) for each, key in zip(removals, keys, strict=True)]

@@ -37,9 +37,9 @@ AnyEntry = TypeVar("AnyEntry", Entry, DomainEvent)
 
 
 def login_fields(event: DomainEvent, domain: str, pseudonyms: Pseudonyms | None) -> Fields:
-    """Return the fields of an event by the names that GetAuthLog uses.
+    """Return the fields of an event. The keys are the names that GetAuthLog uses.
 
-    domain: the name of the event's domain. pseudonyms: pseudonyms that replace the names of people, or None.
+    domain: the name of the event's domain. pseudonyms: the pseudonyms that replace the names of people, or None.
     """
     fields: Fields = {
         "type": LOGIN,
@@ -66,10 +66,10 @@ def login_fields(event: DomainEvent, domain: str, pseudonyms: Pseudonyms | None)
 
 
 def audit_fields(entry: NumberedRow, domain: str, pseudonyms: Pseudonyms | None) -> Fields:
-    """Return the fields of an audit entry by the names that audit/list uses.
+    """Return the fields of an audit entry. The keys are the names that audit/list uses.
 
-    domain: the name of the entry's domain. With pseudonyms, the target and the values are hidden, because they may
-    contain names.
+    domain: the name of the entry's domain. pseudonyms: if they are not None, the target is replaced by a pseudonym, and
+    the values of the changes are hidden, because the target and the values may contain names.
     """
     changes: dict[str, JSON] = json.loads(entry.changes)
     return {
@@ -89,8 +89,8 @@ def audit_fields(entry: NumberedRow, domain: str, pseudonyms: Pseudonyms | None)
 
 
 def by_time(entries: Sequence[AnyEntry]) -> list[AnyEntry]:
-    """Return entries in the order of their times. Ids do not give this order, because a transaction assigns them in any
-    order."""
+    """Return the entries ordered by time. The order of the ids differs from the order of time, because a transaction
+    may assign ids to its entries in any order."""
     return sorted(entries, key=attrgetter("at", "id"))
 
 
@@ -141,5 +141,6 @@ def _value(value: JSON) -> str:
 
 
 def _clean(text: str) -> str:
-    """Return a text without control characters. Otherwise user input could imitate another message."""
+    """Return a text without its control characters. With control characters, the input of a user could look like a
+    separate message."""
     return _CONTROL.sub("\N{REPLACEMENT CHARACTER}", text)

@@ -35,7 +35,8 @@ class LoginLog:
         self._node_id = node_id
 
     async def run(self, task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED) -> None:
-        """Log new decisions until cancelled. After `started` was called, no decision is missed. Raises StoreError."""
+        """Log new decisions until cancelled. Once `started` has been called, every new decision is logged. Raises
+        StoreError."""
         place, seen = await self._store.settled(EVENTS.name), -1
         task_status.started()
 

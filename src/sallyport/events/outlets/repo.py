@@ -18,23 +18,23 @@ _BETWEEN = "from events where id > :a and id <= :l"
 
 
 def between(tx: Tx, after: int, last: int, limit: int) -> list[DomainEvent]:
-    """Return the events of all domains with ids above `after` and up to `last`, at most `limit` events."""
+    """Return events of all domains, at most `limit` events. Their ids are greater than `after`, and at most `last`."""
     return tx.all(DomainEvent, f"select {_COLUMNS} {_BETWEEN} order by id limit :limit", a=after, l=last, limit=limit)
 
 
 def of_node(tx: Tx, after: int, last: int, node_id: int, limit: int) -> list[DomainEvent]:
-    """Return the events of one node with ids above `after` and up to `last`, at most `limit` events."""
+    """Return events of one node, at most `limit` events. Their ids are greater than `after`, and at most `last`."""
     sql = f"select {_COLUMNS} {_BETWEEN} and node_id = :node order by id limit :limit"
     return tx.all(DomainEvent, sql, a=after, l=last, node=node_id, limit=limit)
 
 
 def count_of_node(tx: Tx, after: int, last: int, node_id: int) -> int:
-    """Return the number of events of one node with ids above `after` and up to `last`."""
+    """Return the number of events of one node whose ids are greater than `after`, and at most `last`."""
     return tx.value(int, f"select count(*) {_BETWEEN} and node_id = :node", a=after, l=last, node=node_id) or 0
 
 
 def has_up_to(tx: Tx, table: str, last: int) -> bool:
-    """Return whether a table still has a row whose id is at most `last`."""
+    """Return whether a table still has a row whose id is `last` or smaller."""
     return bool(tx.rows(f"select 1 from {table} where id <= :id limit 1", id=last))
 
 
@@ -49,7 +49,7 @@ def position(tx: Tx, outlet: str, kind: str) -> int | None:
 
 
 def remember(tx: Tx, outlet: str, kind: str, last_id: int) -> None:
-    """Store the position of an outlet: it has delivered all entries up to this id."""
+    """Store the position of an outlet. last_id: the id of the last entry that the outlet has delivered."""
     tx.execute(
         "insert into outlet_places (name, type, last_id) values (:name, :type, :id) "
         "on conflict (name, type) do update set last_id = excluded.last_id",

@@ -42,10 +42,11 @@ log = structlog.get_logger()
 
 @dataclass(frozen=True, slots=True)
 class Queue:
-    """A queue of entries of one kind: a table of the store, read in the order of its ids.
+    """A queue of entries of one kind. It is a table of the store, and is read in the order of the ids.
 
-    table: the name of the table. between: a function that returns the entries after one id and up to another id, at
-    most a given number.
+    table: the name of the table. between: a function that returns the next entries of the table. Its arguments are the
+    transaction, the id after which the entries begin, the id of the last possible entry, and the maximum number of
+    entries.
     """
 
     kind: str
@@ -60,9 +61,10 @@ CHANGES: Final = Queue(AUDIT, "audit_trail", audit_repo.between)
 class Outlets:
     """All outlets of the service. One node runs them for all nodes.
 
-    store: a store that rejects the positions of a node without the lease. changes: whether to send the audit trail to
-    the outlets. has_gaps: whether ids may be missing although no row was deleted. domain: a function that returns a
-    domain's name by its id. pseudonyms: a function that returns the pseudonyms, or None if names are not hidden.
+    store: a store that does not accept the positions of a node without the lease. changes: whether to send the audit
+    trail to the outlets. has_gaps: whether an id may be missing although no row was deleted. domain: a function that
+    returns a domain's name by its id. pseudonyms: a function that returns the pseudonyms. It returns None if names are
+    not hidden.
     """
 
     def __init__(
@@ -159,12 +161,13 @@ class Outlets:
 
 
 def _next(tx: Tx, outlet: str, queue: Queue, last: int) -> tuple[int | None, Sequence[Entry]]:
-    """Return the position of an outlet, and the next entries up to an id. A new outlet has the position None and no
-    entries."""
+    """Return the position of an outlet, and the entries after this position. last: the id of the last entry to return.
+    For a new outlet, the position is None and there are no entries."""
     place = repo.position(tx, outlet, queue.kind)
     return place, [] if place is None else queue.between(tx, place, last, BATCH)
 
 
 def _is_left(tx: Tx, queue: Queue, last: int) -> bool:
-    """Return whether the table still has entries up to an id. If so, retention has deleted no later entry."""
+    """Return whether the table still has an entry whose id is at most `last`. If it has one, the outlet assumes that
+    retention has deleted no entry after `last`."""
     return repo.has_up_to(tx, queue.table, last)

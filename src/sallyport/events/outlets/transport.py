@@ -36,8 +36,8 @@ PORTS: Final = {"tcp": 0, "syslog+udp": 514, "syslog+tcp": 601, "syslog+tls": 65
 class Target:
     """A target of events.
 
-    scheme: the scheme of the URL; the module lists the schemes. path: the path of a file or a socket. ca: the file with
-    the trusted authorities for TLS.
+    scheme: the scheme of the URL; the docstring of this module lists the schemes. path: the path of a file or a socket.
+    ca: the file with the authorities that are trusted for TLS.
     """
 
     url: str
@@ -88,7 +88,7 @@ def targets_of(settings: Settings) -> tuple[Target, ...]:
 
 
 class Transport(Protocol):
-    """A transport of messages to a target. The messages arrive in their order."""
+    """A transport of messages to a target. It keeps the order of the messages."""
 
     async def send(self, messages: Sequence[bytes]) -> None:
         """Send all messages. After an OSError or ProviderError, an unknown number of the messages has been sent."""
@@ -192,6 +192,6 @@ def transport_to(target: Target, egress: Egress) -> Transport:
 
 
 def _has_ended(stream: trio.abc.Stream) -> bool:
-    """Return whether the peer has closed a stream without TLS. Data that is then sent would be lost without an
-    error."""
+    """Return whether the peer has closed a stream without TLS. If so, data sent to the peer would be lost, and no error
+    would be raised."""
     return isinstance(stream, trio.SocketStream) and stream.socket.is_readable()

@@ -273,7 +273,8 @@ def _show(line: CommandLine, steps: list[Row], found: Entries, *, applied: JSON,
 
 
 def _setting(row: Row, name: str, learned: str, word: str) -> str:
-    """Return a setting as text for the table, such as `auto`, or `auto, required` if the service has learned it."""
+    """Return a setting as text for the table, such as `auto`. If the service has learned the setting, add the word, as
+    in `auto, required`."""
     return f"auto, {word}" if row[name] == "auto" and row[learned] else str(row[name])
 
 
@@ -289,7 +290,7 @@ def _imported(entry: Entry) -> JSON:
 
 
 def _notes(found: Entries, warnings: list[str]) -> list[str]:
-    """Return the notes about the imported clients, except the notes that `warnings` contains."""
+    """Return the notes about the imported clients. Leave out the notes that are also in `warnings`."""
     notes = [f"{each.name!r} {each.addresses} ({each.where}): {note}" for each in found for note in each.notes]
     return [note for note in notes if note not in warnings]
 
@@ -301,10 +302,10 @@ def _summary(steps: list[Row], *, dry_run: bool) -> str:
 
 
 def _unknown_sender(line: CommandLine, address: str | None) -> Row:
-    """Return the unknown sender of RADIUS requests that has the given address. If no address is given, return the only
-    unknown sender.
+    """Return the unknown sender of RADIUS requests with the given address. Without an address, return the only unknown
+    sender.
 
-    Raises StartError if no sender matches, or if there are several and no address is given.
+    Raises StartError if no sender matches, or if `address` is None and there are several unknown senders.
     """
     senders = [each for each in line.rows("listen.senders") if each["reason"] == STRANGER and each["packet"]]
     wanted = None if address is None else canonical(address)

@@ -40,9 +40,9 @@ class Client:
     signature_required: whether requests without Message-Authenticator are dropped. proxy_state_limited: whether
     unsigned requests with Proxy-State are dropped.
 
-    Each of the two is true if an admin has set it, or if the setting is `auto` and the service has learned it from the
-    client's requests. The service learns only if the client has a single address. A learned setting applies at once,
-    and is stored within about a second.
+    Each of these two values is true if an admin has set it. If its setting is `auto`, the value becomes true when the
+    service learns it from the client's requests. The service learns only about clients with a single address. A learned
+    value applies at once, and is stored within about a second.
     """
 
     __slots__ = (
@@ -178,11 +178,11 @@ class ClientTable:
     def certified(self, fingerprint: str, names: Iterable[str]) -> Client | None:
         """Return the RadSec client that a certificate identifies, or None.
 
-        fingerprint: the SHA-256 of the certificate, in hex; a match of the fingerprint comes first. names: the names in
-        the certificate, in canonical form.
+        fingerprint: the SHA-256 of the certificate, in hex. names: the names in the certificate, in canonical form. A
+        client with this fingerprint is preferred to a client with one of the names.
 
-        Return None if the matching clients belong to several tenants, or if the certificate was issued for another
-        tenant than the client's. A tenant must not receive the logins of another tenant.
+        Return None if clients of several tenants match, or if the certificate was issued for one tenant and the client
+        belongs to another. A tenant must not receive the logins of another tenant.
         """
         names = tuple(names)
         every = (self._by_fingerprint.get(fingerprint), *map(self._by_tls_name.get, names))

@@ -119,8 +119,8 @@ def _step(step: Step) -> Row:
 
 
 def _weaknesses(clients: Mapping[int, Client]) -> list[JSON]:
-    """Return a line for each weakness of a client, followed by a line for each network that contains networks of other
-    clients."""
+    """Return the lines about weaknesses. First comes a line for each weakness of each client. Then comes a line for
+    each client whose network contains the networks of other clients."""
     found = [_weakness(client, text) for client in clients.values() for text in weakness.of_client(client)]
     by_network = {client.network: client for client in clients.values()}
     for network, inner in weakness.enclosing(by_network).items():

@@ -1,11 +1,12 @@
 """Reader of the RADIUS clients in a FreeRADIUS 3 clients.conf. The reader stores nothing and resolves no host names.
 
-`freeradius_syntax` reads lines and tokens. `freeradius_tree` builds sections from them. This module interprets the
-`client` sections as FreeRADIUS 3.2 does (sources: raddb/clients.conf, and tests with the server). A file with invalid
-syntax is an error. A client that cannot be imported is listed with the reason; the other clients are imported.
+`freeradius_syntax` reads lines and tokens. `freeradius_tree` builds sections from the tokens. This module interprets
+the `client` sections in the same way as FreeRADIUS 3.2 (sources: raddb/clients.conf, and tests with the server). A file
+with invalid syntax is an error. A client that cannot be imported is listed with the reason; the other clients are
+imported.
 
-The reader does not import a client if FreeRADIUS reads its address in a surprising way. Examples: `ipaddr = 192.0.2.1/`
-means all addresses, `netmask = 255.255.255.0` a single address, and `010.0.0.1` means 8.0.0.1.
+The reader does not import a client if FreeRADIUS reads the client's address in a surprising way. Examples: `ipaddr =
+192.0.2.1/` means all addresses, `netmask = 255.255.255.0` means a single address, and `010.0.0.1` means 8.0.0.1.
 
 A client without signature settings gets `auto`, the default of FreeRADIUS since 3.2.5.
 """
@@ -129,9 +130,10 @@ def read(path: Path, *, environ: Mapping[str, str] = EMPTY) -> Entries:
 
 
 def _clients(top: Section) -> Iterator[tuple[Section, list[str]]]:
-    """Yield each client section with the notes about it.
+    """Yield each client section, together with the notes about it.
 
-    FreeRADIUS uses a client in a `clients` or `server` section only for the listeners of that section. A note says so.
+    If a client is defined in a `clients` or `server` section, FreeRADIUS uses this client only for the listeners of
+    that section. In this case a note says so.
     """
     for section in top.sections:
         if section.kind == "client":

@@ -92,7 +92,7 @@ class Line:
         return Token("operator" if found["operator"] else "bare", found[0])
 
     def pull_word(self) -> str:
-        """Read the path of an include or the name of a template. Without quotes, the word ends at white space or a
+        """Read the path after an include, or the name after $TEMPLATE. A word without quotes ends at white space or a
         comma."""
         if self.peek() in ('"', "'", "`"):
             return self.pull_token(name=True).text

@@ -1,12 +1,12 @@
 """Parser of FreeRADIUS 3 configuration files. It builds sections and items, and resolves includes and references.
 
-Like FreeRADIUS, the parser resolves a reference when it reads the item, from the items above. If the reference is
-unknown then, the parser resolves it after the last line (a late reference). No item can refer to an item with a late
-reference. An item whose reference stays unknown is kept together with the problem, so that a mistake in one client does
-not hide the other clients.
+Like FreeRADIUS, the parser resolves a reference as soon as it reads the item. At this time it knows only the items
+above. If the reference is unknown at this time, the parser resolves it after the last line. Such a reference is called
+late. No item can refer to an item that has a late reference. If a reference stays unknown, its item is kept together
+with the problem, so that a mistake in one client does not hide the other clients.
 
-A file may be hostile. Octets, files, statements and depths are limited, only regular files are opened, and a file that
-includes itself is an error (FreeRADIUS crashes).
+A file may be hostile. Therefore octets, files, statements and depths are limited, and only regular files are opened. A
+file that includes itself is an error (FreeRADIUS crashes).
 """
 
 import os
@@ -109,7 +109,7 @@ class Section:
 
 
 class Parser:
-    """A parser of one file and its included files. Each parser is used once.
+    """A parser of one file and its included files. A parser can be used only once.
 
     top: the section that contains all other sections. environ: the values of `$ENV{NAME}`.
     """
@@ -293,7 +293,8 @@ class Parser:
         return here.parent
 
     def _expanded(self, text: str, here: Section, where: str) -> str:
-        """Return the text with its references replaced by their values. A reference inside a value is not replaced."""
+        """Return the text with its references replaced by their values. If a value itself contains a reference, that
+        reference is not replaced."""
         parts: list[str] = []
         at = size = 0
         for found in _REFERENCE.finditer(text):

@@ -1,8 +1,8 @@
 """The tenants of the certificates that the installation's certificate authority has issued (`sallyport cert`).
 
-The name or the fingerprint in its certificate identifies a RadSec peer as a RADIUS client. Therefore the certificate
-decides which tenant receives the peer's logins. A name belongs to the tenant that it was issued for, until all
-certificates with this name are revoked.
+A RadSec peer is recognized as a RADIUS client by the name or the fingerprint in its certificate. Therefore the
+certificate decides which tenant receives the peer's logins. A name is issued for a tenant. The name belongs to this
+tenant until all certificates with the name are revoked.
 
 Two kinds of certificates belong to no tenant: certificates of other authorities, and certificates that were issued
 before Sallyport recorded tenants.
@@ -54,9 +54,9 @@ def tenant_of_fingerprint(tx: Tx, fingerprint: str) -> int | None:
 
 
 class IssuedCertificates:
-    """The service that records issued certificates. A change applies to the next packet of a RadSec peer.
+    """The service that records issued certificates. A change takes effect with the next packet of a RadSec peer.
 
-    configuration: stores a change and then reloads the records in memory. issued: a function that returns the records
+    configuration: stores a change, and then reloads the records in memory. issued: a function that returns the records
     in memory.
     """
 
@@ -74,10 +74,10 @@ class IssuedCertificates:
         return self._issued().by_name.get(canonical_host(name))
 
     async def check(self, name: str, tenant_id: int) -> None:
-        """Raise Conflict if a certificate for this name must not be issued for the tenant.
+        """Raise Conflict if a certificate for this name must not be issued for the given tenant.
 
-        This is the case if the name was issued for another tenant, or if a client of another tenant has the name as its
-        tlsName.
+        The certificate must not be issued if the name was already issued for another tenant. Neither must it be issued
+        if a client of another tenant has the name as its tlsName.
         """
         await self._configuration.store.read(lambda tx: _check(tx, canonical_host(name), tenant_id))
 
@@ -97,7 +97,8 @@ class IssuedCertificates:
         await self._configuration.change(work)
 
     async def forget(self, fingerprints: Sequence[str]) -> None:
-        """Remove revoked certificates. A name without a remaining certificate may be issued for another tenant."""
+        """Remove revoked certificates. After the last certificate of a name is removed, the name may be issued for
+        another tenant."""
 
         def work(tx: Tx) -> None:
             for each in fingerprints:

@@ -1,8 +1,8 @@
 """The plan of an import: what the import would change for each client.
 
-If the tenant has a client of the same name, the import changes this client. Fields that the import does not contain
-keep their values. Examples are the product if the file does not contain it, and the domains if the command does not
-name any.
+If the tenant has a client of the same name, the import changes this client. A field keeps its value if the import does
+not contain the field. For example, the product stays if the file does not contain it, and the domains stay if the
+command names none.
 """
 
 from collections.abc import Iterable

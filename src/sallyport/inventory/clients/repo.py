@@ -66,8 +66,8 @@ class Change:
 class Changed:
     """The result of a change.
 
-    name: the client's name before the change. fields: a list [before, after] for each changed field, by the field's
-    name in the API. The secret is left out.
+    name: the client's name before the change. fields: for each changed field, a list with the value before and the
+    value after the change. The key is the field's name in the API. The secret is left out.
     """
 
     name: str
@@ -160,8 +160,8 @@ def _network(*, network: str) -> Network:
 def add_all(tx: Tx, vault: Vault, tenant_id: int, clients: Sequence[NewRow], at: int) -> list[int]:
     """Insert clients, and return their ids. Raises Conflict if a name, a network or a certificate is taken.
 
-    The function uses few statements, because it blocks all other transactions. A client's secret is sealed under the id
-    of its row. Therefore a second statement writes the secret when the id is known.
+    The function uses few statements, because it blocks all other transactions. To seal a client's secret, the function
+    needs the id of the client's row. Therefore a second statement writes the secrets after the insert.
     """
     rows = [
         (tenant_id, at, fold(str(each.settings["name"])), int(not each.domain_ids), *map(each.settings.get, API_NAMES))
@@ -293,8 +293,9 @@ def update_all(tx: Tx, vault: Vault, tenant_id: int, changes: Sequence[Change]) 
 def _update(tx: Tx, tenant_id: int, row: _Row, columns: dict[str, Value]) -> dict[str, JSON]:
     """Set columns of a client, and return the fields for `Changed`.
 
-    A new value of a signature setting resets what the service has learned for the setting. A new address does not: an
-    operator may change an address, but only an admin may relax the checks of signatures.
+    If a signature setting gets a new value, the function resets what the service has learned for this setting. If only
+    the address changes, nothing is reset: an operator may change an address, but only an admin may relax the checks of
+    signatures.
     """
     if taken := _taken(tx, row.id, tenant_id, columns):
         raise Conflict(taken)
@@ -314,7 +315,8 @@ def _update(tx: Tx, tenant_id: int, row: _Row, columns: dict[str, Value]) -> dic
 
 
 def _taken(tx: Tx, client_id: int, tenant_id: int, columns: Mapping[str, Value]) -> str:
-    """Return an error message if another client has one of the values, otherwise an empty string.
+    """Return an error message if another client has one of the values that are to be set. Otherwise return an empty
+    string.
 
     A name must be unique in its tenant. A network and a certificate must be unique in the installation. columns: the
     columns to set.

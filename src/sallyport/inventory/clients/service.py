@@ -230,8 +230,8 @@ class Clients:
         await self._configuration.change(work)
 
     def latch(self, client: Client, what: str) -> None:
-        """Apply a setting that an authentic request of the client has shown. The setting applies at once, and stays in
-        force after a reload. `run` stores the setting.
+        """Apply a setting that the service has learned from an authentic request of the client. The setting applies at
+        once, and stays in force after a reload. `run` stores the setting later.
 
         what: SIGNED or LIMITED; see `Client.latch`.
         """
@@ -264,7 +264,8 @@ class Clients:
                 log.info("radius_client_latched", client=client.name, what=what)
 
     def _carry_over(self, table: ClientTable) -> None:
-        """Apply the learned settings to a reloaded table, except settings that are no longer `auto`."""
+        """Apply the learned settings to the clients of a reloaded table. Drop a learned setting if the client's setting
+        is no longer `auto`."""
         self._kept = [each for each in self._kept if _learns_still(*each, table)]
         self._learned = [each for each in self._learned if _learns_still(*each, table)]
         for client, what in (*self._kept, *self._learned):
@@ -347,7 +348,7 @@ def _rows(clients: Iterable[NewClient]) -> list[NewRow]:
 
 
 def _check_ranges(tx: Tx, tenant_id: int, networks: Sequence[Network], by: Role | None) -> None:
-    """Raise Forbidden or Conflict if a client of the tenant must not have one of the networks.
+    """Raise Forbidden or Conflict if one of the networks is not allowed for a client of the tenant.
 
     The messages reveal nothing about other tenants. Call the function in the transaction of the change, because two
     tenants may request the same network at the same time.

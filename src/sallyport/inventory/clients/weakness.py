@@ -54,7 +54,8 @@ def of_client(client: Client) -> list[str]:
 
 
 def of_certificate(client: Client, issued: Issued) -> list[str]:
-    """Return a line for each TLS name or fingerprint of the client that was not issued for the client's tenant."""
+    """Check the TLS name and the TLS fingerprint of a client. Return a line for each of them that was not issued for
+    the client's tenant."""
     found = []
     for field, value, owners in (
         ("tls_name", client.tls_name, issued.by_name),
@@ -70,8 +71,8 @@ def of_certificate(client: Client, issued: Issued) -> list[str]:
 
 
 def enclosing(networks: Iterable[Network]) -> dict[Network, list[Network]]:
-    """Return each network that contains other networks, with the networks directly inside it. The order is that of the
-    input."""
+    """Return each network that contains other networks of the input. The value lists the networks directly inside it.
+    The order is that of the input."""
     known = dict.fromkeys(networks)
     lengths = sorted({network.prefixlen for network in known}, reverse=True)
     found: dict[Network, list[Network]] = {}

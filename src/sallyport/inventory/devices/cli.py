@@ -156,7 +156,8 @@ def _find(line: CommandLine, name: str, domain: str | None) -> tuple[Row, str]:
 
 
 def _listed(line: CommandLine, domain: Row, path: str, field: str, body: Row) -> Iterator[Row]:
-    """Yield the entries that an HTTP list operation returns for a domain. Each entry gets the domain's id and name."""
+    """Call an HTTP list operation for a domain, and yield the entries of the answers. The id and the name of the domain
+    are added to each entry."""
     owner = {"domain_id": domain["domainId"], "domain": domain["domainName"]}
     for each in line.listed(path, field, body, domain=str(domain["domainId"]), size=100):
         yield {**owner, **each}

@@ -2,8 +2,8 @@
 
 The posture of a device tells an admin whether signatures can be required, and whether a second factor can be enforced.
 The posture counts signed logins, unsigned logins, unsigned logins with Proxy-State, challenges, and answers to
-challenges. It also has two times, measured while a login waits: the retransmission interval, and the time after which
-the device gives up.
+challenges. It also has two times that the service measures while a login waits for its answer. They are the device's
+retransmission interval, and the time after which the device gives up.
 """
 
 from dataclasses import dataclass, field, replace
@@ -26,9 +26,9 @@ UNANSWERED: Final = 3
 
 @dataclass(slots=True)
 class Posture:
-    """The posture of a device: counts since they were last written to the store, and the latest measurements.
+    """The posture of a device. It contains the counts that are not in the store yet, and the latest measurements.
 
-    Times are in microseconds, fields named `..._ms` in milliseconds.
+    Times are in microseconds. Fields whose names end with `_ms` are in milliseconds.
     """
 
     signed: int = 0
@@ -54,8 +54,9 @@ class Posture:
     def measure(self, known: Entry, now: float) -> None:
         """Update the measurements with a login that has waited. now: seconds of the monotonic clock.
 
-        The device has given up if the time since its last retransmission is clearly longer than its retransmission
-        interval. Only the longest time until a device gave up is kept, because a user may also cancel earlier.
+        A device has given up if much more time than its retransmission interval has passed since its last
+        retransmission. Of all times after which the device gave up, only the longest is kept, because a user may cancel
+        a login earlier.
         """
         if known.gap <= 0:
             return
@@ -225,7 +226,8 @@ class HistoryRow:
 
 @dataclass(frozen=True, slots=True)
 class Forwarder:
-    """A source address that sends requests for devices of one product. devices: the number of these devices."""
+    """A source address that sends the requests of devices of one product. devices: the number of devices of this
+    product behind the address."""
 
     domain_id: int
     ip_address: str

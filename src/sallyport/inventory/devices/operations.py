@@ -140,7 +140,7 @@ def entry(row: DeviceRow, now: int) -> Row:
 
 
 def _named(evidence: str, attribute_name: AttributeName) -> str:
-    """Return the evidence for a product, with the names of vendor-specific attributes added."""
+    """Return the evidence for a product. After each vendor-specific attribute, the attribute's name is inserted."""
     return _VENDOR_ATTRIBUTE.sub(lambda found: f"{found[0]} ({attribute_name(int(found[1]), int(found[2]))})", evidence)
 
 

@@ -67,13 +67,13 @@ def register(tx: Tx, device: Device) -> bool:
 
 
 def register_all(tx: Tx, devices: Sequence[Device]) -> list[tuple[Device, int]]:
-    """Insert the rows of devices. Return each inserted device with the number of its registrations.
+    """Insert the rows of devices. Return each inserted device together with the number of its registrations.
 
-    `device.id` is set if the row was inserted or exists already. It stays None if the tenant has reached its limit. A
-    device that was deleted gets a new row, with `registrations` increased by one.
+    If a row was inserted or exists already, `device.id` is set. If the tenant has reached its limit, `device.id` stays
+    None. A device that was deleted gets a new row, whose `registrations` is increased by one.
 
-    The rows are inserted in the order of their identities. Therefore two nodes that register the same devices lock the
-    rows in the same order and cannot deadlock.
+    The rows are inserted in the order of their identities. All nodes use this order. Therefore two nodes that register
+    the same devices cannot deadlock.
     """
     inserted: list[tuple[Device, int]] = []
     for device in sorted(devices, key=_order):
@@ -130,9 +130,10 @@ def _insert(tx: Tx, device: Device) -> Inserted | None:
 
 
 def _recall(device: Device, row: DeviceRow) -> None:
-    """Copy the values of the row that the device in memory does not have yet.
+    """Copy values of the row to the device in memory, where the device has no value yet.
 
-    A product from the configuration of the RADIUS client is not copied, because the configuration may have changed.
+    A product in the row is not copied if it came from the configuration of the RADIUS client, because the configuration
+    may have changed.
     """
     device.id = row.id
     posture = device.posture
@@ -148,8 +149,8 @@ def _recall(device: Device, row: DeviceRow) -> None:
 
 
 def flush(tx: Tx, device: Device, requests: int) -> bool:
-    """Add the requests since the last flush, and write changed columns. Return False if another node has deleted the
-    device."""
+    """Add the number of requests since the last flush, and write the columns that have changed. Return False if another
+    node has deleted the device."""
     row = tx.one(DeviceRow, f"{_SELECT} where id = :id", id=device.id)
     if row is None:
         return False
@@ -319,7 +320,7 @@ def history(tx: Tx, domain_id: int, device_id: int, *, offset: int, limit: int) 
 
 
 def forwarders(tx: Tx, limit: int) -> list[Forwarder]:
-    """Return the source addresses from which devices of all domains send requests, with the products of the devices."""
+    """Return the source addresses that send requests for devices, in all domains, and the products of these devices."""
     sql = (
         "select domain_id, ip_address, device_type, count(*) as devices from devices "
         "group by domain_id, ip_address, device_type order by domain_id, ip_address limit :limit"

@@ -46,8 +46,8 @@ class Devices:
     async def page(self, query: DeviceQuery) -> tuple[list[DeviceRow], int]:
         """Return one page of a domain's devices, and the number of all matches.
 
-        Counts that are only in memory are added to the stored counts. A search or a filter compares stored values. In
-        this case the changes in memory are written first.
+        The returned counts include the counts that are only in memory. A search or a filter compares values in the
+        store. Therefore changes in memory are written before a search or a filter.
         """
         if query.search or query.column:
             await self._flush_or_log()
@@ -79,8 +79,8 @@ class Devices:
         return domain_id
 
     def _is_writing(self, rows: Sequence[DeviceRow]) -> bool:
-        """Return whether a flush is writing some of these rows at the moment. It is then unknown whether a row that was
-        read contains the counts of this flush."""
+        """Return whether a flush is writing some of these rows at the moment. In this case the rows, as they were read,
+        may or may not contain the counts that the flush writes."""
         ids = {device.id for device, _, _ in self._writing.devices}
         return bool(ids) and any(row.id in ids for row in rows)
 
@@ -119,10 +119,10 @@ class Devices:
     ) -> int:
         """Remove devices, and return their number. The next request of a removed device registers it again.
 
-        Raises NotFound if one of the devices does not exist; no device is removed in this case. Raises Conflict if too
-        many devices have the addresses.
+        If one of the devices does not exist, no device is removed and NotFound is raised. Raises Conflict if too many
+        devices have the addresses.
 
-        If the call is interrupted, all devices remain, but some may have lost their stations; see `in_slices`.
+        An interrupted call removes no device, but some devices may have lost their stations; see `in_slices`.
         """
 
         def find(tx: Tx) -> list[DeviceRow]:
@@ -182,7 +182,7 @@ class Devices:
                     self._written.set()
 
     def count_written(self, sightings: list[Registered | Refused]) -> None:
-        """Count and log the devices that were registered. Do the same for the devices and stations that got no row."""
+        """Count and log the devices that were registered, and also the devices and stations that got no row."""
         for each in sightings:
             if isinstance(each, Refused):
                 self._refuse(each)

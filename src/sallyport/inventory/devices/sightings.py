@@ -1,8 +1,9 @@
 """Active devices and stations in memory, and the functions that write their rows.
 
 A known device is found with one dictionary access. The product of a device is determined when the device is new, when
-its RADIUS client changes, and once a minute. Counts are written to the store by the next flush. The number of devices
-in memory is limited, with a share for each tenant. If a device leaves memory, its next request reads its row again.
+its RADIUS client changes, and once a minute. The next flush writes the counts to the store. The number of devices in
+memory is limited, and each tenant has a share of this number. If a device was removed from memory, its next request
+reads its row from the store.
 """
 
 import json
@@ -124,10 +125,11 @@ class Sightings:
         return self._changed_devices.get(identity, ())
 
     def take_changes(self) -> Iterator[Changes]:
-        """Yield the changes that exist when the function is called, in parts that take about the same time to write.
+        """Yield, in parts, the changes that exist when the function is called. Each part takes about the same time to
+        write.
 
-        The counts of a part are reset when the part is yielded. Devices without a row, and the stations behind them,
-        keep their counts until the device has a row.
+        When a part is yielded, its counts in memory are reset. A device without a row is not part of the changes, and
+        neither are the stations behind it. They keep their counts until the device has a row.
         """
         devices = [each for same in self._changed_devices.values() for each in same if each.id is not None]
         stations = [each for each in self._changed_stations if each.device.id is not None]
@@ -171,7 +173,7 @@ class Sightings:
             station.requests += requests
 
     def set_aside(self, device: Device, station: Station | None) -> None:
-        """Drop the counts of a device that got no row in the store, and of the station behind it."""
+        """Reset the counts of a device that got no row in the store, and the counts of the station behind it."""
         self._drop(device)
         device.requests = 0
         if station is not None:
@@ -214,7 +216,8 @@ def _identity(device: Device) -> Identity:
 def new_device(request: Request, source: str, domain_id: int, at: int) -> Device:
     """Return a new device with the values of its first request. at: the time of the request in microseconds.
 
-    If the request is not authentic, the device appears only in the event of this request.
+    If the request is not authentic, the device is not added to the inventory. It appears only in the event of the
+    request.
     """
     nas = request.first.get(NAS_IP_ADDRESS, b"") or request.first.get(NAS_IPV6_ADDRESS, b"")
     client_ip = canonical(str(ip_address(nas))) if len(nas) in {4, 16} else source
@@ -224,8 +227,9 @@ def new_device(request: Request, source: str, domain_id: int, at: int) -> Device
 def find_product(device: Device, request: Request, client: Client, at: int) -> None:
     """Set the product of a device.
 
-    The product that is configured for the RADIUS client comes first. Without it, the product is taken from the request.
-    If the request shows no product, the device keeps its product. A product from a former configuration is not kept.
+    If a product is configured for the RADIUS client, the device gets this product. Otherwise the device gets the
+    product that the request shows. If the request shows no product, the device keeps its previous product, unless the
+    previous product came from a former configuration.
     """
     device.look_again_at = at + LOOK_AGAIN_US
     device.client = client
@@ -283,8 +287,8 @@ def write_counts(tx: Tx, changes: Changes) -> list[Registered | Refused]:
 def write_first_sightings(tx: Tx, seen: Iterable[tuple[Device, Station | None]]) -> list[Registered | Refused]:
     """Write the missing rows of devices and of their stations, in the transaction that stores decisions.
 
-    Return the new devices, and the devices and stations that got no row. A station without a row is tried again at each
-    flush.
+    Return the new devices, and also the devices and stations that got no row. If a station got no row, each flush tries
+    again to write it.
     """
     pairs = dict.fromkeys(seen)
     sightings: list[Registered | Refused] = []

@@ -45,9 +45,9 @@ def has_too_many(tx: Tx, domain_id: int) -> bool:
 def note_all(tx: Tx, counted: Sequence[tuple[Station, int]]) -> list[Station]:
     """Write many stations with only two statements. Return the stations that got no row because of the tenant's limit.
 
-    Two statements are faster than one for each station, because the thread waits for the interpreter lock at each
-    statement. Near its limit, each station of a tenant gets a statement of its own. All nodes write the rows in the
-    same order.
+    Two statements are faster than one statement for each station, because the thread waits for the interpreter lock at
+    each statement. If a tenant is near its limit, each of its stations still gets its own statement. All nodes write
+    the rows in the same order.
     """
     refused: list[Station] = []
     ids = {f"id{number}": each for number, each in enumerate({station.device.id for station, _ in counted})}

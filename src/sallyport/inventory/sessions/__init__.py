@@ -5,14 +5,14 @@
     repo      SQL; `service.write_records` updates sessions in the transaction of the accounting records
 
 A session is identified by its device and its Acct-Session-Id. Records may arrive late, twice, out of order or never.
-The resulting session does not depend on their order. Counters only increase, the begin is the earliest begin in all
-records, and the values of a newer record replace older values. A NAS may reuse Acct-Session-Ids after a restart: a
-session that began after the end of another session with the same id is a new session.
+The order does not change the resulting session. Counters only increase, the session begins at the earliest begin in any
+record, and the values of a newer record replace older values. A NAS may reuse Acct-Session-Ids after a restart. If a
+session began after the end of another session with the same id, it is a new session.
 
-A record counts once. If a NAS gets no answer, it sends the record again with another identifier and a larger
-Acct-Delay-Time (RFC 2866 section 5.2), so duplicate detection does not recognize the copy. Therefore a session stores
-digests of its last records. The digests leave out the attributes that change.
+A record counts once. If a NAS gets no answer, it sends the record again, with another identifier and a larger
+Acct-Delay-Time (RFC 2866 section 5.2). Duplicate detection does not recognize this copy. Therefore a session stores
+digests of its last records. The digests leave out the attributes that differ between copies.
 
-An index of all digests would cost an additional page for each record. The session's row is read and written for each
-record anyway.
+The digests are stored in the session's row, because this row is read and written for each record anyway. An index of
+all digests would cost an additional page for each record.
 """

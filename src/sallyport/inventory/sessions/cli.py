@@ -124,7 +124,8 @@ def _domain_of(line: CommandLine, session_id: int | None) -> str:
 
 
 def _sessions(line: CommandLine, domain: Row, *, live: bool, user: str) -> Iterator[Row]:
-    """Yield each session of a domain once. A new session shifts the pages, so a session may occur on two pages."""
+    """Yield each session of a domain once. A new session moves older sessions to later pages, so a session may appear
+    on two pages."""
     body: Row = {"live": live or None, "userName": user}
     last: int | None = None
     for each in line.listed("/network_device/ListSessions", "sessions", body, domain=str(domain["domainId"])):

@@ -1,11 +1,11 @@
 """SQL for sessions.
 
-A transaction reads the sessions of its records and writes them back, up to 64 sessions in one statement. SQLite
-rewrites the index of each updated column. Therefore an update contains an indexed column only if its value has changed.
-An update of a live session's counters then writes no index.
+A transaction reads the sessions of its records and writes them back, up to 64 sessions in one statement. When a
+statement sets an indexed column, SQLite rewrites the index of the column. Therefore an update sets an indexed column
+only if its value has changed. An update that changes only the counters of a live session then writes no index.
 
-The query for a page first selects ids, the newest first. The indexes separate live, stopped and lost sessions, so the
-query merges three lists.
+The query for a page first selects the ids of the newest sessions. The indexes separate live, stopped and lost sessions,
+so the query merges three lists.
 """
 
 from collections import Counter
@@ -53,8 +53,8 @@ def newest(tx: Tx, keys: Collection[Key]) -> dict[Key, Session]:
 def _blocks(items: Sequence[T]) -> Iterator[Sequence[T]]:
     """Split items into blocks, with only a few different block sizes.
 
-    Each block size needs one SQL statement. A few statements stay prepared; to prepare a statement takes as long as to
-    run it.
+    Each block size needs an SQL statement of its own. With few block sizes, all statements stay prepared. This saves
+    time, because to prepare a statement takes as long as to run it.
     """
     at = 0
     while at < len(items):
@@ -119,9 +119,9 @@ def _update(moved: tuple[str, ...]) -> str:
 
 
 def put(tx: Tx, sessions: Iterable[Session]) -> None:
-    """Write sessions, and update the counters of sessions by state.
+    """Write sessions, and update the stored numbers of sessions in each state.
 
-    Each session must be the newest of its device with its Acct-Session-Id.
+    A session must be the newest one of its device that has its Acct-Session-Id.
     """
     groups: dict[tuple[str, ...], list[tuple[Value, ...]]] = {}
     totals: Counter[tuple[int, str]] = Counter()
@@ -141,7 +141,7 @@ def put(tx: Tx, sessions: Iterable[Session]) -> None:
 
 
 def supersede(tx: Tx, session: Session) -> None:
-    """Write a session, and mark it as no longer the newest, because a new session has the same Acct-Session-Id."""
+    """Write a session, and mark it as not the newest, because a newer session has the same Acct-Session-Id."""
     put(tx, [session])
     tx.execute(
         "update sessions set newest = 0 where device_id = :device and acct_session_id = :session and newest = 1",
@@ -152,7 +152,7 @@ def supersede(tx: Tx, session: Session) -> None:
 
 @dataclass(frozen=True, slots=True)
 class Restart:
-    """A restart or shutdown of a device. It ends all sessions of the device that have no later record.
+    """A restart or shutdown of a device. It ends each session of the device, unless the session has a later record.
 
     at: the time of the restart in microseconds. after: the id of the last session that was examined.
     """
@@ -185,8 +185,8 @@ def restarts(tx: Tx) -> list[Restart]:
 
 
 def end_more(tx: Tx, begun: Restart, limit: int) -> None:
-    """End the next sessions of a stored restart, and store the progress. If another restart of the device has replaced
-    this restart, store nothing."""
+    """End the next sessions of a stored restart, and store the progress. If a newer restart of the device has replaced
+    the stored restart, do not store the progress."""
     after = end_some(tx, begun, limit)
     same = {"device": begun.device_id, "at": begun.at, "before": begun.after}
     where = "where device_id = :device and at = :at and after = :before"
@@ -241,9 +241,9 @@ def silent(tx: Tx, domain_id: int, now: int, limit: int) -> list[int]:
 
 
 def end_silent(tx: Tx, domain_id: int, ids: list[int], now: int) -> int:
-    """End the given sessions, except sessions that have had a new record. Return the number of ended sessions.
+    """End the given sessions, except sessions that have got a new record. Return the number of ended sessions.
 
-    The time of a session's last record becomes the session's end.
+    A session's end is set to the time of its last record.
     """
     sql = f"update sessions set state = 'lost', stopped = updated where id = :id and {_SILENT}"
     count = sum(tx.execute(sql, id=each, now=now, day=DAY_US) for each in ids)
@@ -303,10 +303,10 @@ class SessionRow:
 class SessionQuery:
     """A query for one page of a domain's sessions.
 
-    live: True selects live sessions, False past sessions, None both. session_id: the id of the only
-    session, or 0 for all sessions. device_id: the id of a device, or 0 for all
-    devices. since, until: the range in which the session began, in microseconds, without `until` itself. search: a part
-    of a user, station, address or Acct-Session-Id.
+    live: True selects live sessions, False selects past sessions, None selects both. session_id: the id of the only
+    session, or 0 for all sessions. device_id: the id of a device, or 0 for all devices. since, until: the range of
+    times, in microseconds, in which the session began; `until` is exclusive. search: a part of a user, station, address
+    or Acct-Session-Id.
     """
 
     domain_id: int

@@ -1,8 +1,8 @@
 """The values of one Accounting-Request (RFC 2866, 2869, 3162, 4818, 6911).
 
-No content of a packet raises an error. A value with a wrong length is treated as absent. An implausible time is
-ignored. A number that is too large for the store becomes the largest possible number. The record itself is stored as
-received.
+Whatever a packet contains, no error is raised. A value with a wrong length is treated as absent. An implausible time is
+ignored. If a number is too large for the store, the largest possible number is used instead. The record itself is
+stored as received.
 """
 
 import socket
@@ -123,8 +123,8 @@ class Report:
 def _happened(delay_s: int, stamp_s: int | None, received: int) -> int:
     """Return the time of a record's event in microseconds.
 
-    If the record has a plausible Event-Timestamp (RFC 2869 section 5.3), return this time. Otherwise return the time of
-    receipt minus Acct-Delay-Time (RFC 2866 section 5.2).
+    If the record has a plausible Event-Timestamp (RFC 2869 section 5.3), this is the time. Otherwise the time is the
+    time of receipt, minus Acct-Delay-Time (RFC 2866 section 5.2).
     """
     sent = received - (delay_s * SECOND if delay_s <= LONGEST_DELAY_S else 0)
     if stamp_s is not None and sent - EARLIEST_US <= stamp_s * SECOND <= sent + LATEST_US:

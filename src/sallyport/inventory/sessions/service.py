@@ -58,10 +58,10 @@ class Record(NamedTuple):
 
 
 def write_records(tx: Tx, records: Iterable[Record]) -> list[bool]:
-    """Update the sessions with accounting records, in the transaction that stores the records. Return for each record
-    whether to store it.
+    """Update the sessions with accounting records, in the transaction that stores the records. For each record, return
+    whether the record is to be stored.
 
-    A record that was already applied, and was then sent again, is not stored.
+    If a record was already applied, and the device has sent it again, it is not stored again.
     """
     fresh: list[bool] = []
     for ends_all, group in groupby(records, key=lambda record: record.ends_all):

@@ -17,7 +17,8 @@ REPEATS_US: Final = 300 * SECOND
 
 
 class SessionState(StrEnum):
-    """State of a session. stopped: the device reported the end. lost: the device restarted, or sent no more records."""
+    """State of a session. The session is `stopped` if the device reported the end. It is `lost` if the device
+    restarted, or if the device sent no more records."""
 
     LIVE = "live"
     STOPPED = "stopped"
@@ -44,10 +45,10 @@ class Session:
     """A session in memory, while a transaction updates its row. Times are in microseconds.
 
     facts: the descriptive values, in the order of report.FACTS. counts: the counters, in the order of report.COUNTS.
-    started: the earliest begin that a record shows. first_seen: the time of the first event. updated: the time of the
-    last event. records: the number of different records. recent: the digests of the last records. follows: whether an
-    earlier session had the same Acct-Session-Id. stored: the indexed columns as the store has them; None if there is no
-    row yet.
+    started: the earliest begin according to any record. first_seen: the time of the first event. updated: the time of
+    the last event. records: the number of different records. recent: the digests of the last records. follows: whether
+    an earlier session had the same Acct-Session-Id. stored: the values of the indexed columns in the store, or None if
+    the session has no row yet.
     """
 
     __slots__ = (
@@ -81,10 +82,8 @@ class Session:
         return Stored(self.state, self.facts[USER], self.started, self.stopped)
 
     def is_over_for(self, report: Report) -> bool:
-        """Return whether this session had ended before the record, so that the record belongs to a later session.
-
-        The later session has the same Acct-Session-Id.
-        """
+        """Return whether this session had already ended before the record. The record then belongs to a later session
+        with the same Acct-Session-Id."""
         repeated = self._is_repeated(report)
         if report.status == START and not repeated:
             if self._differs(report, MULTI_SESSION):
@@ -127,9 +126,9 @@ class Session:
             self.state, self.stopped = LOST, self.updated
 
     def _stop(self, report: Report) -> None:
-        """Apply a record that reports the end of the session. The latest reported end counts.
+        """Apply a record that reports the end of the session. If several records report an end, the latest end is kept.
 
-        A reported end also replaces the end of a lost session.
+        If the session is lost, the reported end replaces the end that the service has assumed.
         """
         if self.state is not STOPPED or self.stopped is None or report.at >= self.stopped:
             self.state, self.stopped, self.cause = STOPPED, report.at, report.cause
@@ -142,7 +141,7 @@ class Session:
         return at >= 0
 
     def _differs(self, report: Report, fact: int) -> bool:
-        """Return whether the session and the report have different values of a fact. A missing value does not
-        differ."""
+        """Return whether the session and the report have different values of a fact. If one of the values is missing,
+        return False."""
         known, reported = self.facts[fact], report.facts[fact]
         return known is not None and reported is not None and known != reported

@@ -10,8 +10,8 @@ The state machines of the EAP methods are in `radius.eap`. They ask this package
 is correct.
 
 The service handles EAP itself if the first factor of the domain is `local` or `ldap`. With the first factor `radius`,
-EAP is forwarded unchanged. A client is offered only the methods that the first factor can check. An answer that decides
-nothing creates no event.
+EAP is forwarded unchanged. A client is offered only the methods that the first factor can check. A round that does not
+decide the login creates no event.
 
 A login with a wrong password is decided at once. Its event and its lock-out are on disk before the client learns the
 result inside EAP. Otherwise a client could guess passwords without a trace, if it never completed a conversation. The

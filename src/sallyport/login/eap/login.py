@@ -63,9 +63,9 @@ class EapLogin:
     scope: an identifier of the domain and its first factor. client: the name of the RADIUS client. user: the inner name
     without its realm, or empty if it is unknown so far. named_by: the field of the certificate that contains the name.
     found, code, stamp: the fields of the same names in the `verifiers.Finding` of the first factor. session: the
-    challenge that the user answers next. second: the result of the second factor. refused: the result if the login is
-    refused. decided: whether the caller has received the refusal. After the refusal, further rounds follow until
-    EAP-Failure. They are not recorded.
+    challenge that the user must answer next. second: the result of the second factor. refused: the result if the login
+    is refused. decided: whether `refused` was given to the caller. The rounds after the refusal, until EAP-Failure, are
+    not recorded.
     """
 
     conversation: Conversation

@@ -1,11 +1,12 @@
 """The EAP method of each station's last login.
 
-A station is offered its last method first. A station that is offered another method must ask for its own method (RFC
-3748 section 5.3.1), and this takes a round. So the right offer saves a round: with a resumed TLS session, one of four.
+The service offers a station the method of its last login first. A station that is offered another method must ask for
+its own method (RFC 3748 section 5.3.1), and this takes one more round. A login with a resumed TLS session takes four
+rounds without the right offer, and three with it.
 
-Only methods that use TLS are remembered. Otherwise an attacker with an account could log in by a weaker method and
-pretend to have the victim's station address. The service would then offer the weaker method to the victim's station
-first. The victim's password would be sent by the weaker method.
+Only methods that use TLS are remembered. If weaker methods were remembered too, an attacker with an account could log
+in by a weaker method, and pretend to have the victim's station address. The service would then offer the weaker method
+to the victim's station first, and the station would send the victim's password by the weaker method.
 """
 
 from collections.abc import Mapping
@@ -24,8 +25,8 @@ _ORDERS: Final[Mapping[int, tuple[int, ...]]] = {
 class PreferredMethods:
     """The EAP methods of stations that do not use the first method in `ORDER`.
 
-    most: the maximum number of stations. Each tenant has a share of them. If it is exceeded, the station with the
-    oldest login is removed.
+    most: the maximum number of stations. At the maximum, a new station replaces another station: of the tenant with the
+    most stations, the station whose last login is the oldest.
     """
 
     def __init__(self, most: int = MOST) -> None:

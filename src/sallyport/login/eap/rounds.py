@@ -93,8 +93,10 @@ class Rounds:
         return self._come_to(login, domain, result, user)
 
     def _come_to(self, login: Login, domain: Domain, result: EapResult, user: User | None) -> Decision | None:
-        """Decide at the end of a conversation. user: the endpoint user as stored now, because an admin may have changed
-        it during the conversation."""
+        """Decide a login at the end of its EAP conversation.
+
+        user: the endpoint user as stored now, or None. An admin may have changed the user during the conversation.
+        """
         fresh = self._steps.fresh(domain)
         if result.by_address:
             return self._steps.admit_station(login, fresh)
@@ -111,8 +113,8 @@ class Rounds:
     ) -> InnerSecondFactor | None:
         """Ask for the second factor inside EAP, if the login needs one. The login has passed its first factor.
 
-        session: the challenge that `code` answers, or None at the first call. Return None if a newer request of the
-        same login has replaced this request, at this node or another.
+        session: the challenge that `code` answers, or None at the first call. Return None if this request was replaced
+        by a newer request of the same login. The newer request may have come to another node.
         """
         fresh = self._steps.fresh(domain)
         await self._steps.recall(login, fresh)

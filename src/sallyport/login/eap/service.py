@@ -94,13 +94,16 @@ class Eap:
         return domain.first_factor in SERVED
 
     def receive(self, login: Login, domain: Domain, station: Station | None = None) -> EapResult | OpenQuestion | None:
-        """Continue or begin the EAP conversation of a request, without waiting.
+        """Continue or begin the EAP conversation of a request, without waiting. Raises PacketError if the request does
+        not answer the last challenge.
 
-        Return an EapResult if this round decides the login. After a refusal, `login.found` may still contain a
-        challenge, because EAP ends with further rounds. Return None if this round decides nothing. `login.found` then
-        contains a challenge, or the attributes of an Access-Reject if the login was refused in an earlier round. Return
-        an OpenQuestion if the caller must await `answer`. Raises PacketError if the request does not answer the last
-        challenge.
+        The result is one of these:
+
+        - EapResult: this round decides the login. After a refusal, `login.found` may contain a challenge, because EAP
+          ends with further rounds.
+        - None: this round decides nothing. `login.found` contains a challenge. If an earlier round has refused the
+          login, it may contain the attributes of the Access-Reject instead.
+        - OpenQuestion: the caller must await `answer`.
 
         station: the verifier of the MAC address, if the domain may admit the station by its address.
         """
@@ -223,8 +226,8 @@ class Eap:
         return verdict
 
     def _name(self, login: Login, domain: Domain, eap: EapLogin, question: Question) -> str:
-        """Return the user's name in a question without its realm. Return an empty text if the realm does not belong to
-        the domain."""
+        """Return the name of the user in a question, without its realm. Return an empty text if the realm belongs to
+        another domain or to none."""
         login.method = f"eap-{eap.conversation.method}"
         eap.named_by = question.by if isinstance(question, Certificate) else None
         name = principal(login, domain, self._steps.domains.value, question.user, eap.named_by)
@@ -235,8 +238,8 @@ class Eap:
     def _refused(
         self, login: Login, domain: Domain, verifier: Verifier, name: str, question: Question
     ) -> Finding | None:
-        """Return a refusal that needs no check of the credentials: a certificate of another tenant, an unknown realm or
-        a lock-out."""
+        """Return a refusal for which the credentials need not be checked, otherwise None. The login is refused if the
+        certificate belongs to another tenant, if the realm is unknown, or if the user is locked out."""
         if isinstance(question, Certificate):
             owner = self._steps.certificate_tenant(question.fingerprint)
             if owner not in {None, domain.tenant_id}:
@@ -325,8 +328,9 @@ def _server(credentials: Credentials) -> TlsServer:
 
 
 def _scope(domain: Domain) -> str:
-    """Return a key that keeps domains and first factors apart. After a change of the first factor, the same user name
-    may belong to another person. So conversations and resumed sessions are valid only in their scope."""
+    """Return a key that differs for each domain and each first factor. EAP conversations and resumed TLS sessions are
+    valid only with the same key, because the same user name may belong to another person after a change of the first
+    factor."""
     return f"{domain.id}/{domain.factor}"
 
 

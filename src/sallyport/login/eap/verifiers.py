@@ -28,8 +28,8 @@ class Finding:
 
     reason: the result; NONE if the credentials are correct. found: the user's groups and reply attributes. code: the
     code that followed the password, or None. hash_hash, hashed: values for the answer to a correct MS-CHAPv2 response,
-    see `radius.eap.model.Verdict`. stamp: a value that changes with the user's password or, for a directory, with its
-    configuration. A station has an empty stamp.
+    see `radius.eap.model.Verdict`. stamp: for an endpoint user, a value that changes with the password; for a
+    directory's user, a value that changes with the directory's configuration; for a station, an empty text.
     """
 
     reason: Reason
@@ -158,8 +158,8 @@ class Directory:
     """The verifier of a directory's users.
 
     has_codes: a function that returns whether a user has codes to append to the password. stamp: a value that changes
-    with the directory's configuration, because the same name in another directory may belong to another person. realms:
-    the domain's name and realms, case-folded.
+    with the directory's configuration. After such a change, the same name may belong to another person. realms: the
+    domain's name and realms, case-folded.
     """
 
     def __init__(
@@ -196,8 +196,8 @@ class Directory:
         return Finding(reason, found)
 
     def _may_be_computer(self, user: str, question: Question) -> bool:
-        """Return whether a certificate's DNS name belongs to the domain and may be a computer's host name. Certificates
-        of Windows computers contain the host name, but the directory has the account under another name."""
+        """Return whether a name is a certificate's DNS name in one of the domain's realms. Such a name may be the host
+        name of a Windows computer. The directory has the computer's account under another name."""
         by_host = isinstance(question, Certificate) and question.by is NamedBy.DNS
         return by_host and fold(host_realm(user)) in self._realms
 

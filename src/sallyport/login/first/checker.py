@@ -26,8 +26,8 @@ CODE_LENGTHS: Final = (6, 8)
 class Host:
     """The services that a first factor may use.
 
-    domain: the name of the domain. hidden: the answer attributes that are encrypted, by (vendor, type), each with its
-    kind of encryption; see `radius.salted`. ntlm_auth: the pool of processes that ask winbind, or None if the domain's
+    domain: the name of the domain. hidden: maps the (vendor, type) of each encrypted answer attribute to the kind of
+    encryption; see `radius.salted`. ntlm_auth: the pool of processes that ask winbind, or None if the domain's
     organization may not use it.
     """
 
@@ -51,9 +51,9 @@ class Checker(Protocol):
         If the other server fails, the failure is returned as a reason. The call may be cancelled. Raises PacketError if
         the password field is malformed.
 
-        takes_code: a function that returns whether a code may follow a PAP password; `check` then sets `login.code`.
-        tell: a function that is called with a text about each step. An admin who tests the first factor sees these
-        texts, so they contain no secrets.
+        takes_code: a function that returns whether a code may follow a PAP password. If a code follows, `check` sets
+        `login.code`. tell: a function that is called with a text about each step. An admin who tests the first factor
+        sees these texts, so they contain no secrets.
         """
 
     async def run(self) -> None:

@@ -58,7 +58,7 @@ class Fields(_Strict):
         """Return a new checker with this configuration. It has no connection yet."""
 
     def refused(self, host: Host) -> FieldError | None:
-        """Return the error in a field that this domain cannot use, or None if it can use all fields."""
+        """Return an error for a field that cannot be used in this domain. Return None if all fields can be used."""
         return None
 
 
@@ -84,8 +84,8 @@ def _filter(value: str) -> str:
 class LdapFields(Fields):
     """The configuration of a directory.
 
-    An entry's canonical name comes from the attributes that `userFilter` compares with {user}. The first of these
-    attributes that the entry has is used.
+    `userFilter` compares one or more attributes with {user}. The first of these attributes that an entry has contains
+    the entry's canonical name.
     """
 
     servers: Annotated[tuple[LdapUrl, ...], Field(min_length=1, max_length=8)] = Field(

@@ -85,8 +85,8 @@ def check_mschap(login: Login, user: User | None) -> Reason:
 
 
 def made_with(user: User, attempt: MsChap1 | MsChap2, sent: bytes) -> tuple[NtKey | None, bytes]:
-    """Check an MS-CHAP response. Return the user's NT key, and the user name with which the client has computed its
-    response. Return None and an empty name if the response is wrong. sent: the User-Name of the request."""
+    """Check an MS-CHAP response. If it is correct, return the user's NT key, and the user name with which the client
+    has computed the response. If it is wrong, return None and an empty name. sent: the User-Name of the request."""
     key = user.nt_key
     for name in peer_names(sent):
         if key is not None and key.made(attempt, name):
@@ -95,8 +95,8 @@ def made_with(user: User, attempt: MsChap1 | MsChap2, sent: bytes) -> tuple[NtKe
 
 
 def let_in(login: Login, attempt: MsChap1 | MsChap2, hash_hash: bytes, name: bytes, found: Found | None = None) -> None:
-    """Store the attributes for the Access-Accept in `login.found`, after a correct MS-CHAP response. They prove to the
-    client that this service knows the password.
+    """After a correct MS-CHAP response, store the attributes for the Access-Accept in `login.found`. These attributes
+    prove to the client that this service knows the password.
 
     hash_hash: the hash of the password's NT hash, 16 octets. name: the user name with which the client has computed its
     response. found: the user's groups and other attributes for the Access-Accept.
@@ -117,8 +117,8 @@ _CHECKS: Final[Mapping[str, Callable[[Login, User | None], Reason]]] = {
 
 
 def check_vouched(login: Login) -> Reason:
-    """Accept the password check of a forwarding server. Return PASSED if the RADIUS client was added with
-    `passwordVerified` and the request is signed. Otherwise return the reason for a refusal."""
+    """Check whether this service trusts the password check of a forwarding server. Return PASSED if the RADIUS client
+    was added with `passwordVerified` and the request is signed. Otherwise return the reason for a refusal."""
     if not login.client.password_verified:
         return Reason.MAY_NOT_VOUCH
     return PASSED if login.request.signed else Reason.VOUCHES_UNSIGNED
@@ -139,8 +139,8 @@ def known_as(login: Login, user: User | None, first: Reason) -> Reason:
 
 
 def still(login: Login, user: User | None, stamp: str) -> Reason:
-    """Check that an endpoint user still exists with the same password. The user may have changed during an EAP
-    conversation. stamp: the user's stamp when the credentials were checked."""
+    """Check that an endpoint user still exists with the same password. The user may have been changed or removed during
+    an EAP conversation. stamp: the user's stamp when the credentials were checked."""
     if user is None:
         return Reason.UNKNOWN_USER
     return known_as(login, user, PASSED if user.stamp == stamp else Reason.WRONG_PASSWORD)

@@ -101,8 +101,8 @@ class FirstFactors:
         return ready
 
     def retire(self, domain_id: int, row: FactorRow | None) -> None:
-        """Stop a domain's checker after RETIRE_S if its configuration is not `row`, the stored configuration. A checker
-        that is never stopped would probe its servers forever."""
+        """Stop a domain's checker after RETIRE_S, unless its configuration is still `row`. A checker that is never
+        stopped would probe its servers forever. row: the configuration that is stored now, or None if there is none."""
         ready = self._ready.get(domain_id)
         if ready is not None and ready.row != row:
             del self._ready[domain_id]

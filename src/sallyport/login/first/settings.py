@@ -115,12 +115,12 @@ class FirstFactorSettings:
         return found
 
     def check_key(self, tx: Tx) -> None:
-        """Check that this installation's master key can decrypt the configurations in another store, before a restore.
-        Raises SecretError."""
+        """Check that this installation's master key can decrypt the configurations in a store that is about to be
+        restored. Raises SecretError."""
         for row in repo.load(tx).values():
             self._vault.open(row.fields, row.identity)
 
     def egress_advice(self, domain: Domain) -> list[str]:
-        """Return hints for admins of the installation. They say how to allow hosts that the egress rules have recently
-        denied to the domain's tenant."""
+        """Return hints for admins of the installation. If the egress rules have recently denied a host to the domain's
+        tenant, a hint says how to allow this host."""
         return self._host(domain.id).egress.advice()

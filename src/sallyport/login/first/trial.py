@@ -61,8 +61,8 @@ class Trials:
     """Tests of first factors.
 
     has_codes: a function that returns whether a user has codes to append to the password. locked_out: a function that
-    returns whether the user of a login is locked out. notices: the messages between nodes, so that the limit of tests
-    applies to all nodes together.
+    returns whether the user of a login is locked out. notices: the messages between nodes. With them, the limit applies
+    to the tests of all nodes together.
     """
 
     def __init__(

@@ -72,15 +72,16 @@ class Calls:
         """Give the prompts of this node to the other nodes, because this node stops."""
 
     async def return_here(self, conversation: Conversation) -> bool:
-        """Let this node answer a login, after a request of the login went to another node and then to this node again.
-        Return False if the login is already answered. Raises StoreError."""
+        """Let this node answer a login again. A request of the login went to another node, and a newer request of the
+        login has now come to this node. Return False if the login is already answered. Raises StoreError."""
         return True
 
     def once(
         self, result: SecondFactorResult, write: Callable[[Tx], None] | None
     ) -> Callable[[Tx], bool | None] | None:
-        """Return a function that writes to the store in the transaction of the answer. It returns False and writes
-        nothing if another node has sent the answer.
+        """Return a function that calls `write` in the transaction of the answer. If another node has sent the answer,
+        the returned function does not call `write`, and returns False. Return None if nothing must be done in this
+        transaction.
 
         write: the function that writes the challenge of the result, or None if there is nothing to write.
         """
@@ -126,8 +127,8 @@ class Calls:
 
 
 async def _when_free(conversation: Conversation, ask: Callable[[], Awaitable[Answer]]) -> Answer:
-    """Call the provider, and return its answer. If the provider is busy (HTTP 429), call again after its Retry-After,
-    if the login does not time out before. Raises ProviderError."""
+    """Call the provider, and return its answer. If the provider is busy (HTTP 429), wait for its Retry-After, and call
+    again. If the login would time out during this wait, do not wait. Raises ProviderError."""
     until = min(conversation.deadline, trio.current_time() + conversation.attached.timeout_s)
     while True:
         try:
@@ -162,8 +163,8 @@ def reason_of(conversation: Conversation, error: ProviderError) -> Reason:
     """Return the reason why a provider could not be asked.
 
     If the provider's rate limit (HTTP 429) is reached before the first prompt, the domain's fallback decides the login.
-    After a prompt, or with a typed code, the login is refused. Otherwise a user could exceed the limit on purpose, to
-    be admitted by the fallback.
+    After a prompt, or if the user has typed a code, the login is refused. Otherwise a user could exceed the limit on
+    purpose, so that the fallback admits the login.
     """
     if error.limited and conversation.checks_code:
         return Reason.TOO_MANY_CODES

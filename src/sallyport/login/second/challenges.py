@@ -27,8 +27,8 @@ MAX_REMEMBERED: Final = 32_768
 class Challenges:
     """The challenges of all domains. All pending challenges are in the store; memory is a cache.
 
-    max_remembered: the maximum number of pending challenges in memory, and also of ended challenges. Each tenant has a
-    share.
+    max_remembered: the maximum number of pending challenges in memory. The same maximum applies to the ended challenges
+    in memory. Each tenant has a share.
     """
 
     def __init__(self, store: Store, vault: Vault, clock: Clock, *, max_remembered: int = MAX_REMEMBERED) -> None:
@@ -45,9 +45,9 @@ class Challenges:
     # --- challenges that are sent -------------------------------------------------------------------------------
 
     def next_step(self, before: Session, kind: Kind, handle: str, text: str) -> SecondFactorResult:
-        """Return a result with the next challenge of a session. before: the session with its last challenge. kind: the
-        kind of answer that the user must give. handle: the provider's handle of the prompt. text: the text that the
-        device shows."""
+        """Return a result that contains the next challenge of a session. before: the session as it was at the last
+        challenge. kind: the kind of answer that the user must give. handle: the provider's handle of the prompt. text:
+        the text that the device shows."""
         expires_at = self._clock() + LIFETIME_US
         session = replace(before, kind=kind, handle=handle, step=before.step + 1, expires_at=expires_at)
         return SecondFactorResult(Reason.ASKED, text, session, asked=session.asked)

@@ -39,8 +39,8 @@ class SecondFactorResult:
     reason: the result; NONE if the user has approved. text, session: the text and the session of the challenge to send,
     if the reason is ASKED. over: the id of the challenge that this result ends. asked: the user that was asked. found:
     what the first factor found for an earlier request of the login. wrong_code: whether the code was wrong, and the
-    user may try again. prompt: the prompt's row in the store, or None with the embedded database or if the user was not
-    asked.
+    user may try again. prompt: the prompt's row in the store; None if the embedded database is used, or if the user was
+    not asked.
     """
 
     reason: Reason
@@ -70,13 +70,14 @@ class Conversation:
     """One login's second factor. Only the newest request of the login waits for the result, and the result is used
     once.
 
-    session: the RADIUS client, the user, and the number of challenges that were sent. key: a value that requests of the
-    same login share; with None no request can join. deadline: the end of the conversation by trio's clock. takes_codes:
-    whether the authentication method can carry a typed code. checks_code: whether the conversation begins with a typed
-    code. handle, text: values from the provider's last WAITING answer. error: an error of the store or the service,
-    after which no request gets an answer. is_signed: whether the first request was signed. prompt: the prompt's row in
-    the store as it was last read, or None with the embedded database. owns: whether this node asks the provider.
-    asked: whether this node has begun to ask the provider. elsewhere: whether the newest request waits at another node.
+    session: the RADIUS client, the user, and the number of challenges that were sent. key: a value that all requests of
+    the login have in common, or None if no other request can join the conversation. deadline: the end of the
+    conversation by trio's clock. takes_codes: whether the authentication method can carry a typed code. checks_code:
+    whether the conversation begins with a typed code. handle, text: values from the provider's last WAITING answer.
+    error: an error of the store or the service, after which no request gets an answer. is_signed: whether the first
+    request was signed. prompt: the prompt's row in the store as it was last read, or None with the embedded database.
+    owns: whether this node asks the provider. asked: whether this node has begun to ask the provider. elsewhere:
+    whether the newest request waits at another node.
     """
 
     def __init__(

@@ -79,8 +79,8 @@ class Enrolments:
     def look_up(self, attached: Attached, tenant_id: int, user: UserKey, name: str) -> Reason:
         """Predict the result of asking a user: ASKED, NOT_ENROLLED, UNREACHABLE, RATE_LIMITED or ENROLMENT_UNKNOWN.
 
-        It never waits. If the cache has no entry or an expired one, a look-up starts, and the old result is returned in
-        the meantime.
+        The call never waits. If the cache has no current entry for the user, a look-up starts. Until it ends, the
+        result is that of the expired entry, or ENROLMENT_UNKNOWN if there is none.
         """
         known = self._known.get(user)
         if known is not None and known.stamp != attached.stamp:
@@ -94,8 +94,9 @@ class Enrolments:
         return Reason.ENROLMENT_UNKNOWN if known is None else known.reason
 
     async def learn(self, attached: Attached, tenant_id: int, user: UserKey, name: str) -> Reason:
-        """Do the same as `look_up`, but wait up to LEARN_S for the result of an unknown user. The number of pending
-        look-ups is limited, so that a client that sends random names cannot flood the provider."""
+        """Return what `look_up` returns. If this is ENROLMENT_UNKNOWN, wait up to LEARN_S for the provider's answer
+        first. The number of pending look-ups is limited, so that a client with random names cannot flood the provider.
+        """
         reason = self.look_up(attached, tenant_id, user, name)
         found_out = self._asked.get(user)
         if reason is Reason.ENROLMENT_UNKNOWN and found_out is not None:

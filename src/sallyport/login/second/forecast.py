@@ -14,8 +14,8 @@ LEAST_S = 1.0
 
 
 def patience_s(give_up_ms: int | None) -> float:
-    """Return the time in seconds for which a login may wait before its device gives up. It is a little less than the
-    device's timeout, or infinity if the timeout is unknown.
+    """Return the time in seconds for which a login may wait, so that it gets an answer before its device gives up. This
+    time is a little less than the device's timeout. If the timeout is unknown, the result is infinity.
 
     give_up_ms: the timeout of the device in milliseconds, or None if unknown.
     """
@@ -31,7 +31,8 @@ class Standing:
     away: Reason
 
     def gives_up(self, give_up_ms: int | None, *, takes_challenges: bool) -> bool:
-        """Return whether a device gives up sooner than 95 % of the users answer, and has never answered a challenge.
+        """Return whether a device gives up too soon: it waits less than the time within which 95 % of the prompts are
+        answered, and it has never answered a challenge.
 
         The result is always False for a provider that asks for typed codes, because then no device waits for an
         approval.

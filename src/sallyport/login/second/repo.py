@@ -7,7 +7,7 @@ step N, the question is whether the user's answer to challenge N of the login is
 - owner: the session of the node that asks the provider
 - waiter: the session of the node where the newest request of the login waits
 - key: a value that all requests of the login share, or null after the result was used
-- outcome: empty, one of `provider.Outcome`, FAILED or LIMITED
+- outcome: empty, FAILED, LIMITED, or a value of `provider.Outcome`
 """
 
 import json
@@ -177,7 +177,7 @@ def take_over(tx: Tx, prompt: Prompt, node: str) -> Prompt | None:
 
 
 def give_up(tx: Tx, node: str) -> None:
-    """Leave all pending prompts of a node without an owner, so that another node can take them over."""
+    """Give up the ownership of a node's pending prompts, so that another node can take these prompts over."""
     tx.execute(
         f"update prompts set owner = '' where owner = :node and consumed_by is null and {_PENDING}",
         node=node,
@@ -203,8 +203,8 @@ def consume(tx: Tx, prompt: Prompt, node: str) -> bool:
 
 
 def holds(tx: Tx, prompt: Prompt, node: str) -> bool:
-    """Return whether the login waits at a node. The row is locked, so this cannot change until the end of the
-    transaction."""
+    """Return whether the newest request of a login waits at a node. The row is locked, so this cannot change before the
+    end of the transaction."""
     sql = f"select 1 from prompts where {_ROW} and consumed_by is null and waiter = :node for update"
     return bool(tx.rows(sql, id=prompt.id, step=prompt.step, node=node))
 

@@ -53,8 +53,9 @@ STOPPED: Final = SecondFactorResult(Reason.STOPPED)
 
 
 def device_patience(login: Login, attached: Attached) -> float:
-    """Return the time in seconds for which a login may wait before it gets a challenge. It follows from the device's
-    timeout, if this is known and shorter than the time that 95 % of the users need. Otherwise it is infinity."""
+    """Return the time in seconds for which a login may wait before it gets a challenge. If the device's timeout is
+    shorter than the time within which 95 % of the prompts are answered, the result is a little less than the timeout.
+    Otherwise, or if one of these times is unknown, the result is infinity."""
     limit_s = patience_s(login.device.posture.give_up_ms)
     p95_s = attached.provider.p95_s() if limit_s < math.inf else None
     return limit_s if p95_s is not None and limit_s < p95_s else math.inf
@@ -104,9 +105,10 @@ class SecondFactor:
     async def stop_waiting(self) -> None:
         """End all waiting logins now, because the service stops.
 
-        A device that has answered challenges before gets a challenge. After the next start, its answer continues the
-        same prompt. For other devices the fallback decides, unless nodes share the store: then these devices get no
-        answer, because a retransmission continues the prompt at another node.
+        A device that has answered challenges before gets a challenge. After the next start of the service, the device's
+        answer continues the same prompt. On a single node, the fallback decides the logins of other devices. If several
+        nodes share the store, other devices get no answer, because their retransmission continues the prompt at another
+        node.
         """
         self._stopping = True
         for conversation in tuple(self._by_challenge.values()):
@@ -207,8 +209,8 @@ class SecondFactor:
         return replace(result, prompt=conversation.prompt)
 
     def _forget(self, conversation: Conversation) -> None:
-        """Remove a conversation whose result was taken, and mark its last challenge as ended. No further request can
-        join it."""
+        """Remove a conversation whose result was taken, so that no further request can join it. If the result ends the
+        last challenge, mark this challenge as ended."""
         session = conversation.session
         if self._by_challenge.get(session.id) is conversation:
             del self._by_challenge[session.id]
@@ -217,8 +219,8 @@ class SecondFactor:
             self.challenges.ended(session, conversation.tenant_id)
 
     async def _is_here(self, conversation: Conversation) -> bool:
-        """Return whether this node may still answer a conversation's login. The login may have waited at another node
-        in between."""
+        """Return whether this node may answer a conversation's login. If the login has waited at another node in
+        between, try to return the login to this node first."""
         return not conversation.elsewhere or await self._calls.return_here(conversation)
 
     async def _join(self, login: Login, conversation: Conversation) -> SecondFactorResult | None:
@@ -258,7 +260,7 @@ class SecondFactor:
         return replace(result, over=over, asked=session.asked, found=session.found, prompt=conversation.prompt)
 
     def _stopped(self) -> SecondFactorResult:
-        """Return the result of a login that a stop of the service ends. Raises AnsweredElsewhere if other nodes
+        """Return the result of a login that ends because the service stops. Raises AnsweredElsewhere if other nodes
         continue the prompt."""
         if self._calls.knows_prompts:
             raise AnsweredElsewhere

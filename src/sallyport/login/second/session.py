@@ -164,7 +164,8 @@ def same_login(login: Login, asked: Asked) -> LoginKey | None:
     The key contains the RADIUS client, the device, the user, the code after the password, and every attribute that
     identifies a session or a port. The client alone is not enough, because it may be an address range, or a proxy for
     many devices that all have a port 1. Credentials are left out, because a CHAP response differs each time. Signed and
-    unsigned requests have different keys. Otherwise a spoofed copy without a signature would take the answer.
+    unsigned requests have different keys. Otherwise a spoofed copy of a signed request, without a signature, would get
+    the answer.
     """
     request, first = login.request, login.request.first
     if not _identifies_login(login) or login.domain is None:
@@ -178,8 +179,8 @@ def same_login(login: Login, asked: Asked) -> LoginKey | None:
 def _identifies_login(login: Login) -> bool:
     """Return whether a request identifies its session, port or station.
 
-    Port 0 does not count, nor does a station that is the device itself, because these are equal in all logins of a
-    device. If they counted, an attacker's login could join the login of another person.
+    Port 0, and a station that is the device itself, identify nothing, because all logins of a device have these values
+    in common. If they counted, an attacker's login could join the login of another person.
     """
     first = login.request.first
     if first.get(ACCT_SESSION_ID) or first.get(NAS_PORT_ID) or any(first.get(NAS_PORT, b"")):

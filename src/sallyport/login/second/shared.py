@@ -84,7 +84,8 @@ class SharedCalls(Calls):
         return None
 
     async def hand_over(self) -> None:
-        """See Calls.hand_over. A prompt that no later request can join is withdrawn as soon as its task ends."""
+        """See Calls.hand_over. A prompt that no later request can join stays at this node, and is withdrawn as soon as
+        its task ends."""
         self._hands_over = True
         for conversation in [each for watched in self._watched.values() for each in watched]:
             if conversation.key is not None or conversation.session.step:
@@ -165,8 +166,8 @@ class SharedCalls(Calls):
                 del self._watched[prompt.id]
 
     async def _take_over(self, conversation: Conversation, prompt: Prompt) -> bool:
-        """Take over a prompt whose owner is dead, or whose task at this node has failed. Return whether this node is
-        the owner now."""
+        """Take over a prompt if its owner is dead, or if this node is the owner but its task for the prompt has failed.
+        Return whether this node has taken over the prompt."""
         is_lost = (prompt.id, prompt.step) not in self._owned if prompt.owner == self._node else not prompt.has_owner
         if self._hands_over or not is_lost:
             return False
@@ -252,8 +253,8 @@ class SharedCalls(Calls):
                 self._see(conversation, by_place.get((before.id, before.step)) or replace(before, is_consumed=True))
 
     def _see(self, conversation: Conversation, prompt: Prompt) -> None:
-        """Record the state of a prompt that was read from the store. A prompt whose row no longer exists, as after a
-        restore, counts as used."""
+        """Record the state of a prompt that was read from the store. If the prompt's row no longer exists, for example
+        after a restore, the caller passes the prompt as used."""
         conversation.prompt = prompt
         if not conversation.owns:
             conversation.handle, conversation.text = prompt.handle, prompt.text
@@ -298,8 +299,8 @@ def _claim(tx: Tx, new: Prompt, user_key: str) -> tuple[Prompt | None, Session |
 def _use(tx: Tx, result: SecondFactorResult, node: str, write: Callable[[Tx], None] | None) -> bool:
     """Mark a result as used, in the transaction of its answer. Return False if another node may answer instead.
 
-    If the answer is a challenge that asks the user to approve, the result stays unused. The answer to this challenge
-    needs it.
+    A challenge that only waits for the user's approval leaves the result unused, because the request that answers the
+    challenge needs the result.
     """
     assert result.prompt is not None  # noqa: S101  `once` checks it
     waits = result.session is not None and result.session.kind is Kind.APPROVAL

@@ -1,9 +1,9 @@
 """Detect requests for MAC authentication bypass, and convert between the notations of a MAC address.
 
 If a NAS finds no supplicant, it sends a request on behalf of the station. User-Name and Calling-Station-Id contain the
-station's address. The password is the same address, or absent. The notation and the Service-Type depend on the product.
-Cisco sends Call-Check (RFC 2865 section 5.6), other products send Framed or no Service-Type. Some products use EAP-MD5
-with the address as identity and password.
+station's address. The password is the same address, or is absent. The notation and the Service-Type depend on the
+product. Cisco sends Call-Check as Service-Type (RFC 2865 section 5.6). Other products send Framed, or no Service-Type.
+Some products use EAP-MD5, with the address as identity and as password.
 """
 
 from typing import Final
@@ -42,8 +42,8 @@ def spellings(key: str) -> list[str]:
 def requested_station(login: Attempt) -> str:
     """Return the station of a bypass request as 12 hex digits. Return an empty text if the login is no bypass request.
 
-    Without a signature, the address must also be the password, because only a sender with the shared secret can encrypt
-    the password. Raises PacketError if the password field is malformed.
+    If the request has no signature, the password must also be the address. Only a sender with the shared secret can
+    encrypt the password. Raises PacketError if the password field is malformed.
     """
     station = _station(login)
     return station if station and _has_no_other_password(login, station) else ""

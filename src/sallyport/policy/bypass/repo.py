@@ -1,8 +1,8 @@
 """SQL for the stations of MAC authentication bypass. In this module, a station is 12 hex digits in lower case.
 
-One statement writes all stations of a request. With one statement for each of 1,000 stations, a transaction took 0.6 s,
-because the store's thread gives up the interpreter lock at each statement. The logins of all tenants waited for this
-transaction.
+One statement writes all stations of a request. With a statement for each of 1,000 stations, the transaction took 0.6 s,
+because the store's thread gives up the interpreter lock at each statement. Meanwhile the logins of all tenants had to
+wait.
 """
 
 from collections.abc import Mapping, Sequence
@@ -30,8 +30,8 @@ class StationRow:
 
 @dataclass(frozen=True, slots=True)
 class _Extent:
-    """The number of rows in the table, and the highest id. If both are the same as before, the rows have not changed,
-    because ids are not reused."""
+    """The number of rows in the table, and the highest id. If neither has changed, the rows have not changed, because
+    ids are not reused."""
 
     count: int
     last: int
@@ -45,7 +45,8 @@ class _Member:
 
 @dataclass(slots=True)
 class Known:
-    """The result of the last load. It saves reading a hundred thousand rows again after an unrelated change."""
+    """The result of the last load. After a change that does not concern the lists, it saves reading a hundred thousand
+    rows again."""
 
     extent: _Extent | None = None
     lists: Lists = field(default_factory=dict)

@@ -17,10 +17,10 @@ from sallyport.store.snapshot import Configuration
 
 
 class Bypass:
-    """The bypass lists of all domains, in memory. A change is effective when its call returns.
+    """The bypass lists of all domains, in memory. A change is in effect when the call that makes it returns.
 
-    revocations: the service that ends the sessions of removed stations. some: whether any station is listed. If it is
-    false, the login path skips the checks of this class.
+    revocations: the service that ends the sessions of removed stations. some: whether any station is listed. If no
+    station is listed, the login path skips the checks of this class.
     """
 
     def __init__(
@@ -60,8 +60,8 @@ class Bypass:
         """Add stations to a domain's list, and return their number. Raises Conflict if the domain would have too many
         stations.
 
-        stations: 12 hex digits each. name: the new name of all these stations, or empty to keep the names of stations
-        that are listed already.
+        stations: each station as 12 hex digits. name: the new name of all these stations. If it is empty, stations that
+        are already listed keep their names.
         """
         wanted, at = list(dict.fromkeys(stations)), self._clock()
 

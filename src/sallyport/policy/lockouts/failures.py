@@ -1,5 +1,5 @@
-"""Count the failures of each name within a window, and keep the locks. No clock is read: the caller passes the time, in
-microseconds."""
+"""Count the failures of each name within a window, and keep the locks. This module reads no clock: the caller passes
+the time, in microseconds."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -34,7 +34,8 @@ class Kind(StrEnum):
 
 
 class Failure(Enum):
-    """The kinds of failures that count. Other reasons for a refusal do not count, for example a disabled account."""
+    """The kinds of failures that are counted. Refusals for other reasons, for example because of a disabled account,
+    are not counted."""
 
     PASSWORD = auto()
     UNKNOWN_USER = auto()
@@ -46,8 +47,8 @@ class Lock:
     """A lock of a name.
 
     at: the time of the failure that caused the lock, in microseconds. until: the end of the lock. holds: whether the
-    lock applies. A station's lock applies only after a transaction has confirmed it. A lock that is not confirmed
-    expires at once, and the next failure makes another one.
+    lock applies. The lock of a station applies only after a transaction has confirmed the lock. If the transaction does
+    not confirm the lock, the lock expires at once. The next failure then makes a new lock.
     """
 
     at: int
@@ -65,9 +66,10 @@ class _Failure(NamedTuple):
 class Failures:
     """The failures and locks of one kind of names.
 
-    limit: the number of failures within the window that locks a name. lock_us: the duration of a lock, in microseconds.
-    max_names: the maximum size of each table. If a table is full, the oldest name of the tenant with the most names is
-    removed. tell: a function that passes a change to the other nodes, where `adopt` applies it.
+    limit: the number of failures within the window after which a name is locked. lock_us: the duration of a lock, in
+    microseconds. max_names: the maximum number of names in each table. If a table is full, the tenant with the most
+    names loses its oldest name. tell: a function that sends a change to the other nodes; `adopt` applies the change
+    there.
     """
 
     def __init__(
@@ -90,7 +92,7 @@ class Failures:
 
     @property
     def locked(self) -> int:
-        """The number of locks that apply, without those that wait for a confirmation."""
+        """The number of locks that apply. Locks that still wait for a confirmation are not included."""
         return sum(lock.holds for lock in self.locks.values())
 
     def is_locked(self, key: Key, now: int) -> bool:
@@ -99,15 +101,16 @@ class Failures:
         return lock is not None and lock.holds and now < lock.until
 
     def knows(self, key: Key, now: int) -> bool:
-        """Return whether a name has a lock now, even if the lock is not confirmed."""
+        """Return whether a name has a lock now. A lock that is not confirmed counts too."""
         lock = self.locks.get(key)
         return lock is not None and now < lock.until
 
     def fail(self, key: Key, tenant_id: int, at: int, proof: bytes = b"", *, of_code: bool = False) -> int:
-        """Count a failure. Return the number of failures within the window, or 0 if the same guess was already counted.
+        """Count a failure. Return the number of failures within the window. If the same guess was already counted,
+        return 0.
 
-        proof: octets that identify the guess, so that a repetition is recognized. of_code: whether the failure is a
-        wrong code.
+        proof: octets that identify the guess. They serve to recognize a repeated guess. of_code: whether the failure is
+        a wrong code.
         """
         before = self._failed.get(key) or ()
         if proof and any(each.proof == proof for each in before):
@@ -139,7 +142,7 @@ class Failures:
     def forgive(self, key: Key, *, codes: bool) -> bool:
         """Reset the count of a name after a successful login. Return whether there was anything to reset.
 
-        codes: whether to reset wrong codes too, because the second factor was approved.
+        codes: whether to reset the count of wrong codes too. This is True if the second factor was approved.
         """
         is_changed = self._keep(key, lambda failure: failure.of_code and not codes)
         if is_changed:
@@ -171,8 +174,8 @@ class Failures:
             self._tell = tell
 
     def take_back(self, key: Key, at: int) -> None:
-        """Remove a failure whose event could not be stored, and the lock that it has caused. at: the time of the
-        failure."""
+        """Remove a failure whose event could not be stored. If this failure has caused a lock, remove the lock too. at:
+        the time of the failure."""
         self._keep(key, lambda failure: failure.at != at)
         lock = self.locks.get(key)
         if lock is not None and lock.at == at:

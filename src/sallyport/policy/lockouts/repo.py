@@ -8,8 +8,8 @@ from sallyport.store.model import Tx
 
 @dataclass(frozen=True, slots=True)
 class LockoutRow:
-    """A stored lock-out. name: the name as the request contained it. name_key: the name in the form that is compared.
-    For a station, this is its octets in hex."""
+    """A stored lock-out. name: the name as it was in the request. name_key: the name in the form that is used for
+    comparisons. For a station, this form is the octets of the name in hex."""
 
     domain_id: int
     kind: str
@@ -31,7 +31,7 @@ _COLUMNS = ", ".join(LockoutRow.__dataclass_fields__)
 
 
 def write(tx: Tx, row: LockoutRow) -> None:
-    """Store a lock, in place of an expired lock of the same name."""
+    """Store a lock. It replaces an expired lock of the same name."""
     tx.execute(
         f"insert into lockouts ({_COLUMNS}) values (:d, :kind, :key, :name, :since, :until, :failures) "
         "on conflict (domain_id, kind, name_key) do update set name = excluded.name, since = excluded.since, "

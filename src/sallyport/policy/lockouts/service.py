@@ -40,10 +40,10 @@ log = structlog.get_logger()
 class Lockouts:
     """The lock-outs of all domains. Call `load` before the first login. `run` removes expired locks.
 
-    notices: the messages between nodes, by which counts and locks apply on all nodes. key: a secret key for hashes of
-    guesses, the same on all nodes. limit: the number of failures within five minutes that locks a name; 0 disables
-    lock-outs. minutes: the duration of a lock. some: whether a lock exists or a failure happened within an hour. If it
-    is false, the login path skips the checks of this class.
+    notices: the messages between nodes. Through them, counts and locks apply on all nodes. key: a secret key for hashes
+    of guesses, the same on all nodes. limit: the number of failures within five minutes after which a name is locked; 0
+    disables lock-outs. minutes: the duration of a lock. some: whether a lock exists, or a failure has happened within
+    the last hour. If `some` is false, the login path skips the checks of this class.
     """
 
     def __init__(
@@ -153,8 +153,8 @@ class Lockouts:
         return blake2b(guess, key=self._key, digest_size=16).digest()
 
     def _write_station(self, tx: Tx, login: Attempt, domain: Domain, row: LockoutRow, lock: Lock) -> None:
-        """Store a station's lock in the transaction of the event, and confirm it. If the NAS has no other station, do
-        not store the lock, and let it expire."""
+        """If the NAS has another station, store the station's lock in the transaction of the event, and confirm the
+        lock. If the NAS has no other station, do not store the lock, but let the lock expire."""
         device = login.device
         if device.id is not None and repo.has_other_station(tx, device.domain_id, device.id, row.name):
             self._write(tx, domain, row)
@@ -184,8 +184,8 @@ class Lockouts:
         self._last_failure = max(self._last_failure, at)
 
     def take_back(self, login: Attempt) -> None:
-        """Remove the failure of a login whose event could not be stored. The device gets no reply, and its retry counts
-        again."""
+        """Remove the failure of a login whose event could not be stored. The device gets no reply. Therefore it sends
+        the login again, and then the failure is counted again."""
         if login.domain is not None and self.some:
             user, station = _user_key(login.domain.id, login.principal), station_of(login, login.domain.id)
             self._users.take_back(user, login.at)
@@ -264,13 +264,16 @@ def _key(row: LockoutRow) -> Key:
 
 
 def _is_authentic(login: Attempt) -> bool:
-    """Return whether a login certainly comes from its RADIUS client. It does if the request is signed. It also does if
-    the PAP password is correct, because only a sender with the shared secret can encrypt the password."""
+    """Return whether a login certainly comes from its RADIUS client.
+
+    This is certain if the request is signed. It is also certain if the PAP password is correct, because only a sender
+    with the shared secret can encrypt the password.
+    """
     return login.request.signed or (login.proven and login.method == Method.PAP)
 
 
 def _write_with_event(login: Attempt, work: Callable[[Tx], None]) -> None:
-    """Add `work` to the writes in the transaction of a login's event."""
+    """Add `work` to the writes of a login. They happen in the transaction that stores the login's event."""
     before = login.keep
 
     def both(tx: Tx) -> bool:

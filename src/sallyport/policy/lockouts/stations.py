@@ -32,8 +32,8 @@ def station_of(login: Attempt, domain_id: int) -> tuple[int, bytes] | None:
 
 
 def is_nas(login: Attempt) -> bool:
-    """Return whether the Calling-Station-Id is absent, or names the NAS itself. Gateways send such values, because RFC
-    2865 section 5.31 defines the value only for telephone numbers."""
+    """Return whether the Calling-Station-Id is absent, or names the NAS itself. Some gateways send their own name,
+    because RFC 2865 section 5.31 defines the attribute only for telephone numbers."""
     request = login.request
     station = station_key(_text(request, CALLING_STATION_ID))
     addresses = (request.first.get(kind, b"") for kind in (NAS_IP_ADDRESS, NAS_IPV6_ADDRESS))
@@ -48,10 +48,10 @@ def _text(request: Request, kind: int) -> str:
 
 
 class SharedStations:
-    """The users that have logged in from each station within the last hour. It is used only while `Lockouts.some` is
-    true.
+    """The users that have logged in from each station within the last hour. The class is used only while
+    `Lockouts.some` is true.
 
-    max_stations: the maximum number of stations. Each tenant has a share of them.
+    max_stations: the maximum number of stations in memory. Each tenant has a share of this number.
     """
 
     def __init__(self, *, max_stations: int = MAX_STATIONS) -> None:
@@ -67,7 +67,8 @@ class SharedStations:
         self._users.put(station, users, tenant_id)
 
     def is_shared(self, station: Key, now: int) -> bool:
-        """Return whether so many users have logged in from a station within an hour that it counts as shared."""
+        """Return whether a station counts as shared: several users, at least SHARED_BY, have logged in from it within
+        an hour."""
         users = self._users.get(station) or {}
         return sum(at > now - RECENT_US for at in users.values()) >= SHARED_BY
 

@@ -6,14 +6,14 @@
     translation  converts names in bodies to numbers and octets: Service-Type, medium, clients, reply attributes
     service      keeps all rules in memory; a change applies to the next request
 
-A rule has scopes, such as users, groups or clients. A scope is a list of values. A rule matches if the login fits one
-value of each scope that is not empty. Rules with users are read first, then rules with groups, then rules with OUs,
-then all others. Within each of these four kinds, rules are ordered by priority, then by id. The first rule that matches
-decides.
+A rule has scopes, such as users, groups or clients. A scope is a list of values; an empty list is no condition. A rule
+matches if the login fits at least one value in each of the other scopes. Rules with users are read first, then rules
+with groups, then rules with OUs, then all others. Within each of these four kinds, rules are ordered by priority, then
+by id. The first rule that matches decides.
 
 **A missing fact does not exempt a login.** Otherwise a device could omit Calling-Station-Id to evade a rule about
-stations. If a fact is missing, for example an attribute or the user's groups, a rule that needs it *may* match. Then
-the stricter outcome applies:
+stations. A fact is, for example, an attribute or the list of the user's groups. If a fact is missing, a rule that needs
+the fact *may* match. Then the stricter outcome applies:
 
 - An `allow` rule that may match is skipped.
 - A `block` or `mfa_required` rule that may match is kept as the minimum. The next rules are still read, because one of

@@ -40,7 +40,8 @@ def _lower(value: object) -> object:
 
 
 def _entries(value: object) -> object:
-    """Accept a single value for a list with one entry, and an empty text for an empty list."""
+    """Return the value of a list field. A single value becomes a list with one entry, and an empty text becomes an
+    empty list."""
     if isinstance(value, str) and not value.strip():
         return []
     return value if isinstance(value, list) or value is None else [value]
@@ -117,7 +118,8 @@ WINDOW_ZONE: Final = "Time zone, a name of the IANA database such as Europe/Berl
 
 
 class GivenWindow(Model):
-    """A time of day on certain days, as in a request. If it covers the whole week, the rule has no time condition."""
+    """A time of day on certain days, as a request contains it. If the times and days cover the whole week, the rule has
+    no time condition."""
 
     model_config = ConfigDict(frozen=True, populate_by_name=True, hide_input_in_errors=True, coerce_numbers_to_str=True)
 
@@ -187,8 +189,8 @@ class RuleFields(Model):
     everyone: Flag = Field(default=False, description=EVERYONE)
 
     def given(self) -> dict[str, object]:
-        """Return the fields that the request contains, by the names of `Definition`. serviceTypes and media are left
-        out."""
+        """Return the fields that the request contains, except serviceTypes and media. The keys are the names in
+        `Definition`."""
         found = {name: getattr(self, name) for name in _AS_GIVEN}
         values: dict[str, object] = {
             name: tuple(value) if isinstance(value, list) else value

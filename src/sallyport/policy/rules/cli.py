@@ -47,7 +47,7 @@ CommandT = TypeVar("CommandT", bound=Callable[..., object])
 
 
 def described(work: CommandT) -> CommandT:
-    """Add the options that `add` and `update` have in common to a command."""
+    """Add options to a command: those that the commands `add` and `update` have in common."""
     options = [
         click.option("--domain", required=True, help="The domain's name or domainId."),
         click.option(
@@ -152,8 +152,8 @@ rule.add_command(test)
 
 
 def _run(line: CommandLine, path: str, body: Row, domain: str) -> Row:
-    """Send a request that adds or changes a rule. If the service wants a confirmation for a rule without a scope, raise
-    Invalid with a message that names the options."""
+    """Send a request that adds or changes a rule. If the service asks for a confirmation because the rule has no scope,
+    raise Invalid. The message then names the options to use."""
     try:
         return line.run(path, body, domain=domain)
     except Invalid as error:
@@ -168,7 +168,7 @@ def _run(line: CommandLine, path: str, body: Row, domain: str) -> Row:
 
 
 def _warn(line: CommandLine, answer: Row, body: Row) -> None:
-    """Print the warnings of an answer, with the names that the user has typed instead of entry numbers."""
+    """Print the warnings of an answer. In the warnings, entry numbers are replaced by the names that the user typed."""
     warnings = answer["warnings"]
     for warning in warnings if isinstance(warnings, list) else ():
         text = _ENTRY.sub(lambda found: _named(found, body), str(warning))

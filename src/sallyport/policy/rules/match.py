@@ -1,12 +1,12 @@
 """Evaluate a domain's rules for the facts of a login, without I/O.
 
-When rules are loaded, the values of each scope become a set: case-folded names, or stations and networks in canonical
-form. Each scope becomes a condition. A condition is a function of the facts that returns True or False. It returns None
-if a fact is missing. The docstring of the package explains the consequences.
+When rules are loaded, the values of each scope become a set of case-folded names, or of stations and networks in
+canonical form. Each scope becomes a condition. A condition is a function of the facts that returns True or False. If a
+fact is missing, the function returns None. The docstring of the package explains the consequences.
 
-A domain may have 1,000 rules with 1,000 values each, and a user may have 1,000 groups. To keep a login fast, each
-group, OU and address of the login is looked up only once, in an index over all rules. The index returns the rules that
-name the value, as an integer in which each bit is a rule.
+A domain may have 1,000 rules with 1,000 values each, and a user may have 1,000 groups. There is one index over all
+rules. To keep a login fast, each group, OU and address of the login is looked up in the index only once. The index
+returns the rules that name the value. They are an integer in which each bit stands for a rule.
 """
 
 import re
@@ -69,8 +69,8 @@ class Facts:
 class Step:
     """The result of one rule for a login.
 
-    matches: whether the rule matches, or None if a fact is missing. scope: the API name of the first scope that does
-    not match or lacks its fact; empty if all match.
+    matches: whether the rule matches; None if a fact is missing. scope: the API name of the first scope that does not
+    match or whose fact is missing. It is empty if all scopes match.
     """
 
     rule: Rule
@@ -79,8 +79,8 @@ class Step:
 
 
 class DomainRules:
-    """The enabled rules of a domain, in the order in which they are read. groups: the groups that these rules name,
-    case-folded."""
+    """The enabled rules of a domain, in the order in which they are read. groups: the case-folded names of all groups
+    that occur in these rules."""
 
     def __init__(self, rules: Iterable[Rule]) -> None:
         self._index = index = _Index()
@@ -96,9 +96,9 @@ class DomainRules:
         self._all = tuple(ordered)
 
     def match(self, facts: Facts) -> Rule | None:
-        """Return the rule that decides a login, or None if no rule matches. It raises no errors.
+        """Return the rule that decides a login, or None if no rule matches. The method raises no errors.
 
-        If a fact is missing, the result may be a rule for which this fact decides. The returned rule then has no reply
+        If a fact is missing, the result may be a rule that needs this fact. In this case the returned rule has no reply
         attributes.
         """
         seen = _Seen(facts, self._index)
@@ -121,11 +121,11 @@ class DomainRules:
 
 
 class _Index:
-    """An index from values to the rules of a domain that name them. A set of rules is an integer in which each bit is a
-    rule.
+    """An index from values to the rules of a domain that name these values. A set of rules is an integer in which each
+    bit stands for a rule.
 
-    groups, ous: the rules by the case-folded name of the group or OU. sender, nas: the rules by network. A network is
-    found by (IP version, number of host bits), then by its prefix.
+    groups, ous: the rules by the case-folded name of the group or OU. sender, nas: the rules by network. The key of the
+    outer table is (IP version, number of host bits). The key of the inner table is the network's prefix.
     """
 
     __slots__ = ("groups", "nas", "ous", "sender")
@@ -151,7 +151,7 @@ def _add_network(networks: _Networks, network: Network, bit: int) -> None:
 
 
 def _naming(rules: dict[str, int], names: Names | None) -> int | None:
-    """Return the rules that name one of these groups or OUs, as bits. Return None if `names` is None."""
+    """Return the rules, as bits, that name at least one of these groups or OUs. Return None if `names` is None."""
     if names is None:
         return None
     bits = 0
@@ -161,7 +161,7 @@ def _naming(rules: dict[str, int], names: Names | None) -> int | None:
 
 
 def _holding(networks: _Networks, address: tuple[int, int] | None) -> int:
-    """Return the rules that name a network which contains this address, as bits."""
+    """Return the rules, as bits, that name a network in which this address lies."""
     bits = 0
     if address is not None:
         version, number = address
@@ -172,9 +172,10 @@ def _holding(networks: _Networks, address: tuple[int, int] | None) -> int:
 
 
 class _Seen:
-    """The facts of a login in the form in which rules compare them. Each is computed on first use.
+    """The facts of a login in the form in which rules compare them. Each fact is computed when it is first used.
 
-    groups, ous, sender, nas: the rules that name one of the user's groups, the sender's address and so on, as bits.
+    groups, ous, sender, nas: the rules, as bits, that name the fact. For example, `groups` has the rules that name one
+    of the user's groups.
     """
 
     def __init__(self, facts: Facts, index: _Index) -> None:
@@ -263,7 +264,7 @@ class _Prepared:
         return sure
 
     def explain(self, seen: _Seen) -> Step:
-        """Return the result of `matches`, with the scope that caused it."""
+        """Return the result of `matches`, together with the scope that is the reason for the result."""
         doubt = ""
         for scope, condition in self.conditions.items():
             holds = condition(seen)
@@ -274,8 +275,8 @@ class _Prepared:
 
 
 def _first(rules: Sequence[_Prepared], seen: _Seen) -> Rule | None:
-    """Return the first rule that certainly matches. If a rule before it lacks a fact and is stricter, return that rule
-    instead."""
+    """Return the first rule that certainly matches. If an earlier rule is stricter and may match, because a fact is
+    missing, return the earlier rule instead."""
     least: Rule | None = None
     for each in rules:
         matches = each.matches(seen)

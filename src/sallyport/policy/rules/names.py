@@ -1,8 +1,9 @@
 """Warn an admin about users, groups and RADIUS clients in a rule that do not exist.
 
-These are warnings and not errors, because the next import may add them. Users and groups are compared with the domain's
-endpoint users and groups, and with its imported directories. If another server checks the passwords and nothing is
-imported, there is nothing to compare. A warning contains the number of the entry, and the most similar existing name.
+The messages are warnings and not errors, because the next import may add the missing names. Users and groups are
+compared with the domain's endpoint users and groups, and with its imported directories. If another server checks the
+passwords and nothing was imported, the names are not compared. A warning contains the number of the entry in the rule,
+and the most similar existing name.
 """
 
 import re
@@ -118,9 +119,10 @@ def _nearest(key: str, suggest: Suggest) -> str:
 
 
 def _near(known: dict[str, str]) -> Suggest:
-    """Return a function that suggests names of similar length, with the same first letter or the same end.
+    """Return a function that suggests names similar to a given name. A suggested name has a similar length, and either
+    the same first letter or the same end.
 
-    known: the names as written, by their case-folded form.
+    known: the names as they were written. The keys are their case-folded forms.
     """
 
     def suggest(key: str) -> Iterator[str]:
@@ -142,7 +144,7 @@ def _has_user(tx: Tx, domain: Domain, key: str) -> bool:
 
 
 def _users(tx: Tx, domain: Domain) -> Suggest:
-    """Return a function that suggests users of a domain whose names begin like the given name."""
+    """Return a function that suggests names of users of a domain. The suggested names begin like the given name."""
 
     def suggest(key: str) -> Iterator[str]:
         for length in dict.fromkeys((len(key) - 1, len(key) // 2, 1)):

@@ -1,7 +1,7 @@
 """SQL for login rules.
 
-A row has the rule as JSON, and columns to search and sort by. It also has the encoded reply attributes, so that a
-changed RADIUS dictionary does not change what a stored rule sends.
+A row has the rule as JSON, and columns for searching and sorting. It also has the encoded reply attributes. Therefore a
+stored rule sends the same attributes even after the RADIUS dictionary has changed.
 """
 
 import json
@@ -39,7 +39,7 @@ class OfDomain:
 
 @dataclass(slots=True)
 class Known:
-    """The result of the last load, so that a reload prepares only rules and domains that have changed."""
+    """The result of the last load. With it, a reload prepares only the rules and domains that have changed."""
 
     rules: dict[int, tuple[_Row, Rule]] = field(default_factory=dict)
     domains: dict[int, OfDomain] = field(default_factory=dict)
@@ -157,9 +157,9 @@ def has_endpoint_user(tx: Tx, domain_id: int, key: str) -> bool:
 
 
 def users_like(tx: Tx, domain_id: int, key: str, length: int, limit: int, *, local: bool) -> Iterator[str]:
-    """Yield case-folded user names that begin with the first `length` characters of `key` and have a similar length.
+    """Yield case-folded user names of similar length that begin with the first `length` characters of `key`.
 
-    The names are those of imported users. local: whether to include the names of endpoint users.
+    The names of imported users are always included. local: whether to include the names of endpoint users too.
     """
     for table, extra in (("directory_names", "and is_alias = 0"), ("endpoint_users", "")):
         if local or extra:

@@ -29,8 +29,8 @@ class Action(StrEnum):
 
 
 class Kind(StrEnum):
-    """Kind of account: a person, a computer with its own account or certificate, or a station that is admitted by its
-    MAC address."""
+    """A kind of account: a person, a computer with its own account or certificate, or a station. The station is
+    admitted by its MAC address."""
 
     USER = "user"
     MACHINE = "machine"
@@ -50,10 +50,10 @@ def minutes(clock: str) -> int:
 
 @dataclass(frozen=True, slots=True)
 class Window:
-    """A time of day on certain days. If `until` is not after `start`, the window ends on the next day.
+    """A time of day on certain days. If `until` is not later than `start`, the window ends on the next day.
 
-    days: the entries of DAYS on which the window starts; if it is empty, the window starts every day. start, until: the
-    times as `HH:MM`; `until` is exclusive. timezone: a name of the IANA database.
+    days: the entries of DAYS, the days on which the window starts. If `days` is empty, the window starts every day.
+    start, until: the times as `HH:MM`; `until` is exclusive. timezone: a name of the IANA database.
     """
 
     days: tuple[str, ...] = ()
@@ -81,8 +81,8 @@ class Reply:
 
 @dataclass(frozen=True, slots=True)
 class Definition:
-    """A rule as an admin has written it, with two differences: service_types are numbers, and media are the names that
-    the inventory uses."""
+    """A rule as an admin has written it, with two exceptions. service_types are numbers. media are the names that the
+    inventory uses."""
 
     name: str
     action: Action
@@ -165,7 +165,8 @@ class Definition:
 
     @property
     def exempts_all(self) -> bool:
-        """Whether the rule would allow every login without a second factor if it were enabled."""
+        """Whether the rule, if it is enabled, allows every login without a second factor. The result is the same if the
+        rule is disabled."""
         return self.action is Action.ALLOW and not self.scopes
 
     def changed(self, changes: Mapping[str, object]) -> "Definition":
@@ -209,8 +210,8 @@ class Rule:
 
     @property
     def place(self) -> tuple[int, int, int]:
-        """The sort key that gives the order of reading. Rules with users come first, then rules with groups, with OUs,
-        and all others. Among these, the order is by priority and then by id."""
+        """The sort key for the order in which rules are read. Rules with users come first, then rules with groups, then
+        rules with OUs, then all others. Within each of these four kinds, rules are ordered by priority, then by id."""
         kept = self.definition
         identities = (kept.users, kept.groups, kept.ous)
         specific = next((rank for rank, entries in enumerate(identities) if entries), len(identities))

@@ -55,8 +55,8 @@ class LoginRules:
         return await self._configuration.change(work)
 
     def with_proposed(self, domain_id: int, rule_id: int | None, fields: Given) -> list[Rule]:
-        """Return a domain's rules as they would be if a rule were changed, or added if `rule_id` is None. Nothing is
-        stored. Raises NotFound, Invalid."""
+        """Return a domain's rules with a proposed change. The change applies to the rule `rule_id`. If `rule_id` is
+        None, a rule is added. Nothing is stored. Raises NotFound, Invalid."""
         own = list(self.all_of(domain_id))
         place = next((place for place, rule in enumerate(own) if rule.id == rule_id), len(own))
         if rule_id is not None and place == len(own):
@@ -68,8 +68,11 @@ class LoginRules:
         return own
 
     async def update(self, domain_id: int, rule_id: int, fields: Given, *, before: int | None = None) -> None:
-        """Change the fields of a rule that are present. before: the id of the rule before which this rule is read from
-        now on. Raises NotFound if the domain has no such rule. Also raises Invalid, Conflict."""
+        """Change those fields of a rule that `fields` contains. before: the id of another rule; from now on, the
+        changed rule is read directly before it.
+
+        Raises NotFound if the domain has no rule with the id `rule_id`. Also raises Invalid, Conflict.
+        """
         changes, at = self._translated(fields), self._clock()
 
         def work(tx: Tx) -> None:
@@ -86,8 +89,8 @@ class LoginRules:
         await self._configuration.change(work)
 
     async def delete(self, domain_id: int, rule_ids: Sequence[int]) -> int:
-        """Delete rules, and return their number. Raises NotFound if one of them does not exist; then none is
-        deleted."""
+        """Delete rules, and return their number. If one of the rules does not exist, no rule is deleted and NotFound is
+        raised."""
         at, wanted = self._clock(), list(dict.fromkeys(rule_ids))
 
         def work(tx: Tx) -> int:
@@ -111,8 +114,10 @@ class LoginRules:
 
 
 def moved(rules: Sequence[Rule], rule_id: int, before: int) -> dict[Rule, int]:
-    """Return the rules whose priority must change, with the new priority, so that a rule is read directly before
-    another rule. The order of the other rules stays. Raises Invalid if the rules have different kinds of identity.
+    """Return the new priorities that a rule, and possibly others, must get so that the rule is read directly before the
+    rule `before`. The order of the other rules does not change.
+
+    Raises Invalid if the two rules have different kinds of identity.
     """
     known = {rule.id: rule for rule in rules}
     rule, other = known[rule_id], known.get(before)
@@ -143,7 +148,7 @@ def _place(rule: Rule) -> tuple[int, int, int]:
 
 
 def _update(tx: Tx, rule: Rule, now: Definition, at: int) -> None:
-    """Update a rule with the reply attributes of `rule`, and record the changes of its definition."""
+    """Store the new definition `now` and the reply attributes of `rule`, and record the changes of the definition."""
     before = rule.definition
     repo.update(tx, rule.domain_id, rule.id, now, rule.attributes, at)
     if now != before:
@@ -151,9 +156,9 @@ def _update(tx: Tx, rule: Rule, now: Definition, at: int) -> None:
 
 
 def _check_scope(before: Definition | None, now: Definition, *, everyone: bool) -> None:
-    """Check that an admin has confirmed a rule that exempts every login from the second factor. Raises Invalid.
+    """Raise Invalid if a rule exempts every login from the second factor, and the admin has not confirmed it.
 
-    A stored rule that already exempts every login needs no confirmation, unless the change enables it.
+    If the stored rule already exempts every login, the change needs no confirmation, unless it enables the rule.
     """
     if everyone and now.scopes:
         raise Invalid.about(

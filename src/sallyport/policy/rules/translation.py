@@ -149,8 +149,8 @@ class Translation:
 
 
 def check_clients(entries: Sequence[str]) -> None:
-    """Raise Invalid if an entry looks like an address but is malformed. Otherwise it would be taken for a client's
-    name."""
+    """Raise Invalid if an entry looks like an address but is malformed. Without this check, the entry would be read as
+    the name of a client."""
     for place, entry in enumerate(entries):
         if network_of(entry) is None and _LIKE_ADDRESS.fullmatch(entry):
             raise _invalid("clients", place, "a name, an address, or a network such as 192.0.2.0/24")
@@ -168,10 +168,10 @@ def _wanted(attribute: Attribute, name: str) -> str:
 
 
 def _number(attribute: Attribute, entry: str) -> int | None:
-    """Return the number of an attribute's value, from digits or from a name in the dictionary. Return None if the name
-    is unknown.
+    """Return the number of an attribute's value. The entry is the number in digits, or a name in the dictionary. Return
+    None if the name is unknown.
 
-    Names match with or without `-User`, because `Login` in the RFC is `Login-User` in FreeRADIUS.
+    The suffix `-User` of a name is optional, because `Login` in the RFC is `Login-User` in FreeRADIUS.
     """
     if _NUMERAL.fullmatch(entry):
         return int(entry) if int(entry) < 1 << 32 else None

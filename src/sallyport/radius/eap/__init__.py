@@ -18,5 +18,5 @@ conversation that waits for a person needs no task. PEAP and TTLS run another `C
 
 pyOpenSSL's `Connection` does TLS without a socket. pyOpenSSL is the only maintained binding that exports keying
 material, and only its public calls are used. A packet that does not answer the last request raises PacketError and
-changes nothing. After an error inside a method the conversation has failed, with a reason.
+changes nothing. After an error inside a method, the conversation has failed, and its outcome contains the reason.
 """

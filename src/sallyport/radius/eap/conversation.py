@@ -146,7 +146,8 @@ class Conversation:
         return self._start(self._left[0])
 
     def _choose(self, wanted: bytes) -> Outcome:
-        """Start the first method in the client's Nak that is offered and was not tried yet (RFC 3748 section 5.3.1)."""
+        """Start a method from the client's Nak: the first method that the server offers and has not tried yet (RFC 3748
+        section 5.3.1)."""
         for kind in wanted:
             for offer in self._left:
                 if offer.kind == kind:
@@ -190,7 +191,8 @@ class Conversation:
 
 
 def failed(inner: Outcome) -> Failed:
-    """Return the failure of a tunnelled method, after its inner conversation has failed."""
+    """Return the failure of a tunnelled method whose inner conversation has failed. inner: the last outcome of the
+    inner conversation."""
     if isinstance(inner, Done) and inner.failure is not None:
         return Failed(inner.reason, inner.failure)
     return Failed("a response without a request inside the tunnel")
@@ -206,15 +208,16 @@ _Talk = TypeVar("_Talk")
 
 
 class Conversations(Generic[_Talk]):
-    """The table of pending conversations, by State. An object of the caller represents each conversation.
+    """The table of pending conversations, by State. The caller stores one object for each conversation.
 
     If the table is full, a new conversation replaces an old one. The table selects the tenant with the most
     conversations, and within the tenant the RADIUS client with the most conversations. The oldest conversation of this
     client is replaced. So a client that starts thousands of conversations replaces only its own.
 
     most: the maximum number of pending conversations. age_s: the time in seconds that a conversation waits for the EAP
-    client. left: called with each conversation that has expired. node: returns the number of this node; 0 if there is
-    only one node. The methods get the current time as `now`, in seconds of a monotonic clock.
+    client. left: a function that is called with each expired conversation. node: a function that returns the number of
+    this node, or 0 if there is only one node. The methods get the current time as `now`, in seconds of a monotonic
+    clock.
     """
 
     def __init__(
@@ -253,8 +256,8 @@ class Conversations(Generic[_Talk]):
         return known[2]
 
     def other_node(self, state: bytes) -> int | None:
-        """Return the number of the node that has stored the conversation with this State. Return None if that is this
-        node, or if there is only one node."""
+        """Return the number of the node that has stored the conversation with this State. Return None if this node has
+        stored it, or if there is only one node."""
         named, own = int.from_bytes(state[:NODE_OCTETS]), self._node()
         return named if own and len(state) == STATE_OCTETS and named != own else None
 

@@ -47,8 +47,9 @@ class Terms:
 
     server: the TLS server; None without a certificate. checkable: the kinds of questions that the first factor can
     answer. order: the order of the methods (see ORDER). fragment_size: the maximum length of an EAP packet in octets; 0
-    for the configured length. scope: the name space of the user names (a domain and its first factor); a session can be
-    resumed only in its scope. owner: the tenant whose share of the session table is used.
+    for the configured length. scope: the name space of the user names (a domain and its first factor). A session can be
+    resumed only in the scope in which it was established. owner: a tenant. New sessions are stored in this tenant's
+    share of the session table.
     """
 
     server: TlsServer | None

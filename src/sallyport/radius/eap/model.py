@@ -74,9 +74,10 @@ class Certificate:
 
 @dataclass(frozen=True, slots=True)
 class Resumed:
-    """The question whether a user may resume the TLS session of an earlier login. If not, a full login follows.
+    """The question whether a user may resume the TLS session of an earlier login. If the answer is no, a full login
+    follows.
 
-    The client has sent only its ClientHello, and has not yet proved that it owns the session. stamp: the stamp in the
+    The client has sent only its ClientHello, and has not yet proved that it owns the session. stamp: the stamp from the
     verdict on the earlier login.
     """
 
@@ -111,8 +112,8 @@ class Verdict:
 
 @dataclass(frozen=True, slots=True)
 class Next:
-    """The next request of a method to the client. data: its Type-Data; inside TLS, the octets before encryption, which
-    may be empty."""
+    """The next request of a method to the client. data: the Type-Data of the request. Inside TLS, `data` is the octets
+    before encryption, and may be empty."""
 
     data: bytes
 
@@ -192,7 +193,8 @@ class Send:
 
 @dataclass(frozen=True, slots=True)
 class Waiting:
-    """The outcome of a retransmitted response if the caller has not yet answered the question about this response."""
+    """The outcome of a retransmitted response while the caller has not yet answered the question that the first copy of
+    the response caused."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -236,8 +238,8 @@ class Offer:
 
 @dataclass(frozen=True, slots=True)
 class Offers:
-    """The methods that the server offers, in order. left_out: the reason why another method is not offered, by
-    method."""
+    """The methods that the server offers, in order. left_out: the methods that the server does not offer, each with the
+    reason."""
 
     methods: Sequence[Offer]
     left_out: Mapping[int, str] = field(default_factory=dict)

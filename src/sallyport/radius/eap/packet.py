@@ -121,8 +121,8 @@ class Framing:
         return bool(self._out)
 
     def send(self, message: bytes) -> bytes:
-        """Start to send a message. Return the whole message if it fits into one fragment, otherwise the first
-        fragment."""
+        """Start to send a message. If the message fits into one fragment, return the whole message. Otherwise return
+        the first fragment."""
         if len(message) <= self._room:
             return bytes((self._version,)) + message
         self._out = message[self._room :]

@@ -1,9 +1,9 @@
 """EAP methods that check a password and have no tunnel.
 
 EAP-MSCHAPv2 (draft-kamath-pppext-eap-mschapv2): MS-CHAPv2 (RFC 2759) in four kinds of messages.
-
--> Challenge   <- Response   -> Success or Failure   <- the same as acknowledgement; after a Failure that allows
-                                                        another try, a Response to the challenge of the Failure
+The server sends a Challenge, and the client sends a Response. Then the server sends Success or Failure, and the client
+acknowledges it with a message of the same kind. If a Failure allows another try, the client can instead send a Response
+to the challenge in the Failure.
 
 EAP-MD5 (RFC 3748 section 5.4): a CHAP challenge. The method derives no keys, and does not authenticate the server.
 

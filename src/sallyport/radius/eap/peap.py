@@ -1,7 +1,8 @@
-"""The protocol inside PEAP version 0 (MS-PEAP): EAP packets without their headers, and then a Result TLV of each side.
+"""The protocol inside PEAP version 0 (MS-PEAP). The two sides exchange EAP packets without headers. At the end, each
+side sends a Result TLV.
 
 Inside the tunnel, Windows and wpa_supplicant omit the code, identifier and length of EAP packets. Only Extensions
-packets have these headers, and they contain the TLVs. The Cryptobinding TLV is not used.
+packets have these headers. The TLVs are in Extensions packets. The Cryptobinding TLV is not used.
 """
 
 from typing import Final

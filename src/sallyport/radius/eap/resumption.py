@@ -1,9 +1,9 @@
 """The users of TLS sessions, so that a session can be resumed without a password (RFC 9190 section 2.1.2, RFC 9427
 section 4).
 
-TLS itself stores no user with a session. This table stores the user's name under a digest of the session's secret,
-until the session expires. If a session is not in the table, the client must do a full login. A resumption does not
-extend the lifetime of the session.
+TLS itself stores no user with a session. This table stores the user's name until the session expires. The key in the
+table is a digest of the session's secret. If a session is not in the table, the client must do a full login. A
+resumption does not extend the lifetime of the session.
 """
 
 import math
@@ -20,7 +20,7 @@ MOST: Final = 20_000
 @dataclass(frozen=True, slots=True)
 class Holder:
     """The user of a TLS session. until: the time at which the session expires, in seconds of a monotonic clock. stamp:
-    the stamp of the verdict on the full login."""
+    the stamp from the verdict on the full login."""
 
     user: bytes
     until: float
@@ -39,7 +39,7 @@ def digest(secret: bytes, scope: str) -> bytes:
 class Resumptions:
     """The table of TLS sessions and their users.
 
-    lifetime_s: the time in seconds after a full login in which its sessions can be resumed. most: the maximum number of
+    lifetime_s: for how many seconds after a full login its sessions can be resumed. most: the maximum number of
     sessions; each tenant has a share of the table.
     """
 
@@ -51,13 +51,13 @@ class Resumptions:
         return len(self._holders)
 
     def holder(self, user: bytes, stamp: str = "", *, most_s: float = math.inf, now: float) -> Holder:
-        """Return the Holder to store for the sessions of a full login. most_s: the maximum lifetime of the sessions in
-        seconds."""
+        """Return the Holder that the caller stores for the sessions of a full login. most_s: the maximum lifetime of
+        the sessions in seconds."""
         return Holder(user, now + min(self._lifetime_s, most_s), stamp)
 
     def keep(self, sessions: Iterable[bytes], holder: Holder, owner: int) -> None:
-        """Store the user of the sessions. sessions: the digests of the sessions. owner: the tenant whose share of the
-        table is used."""
+        """Store the user of the sessions. sessions: the digests of the sessions. owner: a tenant. The sessions are
+        stored in this tenant's share of the table."""
         if self._lifetime_s <= 0:
             return
         for each in sessions:

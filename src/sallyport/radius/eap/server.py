@@ -46,8 +46,8 @@ class TlsConfiguration:
 
 
 class TlsServer:
-    """The TLS server for EAP. It creates the TLS connections, and reads the files once: create another `TlsServer`
-    after a file has changed. Raises ConfigError if a file cannot be used.
+    """The TLS server for EAP. It creates the TLS connections. It reads the files only once, so create another
+    `TlsServer` after a file has changed. Raises ConfigError if a file cannot be used.
 
     Each method has its own TLS contexts, so that a session can be resumed only by the method that established it.
     """

@@ -46,8 +46,8 @@ MOST: Final = 100
 
 @dataclass(frozen=True, slots=True)
 class Avp:
-    """A Diameter attribute-value pair (AVP). vendor: 0 for the attributes of RADIUS. mandatory: whether a receiver that
-    does not support the AVP must reject the message."""
+    """A Diameter attribute-value pair (AVP). vendor: 0 for the attributes of RADIUS. mandatory: whether a receiver must
+    reject the message if it does not support this AVP."""
 
     vendor: int
     code: int

@@ -51,10 +51,11 @@ _WHY_UNVERIFIED: Final = {
 class Contexts:
     """The TLS contexts of one method. All contexts except `plain` support all configured TLS versions.
 
-    plain: a context without TLS 1.3 and without the callback `watch_state`, because the callback takes a quarter of the
-    time of a resumed handshake. watched: a context with the callback `watch_state`. forgetful: a context that resumes
-    no sessions. If client certificates are verified, each context has the callback `watch_certificate`. The callbacks
-    are set once for each context, because setting them for each connection would take more time.
+    plain: a context without TLS 1.3 and without the callback `watch_state`. This callback takes a quarter of the time
+    of a resumed handshake, and TLS 1.2 does not need it. watched: a context with the callback `watch_state`. forgetful:
+    a context that resumes no sessions. If client certificates are verified, each context has the callback
+    `watch_certificate`. The callbacks are set once for each context, because setting them for each connection would
+    take more time.
     """
 
     plain: SSL.Context
@@ -96,8 +97,8 @@ class _Watch:
 def watch_state(connection: SSL.Connection, where: int, _value: int) -> None:
     """Record the sessions of a handshake. This is OpenSSL's callback for changes of its state.
 
-    When the ClientHello has been read, record which session is resumed. In TLS 1.3, each ticket is a session with its
-    own secret.
+    When OpenSSL has read the ClientHello, the callback records the session to resume. In TLS 1.3, each ticket that
+    OpenSSL sends is a session with its own secret, so the callback records each of these sessions.
     """
     if where != SSL.SSL_CB_ACCEPT_LOOP:
         return
@@ -150,8 +151,8 @@ class Tunnel:
             self._begin(self._contexts.watched if _may_speak_tls13(octets) else self._contexts.plain)
 
     def begin_anew(self) -> None:
-        """Process the ClientHello again, in a context that resumes no session, so that a full handshake follows. The
-        caller must not have sent octets of the first attempt."""
+        """Process the ClientHello again, in a context that resumes no session. A full handshake follows. The caller
+        must not have sent any octets of the first attempt to the client."""
         self._begin(self._contexts.forgetful)
 
     def _begin(self, context: SSL.Context) -> None:
@@ -219,8 +220,8 @@ class Tunnel:
 
     @property
     def is_tls13(self) -> bool:
-        """Return whether TLS 1.3 was negotiated. In TLS 1.3, the labels of the keys and the end of EAP-TLS are
-        different."""
+        """Return whether TLS 1.3 was negotiated. TLS 1.3 uses other labels for the exported keys than TLS 1.2, and
+        EAP-TLS ends in another way."""
         return self._connection.get_protocol_version() >= SSL.TLS1_3_VERSION
 
     @property
@@ -264,8 +265,8 @@ class Tunnel:
 
 
 def _may_speak_tls13(hello: bytes) -> bool:
-    """Return whether a ClientHello has the extension supported_versions. Without this extension it cannot offer TLS 1.3
-    (RFC 8446 sections 4.1.2, 4.2.1). Return False for an incomplete ClientHello."""
+    """Return whether a ClientHello has the extension supported_versions. A ClientHello without this extension cannot
+    offer TLS 1.3 (RFC 8446 sections 4.1.2, 4.2.1). Return False if the ClientHello is incomplete."""
     if _SUPPORTED_VERSIONS not in hello:
         return False
     at = _SESSION_ID

@@ -1,9 +1,9 @@
 """The common part of EAP-TLS, TTLS and PEAP: the handshake in fragments, the inner phase, the keys, and the end.
 
-If a client wants to resume a session, the method asks the caller about the session's user before it answers the
-ClientHello. If the user may not log in or the session is unknown, a full handshake follows, and the client logs in
-again. This must be decided before the handshake. Most clients treat a resumed handshake as the end of the login, so a
-full login would not be possible later.
+If a client wants to resume a session, the method does not answer the ClientHello at once. It first asks the caller
+whether the session's user may log in. If the user may not log in or the session is unknown, a full handshake follows,
+and the client logs in again. This must be decided before the handshake. Most clients treat a resumed handshake as the
+end of the login, so a full login would not be possible later.
 """
 
 from typing import Final, Protocol
@@ -46,7 +46,8 @@ class Tunnelled:
     """A method that uses TLS.
 
     kind: TLS, TTLS or PEAP. resumptions: the sessions of this method that can be resumed. now: the start of the
-    conversation, in seconds of a monotonic clock. owner: the tenant whose share of the session table is used.
+    conversation, in seconds of a monotonic clock. owner: a tenant. New sessions are stored in this tenant's share of
+    the session table.
     """
 
     def __init__(
@@ -95,7 +96,8 @@ class Tunnelled:
         return self._receive(message)
 
     def answer(self, verdict: Verdict) -> Step:
-        """Continue after the verdict on a question of the inner protocol, or on the session to resume."""
+        """Continue after the caller's verdict. The question came from the inner protocol, or it was about the user of
+        the session to resume."""
         if not verdict.right:
             self._resumptions.forget(self._tunnel.sessions)
         if self._tunnel.established:
@@ -135,7 +137,7 @@ class Tunnelled:
         return Next(self._framing.send(octets)) if octets else Failed("an empty message in the handshake")
 
     def _recognize(self, session: bytes) -> Step:
-        """Return the question about the user of the session to resume. Start a full handshake if the session is
+        """Return the question whether the user of the session may resume it. Start a full handshake if the session is
         unknown."""
         self._holder = holder = self._resumptions.find(session, now=self._now)
         self._session = None if holder is None else session
@@ -161,8 +163,8 @@ class Tunnelled:
         return self._after_silence()
 
     def _after_silence(self) -> Step:
-        """Start the inner phase when neither side has a message to send. After a resumption in TLS 1.2, the server
-        sends the first inner message."""
+        """Start the inner phase if neither side has a message to send. After a resumption in TLS 1.2, the server sends
+        the first inner message."""
         step = self._phase.respond(b"")
         if step == Next(b""):
             return Next(self._framing.acknowledgement())

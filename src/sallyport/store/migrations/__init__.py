@@ -41,9 +41,10 @@ def migrate(connection: sqlite3.Connection, path: Path) -> list[str]:
 
 
 def incompatibility(path: Path, applied: AbstractSet[str]) -> str:
-    """Return the reason why this program cannot use a database, for a message. Return "" if it can use the database.
+    """Return the reason why this program cannot use a database, as text for a message. Return "" if the program can use
+    the database.
 
-    applied: the names of the migrations that the database has.
+    applied: the names of the migrations that were applied to the database.
     """
     newer = applied - {each.name for each in ALL._migrations}
     if newer and BASELINE in applied:

@@ -2,8 +2,9 @@
 
 A trigger sends `KIND DOMAIN` on the channel CHANNEL, or `KIND 0 ID` for a prompt. Domain 0 stands for all domains.
 PostgreSQL delivers the announcement at the commit; equal announcements of a transaction are delivered once. A commit
-with an announcement takes a lock of the whole database server, so no login writes a row that is announced. A prompt is
-announced only if its request waits at another node than the node that owns the prompt.
+with an announcement takes a lock of the whole database server. Therefore the rows that a login writes are not
+announced, with one exception. A prompt is announced if the login's request waits at a node that does not own the
+prompt.
 """
 
 from collections.abc import Iterator

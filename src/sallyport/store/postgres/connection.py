@@ -1,8 +1,8 @@
 """Opening of connections to PostgreSQL, and the conversion of values.
 
-Whole numbers are sent as bigint, whatever their size, so that a statement is prepared once. PostgreSQL does not accept
-NUL in a text, so NUL is replaced. Truth values are read as 1 and 0, and sums as whole numbers, so that the values are
-the same as with SQLite.
+All whole numbers are sent as bigint, even small ones, so that each statement is prepared only once. PostgreSQL does not
+accept NUL in a text, so NUL is replaced. Truth values are read as 1 and 0, and sums are read as whole numbers. So the
+values are the same as with SQLite.
 """
 
 from typing import Final

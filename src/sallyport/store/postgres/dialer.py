@@ -19,8 +19,8 @@ LONGEST_PAUSE_S: Final = 1.5
 
 
 class Dialer:
-    """Opens connections for several threads. After a failed attempt, calls fail at once until the time of the next
-    attempt. So a server that starts again does not get connections from all nodes at the same moment."""
+    """Opens connections for several threads. After a failed attempt there is a pause, and calls during the pause fail
+    at once. So a server that starts again does not get connections from all nodes at the same moment."""
 
     def __init__(self, url: str) -> None:
         self._url = url
@@ -30,8 +30,8 @@ class Dialer:
         self._failure = ""
 
     def connect(self) -> Connection:
-        """Return a new connection. Raises StoreError if the server cannot be reached, or if it is too early for the
-        next attempt."""
+        """Return a new connection. Raises StoreError if the server cannot be reached, or during the pause after a
+        failed attempt."""
         with self._attempt:
             if time.monotonic() < self._due:
                 raise StoreError(self._failure)

@@ -92,8 +92,8 @@ def _copy(connection: Connection, output: IO[bytes], table: Table, listed: str) 
 
 
 def _entries(path: Path) -> tuple[dict[str, str], dict[str, str]]:
-    """Read the file's table of contents. Return the lines about the rows of tables, by table, and the lines about the
-    last numbers of sequences, by sequence. Raises StoreError."""
+    """Read the file's table of contents. Return two dicts of its lines. The first has, for each table, the line about
+    its rows. The second has, for each sequence, the line about its last number. Raises StoreError."""
     done = subprocess.run([_program("pg_restore"), "--list", str(path)], capture_output=True, check=False)  # noqa: S603
     if done.returncode != 0:
         raise _failure("pg_restore", done.stderr)
@@ -118,7 +118,8 @@ def _check_steps(path: Path, entry: str, steps: Sequence[str]) -> None:
 
 @contextmanager
 def _restored(path: Path, entries: Sequence[str]) -> Iterator[IO[bytes]]:
-    """Yield the SQL of the given entries, in order. Raises StoreError at the end if pg_restore has failed."""
+    """Yield the output of pg_restore: the SQL of the given entries. Raises StoreError at the end if pg_restore has
+    failed."""
     with NamedTemporaryFile("w", suffix=".list") as wanted, TemporaryFile() as errors:
         wanted.write("".join(f"{entry}\n" for entry in entries))
         wanted.flush()
@@ -137,7 +138,7 @@ def _restored(path: Path, entries: Sequence[str]) -> Iterator[IO[bytes]]:
 
 
 def _failure(program: str, errors: bytes) -> StoreError:
-    """Return an error with the first line that a program has written to standard error, because it names the cause."""
+    """Return an error with the first line that a program has written to standard error: it names the cause."""
     text = errors.decode(errors="replace").strip().partition("\n")[0]
     return StoreError(text or f"{program} has failed")
 

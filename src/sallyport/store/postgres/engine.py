@@ -133,9 +133,10 @@ class PostgresStore:
         """Return the newest id below which no new row can appear (see `Store.settled`).
 
         A transaction locks the table before it gets an id, and releases the lock when its rows are visible. This method
-        reads the newest id, and then waits for the transactions that hold the lock at this time. When they have ended,
-        each smaller id is visible, or will never be visible. The snapshot's xmax cannot be used instead: it is the
-        newest transaction that has ended, but an id may belong to a transaction that began later.
+        reads the newest id, and then waits for the transactions that hold the lock at this time. When these
+        transactions have ended, each row with a smaller id is visible, or will never exist. The xmax of a snapshot
+        cannot be used instead. It names the newest transaction that has ended, but a row may belong to a transaction
+        that began later.
         """
         newest, writers = await self.read(partial(_newest, table=table))
         while writers:
@@ -167,11 +168,13 @@ class PostgresStore:
             task_status.started()
 
     async def _watch(self) -> None:
-        """Give up the connections to a server that hangs. The journal tests its connection all the time, and its
-        transactions are short. So if one of them does not end, the server does not answer.
+        """Give up the connections to a server that hangs. The journal's lane tests its connection all the time, and its
+        transactions are short. So if one transaction of this lane does not end, the server does not answer.
 
-        The journal may have a new connection, for example to a server that was promoted, while other transactions still
-        wait for the server that hangs. So all transactions that began before are given up."""
+        Then the journal's lane may get a new connection, for example to a standby that was promoted. Meanwhile, other
+        transactions may still wait for the server that hangs. So all transactions that began before the journal's lane
+        last noticed the hanging server are given up, too.
+        """
         hung_at = -inf
         while True:
             await trio.sleep(WATCH_S)
@@ -263,8 +266,8 @@ def _fill(connection: Connection, path: Path) -> int:
 
 
 def _newest(tx: Tx, table: str) -> tuple[int, set[str]]:
-    """Return the newest id of a table, and the transactions that were writing to the table just after this id was
-    read."""
+    """Return the newest id of a table, and then the transactions that are writing to the table. The transactions are
+    read after the id."""
     newest = tx.value(int, f"select max(id) from {table}") or 0
     return newest, _writers(tx, table)
 

@@ -131,8 +131,8 @@ class Lane:
         self._put(Item(cast("Done[object]", done), work=work, submitted=True, own=True))
 
     async def exclusive(self, work: Callable[[Connection], None]) -> None:
-        """Run `work` in a transaction of its own, to replace all rows. Items that are queued until the caches are
-        reloaded fail, because they may depend on old rows."""
+        """Run `work` in a transaction of its own, to replace all rows. An item fails if it is queued before the caches
+        are reloaded, because the item may depend on old rows."""
         await self._wait(Item(nobody, alone=lambda: work(self._link.connected())))
 
     def _put(self, item: Item) -> None:
@@ -221,8 +221,8 @@ class Lane:
             self._since = None
 
     def _transaction(self, items: list[Item]) -> tuple[StoreError | None, list[Item]]:
-        """Process items in one transaction, and repeat it after a deadlock. Return the error of the transaction, and
-        the items that are done."""
+        """Process items in one transaction. After a deadlock, repeat the transaction. Return the error of the
+        transaction or None, and the items that are done."""
         for pause_s in _PAUSES_S:
             for item in items:
                 item.error = None
@@ -257,8 +257,8 @@ class Lane:
         return done
 
     def _begin(self, cursor: Cursor) -> None:
-        """Begin a transaction. The transaction waits for the end of a restore that runs, and a restore waits for the
-        end of the transaction."""
+        """Begin a transaction. If a restore is running, the transaction waits for its end. A later restore waits for
+        the end of the transaction."""
         lock = f"select pg_advisory_xact_lock({CONFIGURATION}); " if self._alone else ""
         shared = f"select pg_advisory_xact_lock_shared({REPLACEMENT}); "
         cursor.execute(f"begin; {lock}{shared}select number from restores".encode())

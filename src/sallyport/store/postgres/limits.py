@@ -49,8 +49,8 @@ def _count(counted: Counted, rows: str, step: str) -> str:
 
 
 def _check(counted: Counted) -> str:
-    """Return the statements that enforce the limit after rows were added. The statements reject the new rows, or delete
-    the oldest rows of a history."""
+    """Return the statements that a trigger runs after rows were added. If the rows exceed the limit, the statements
+    reject the new rows. In a history, they delete the oldest rows instead."""
     owners = f"select {counted.tenant.format(row='counted')} from changed as counted"
     excess = (
         "select r.tenant_id, r.value - l.most as surplus from tenant_rows r join limits l on l.name = r.name "

@@ -1,12 +1,13 @@
 """The connection of a lane. A lost connection is opened again.
 
 If the answer to a COMMIT was lost, this module finds out whether the transaction was committed. Each transaction stores
-its number in the lane's row of `lanes`. Before the row is read, the server process of the lost connection is ended,
-because this process might still commit.
+its number in the lane's row of `lanes`. The server process of the lost connection might still commit. So this server
+process is ended before the row is read.
 
-If that process was waiting for a synchronous standby, its end makes the transaction visible, although the standby does
-not have it. A crash of the server has the same effect. So a new connection first commits a write of its own. When the
-server confirms this commit, the standby has every transaction that was visible before.
+The server process may have been waiting for a synchronous standby. If it is ended then, its transaction becomes
+visible, although the standby does not have the transaction. A crash of the server has the same effect. So a new
+connection first commits a write of its own. When the server confirms this commit, the standby has every transaction
+that was visible before.
 """
 
 import secrets
@@ -74,8 +75,8 @@ class Link:
         )
 
     def commit(self, cursor: Cursor) -> None:
-        """Commit the transaction. Raises psycopg.Error or StoreError if it was not committed, or if this could not be
-        found out in time."""
+        """Commit the transaction. Raises psycopg.Error or StoreError in two cases: the transaction was not committed,
+        or it is still unknown after some time whether it was committed."""
         self._batch += 1
         try:
             cursor.execute(f"update lanes set batch = {self._batch} where name = '{self._name}'; commit".encode())
@@ -101,7 +102,7 @@ class Link:
                 self._connection.execute("rollback")
 
     def cut(self) -> None:
-        """End the connection. Call this method in another thread than the thread that uses the connection."""
+        """End the connection while another thread uses it. Call this method from a different thread."""
         cut(self._connection)
 
     def close(self) -> None:

@@ -27,9 +27,9 @@ log = structlog.get_logger()
 class Listener:
     """Reports the changes of other processes.
 
-    own: returns the server processes of this node's connections, whose announcements are ignored. changed: called on
-    the event loop with each change. After the connection was lost, it is called with EVERYTHING, because announcements
-    may be missing.
+    own: a function that returns the server processes of this node's connections; announcements of these processes are
+    ignored. changed: a function that is called on the event loop with each change. After a lost connection, `changed`
+    is called with EVERYTHING, because announcements may be missing.
     """
 
     def __init__(self, url: str, own: Callable[[], Collection[int]], changed: Callable[[ForeignChange], None]) -> None:

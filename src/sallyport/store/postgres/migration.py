@@ -1,8 +1,8 @@
 """The history of the schema, and the upgrade of a database to the newest schema while nodes of the previous release
 run.
 
-`beside` of a step names the oldest program that works with the new schema. The program is named by the last step that
-it knows.
+`beside` of a step names the oldest program that works with the new schema. The name of a program is the last step that
+the program knows.
 
     expand    adds objects that the previous release ignores: `beside` is the last step of the previous release
     contract  removes objects that this release does not use any more: `beside` is the last step of this release
@@ -32,8 +32,8 @@ WAIT_S: Final = 3
 class Step:
     """A step of the schema.
 
-    apply: makes the change in a transaction. beside: the last step of the oldest program that works with the new
-    schema; empty if no earlier program does.
+    apply: makes the change in a transaction. beside: names the oldest program that works with the new schema, by the
+    last step that this program knows; empty if no earlier program works with the new schema.
     """
 
     name: str
@@ -52,8 +52,9 @@ STEPS: Final[Steps] = (Step(BASELINE, schema.create), Step("p0002_signin", schem
 class Inspection:
     """The state of a database.
 
-    name: the name of the database, its host and the server version, without a password. pending: the names of the steps
-    that the next start applies. newer: the names of steps that this program does not know, but works with.
+    name: the name of the database, the host and the version of its server; it contains no password. pending: the names
+    of the steps that the next start applies. newer: the names of applied steps that this program does not know. The
+    program still works with these steps.
     """
 
     name: str
@@ -120,8 +121,8 @@ def migrate(connection: Connection, steps: Steps = STEPS) -> list[str]:
 
 
 def check_current(connection: Connection, steps: Steps = STEPS) -> None:
-    """Check that the program knows every step of the database, and so all its rows. Raises SchemaError if it does
-    not."""
+    """Check that the program knows every step of the database. Then it also knows all rows. Raises SchemaError if the
+    program does not know a step."""
     if newer := _unknown(usable_steps(connection, steps), steps):
         raise SchemaError(
             f"the database has the schema of a newer version ({', '.join(newer)}): run the command on a node of that "
@@ -165,8 +166,9 @@ def _check_server(connection: Connection) -> None:
 
 
 def _make_way(connection: Connection, pending: Steps, steps: Steps) -> None:
-    """Raise SchemaError if a running node does not work with the pending steps. Also remove the sessions of older nodes
-    without recent heartbeats. If such a node still runs, it stops at its next heartbeat."""
+    """Raise SchemaError if a running node does not work with the pending steps. Also end the sessions of nodes that do
+    not work with the pending steps and have sent no heartbeat for some time. If such a node still runs, it stops at its
+    next heartbeat."""
     order = {step.name: number for number, step in enumerate(steps)}
     least = max(order.get(step.beside, order[step.name]) for step in pending)
     nodes = connection.execute(

@@ -38,8 +38,8 @@ class PostgresRows:
         return str(row[0])
 
     def clear(self, tables: Sequence[Table]) -> None:
-        """Delete all rows, and disable the triggers of the tables until `enable` is called. `truncate` is not used,
-        because read transactions that already run would see empty tables."""
+        """Delete all rows. Disable the triggers of the tables until `enable` is called. The rows are not deleted with
+        `truncate`, because read transactions that already run would then see empty tables."""
         for table in tables:
             self._connection.execute(f"alter table {table.name} disable trigger user".encode())
         for table in reversed(tables):
@@ -57,8 +57,8 @@ class PostgresRows:
                 copy.write_row(row)
 
     def set_last_number(self, table: Table, number: int) -> None:
-        """Set the sequence of a table's key, so that the next key is higher than `number`. The sequence is never set to
-        a lower number, because a rollback would not undo this."""
+        """Set the sequence of a table's key. The next key is then higher than `number` and higher than all keys used so
+        far. The sequence is never lowered, because a rollback would not restore its old number."""
         number = max(number, self.last_number(table))
         sequence = self._sequence(table)
         self._connection.execute(

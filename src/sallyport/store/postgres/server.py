@@ -60,8 +60,8 @@ def _most(connection: Connection) -> int:
 
 
 def _is_pooled_by_transaction(connection: Connection, url: str) -> bool:
-    """Return whether a pooler gives the same server session to several connections. The test opens a second connection
-    while the first is idle."""
+    """Return whether connections share server sessions, as with a pooler in transaction mode. The test opens a second
+    connection while the first is idle."""
     before = _process(connection)
     if before == connection.info.backend_pid:
         return False

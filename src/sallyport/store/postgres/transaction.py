@@ -24,8 +24,8 @@ where attrelid = $1::text::regclass and attnum > 0 and not attisdropped"""
 
 @lru_cache(2048)
 def numbered(sql: str) -> tuple[bytes, tuple[str, ...]]:
-    """Replace the named parameters in SQL by numbered parameters. Return the SQL and the names of the parameters in
-    order."""
+    """Replace the named parameters in SQL by numbered parameters. Return the new SQL, and the names of the parameters
+    in the order of their numbers."""
     names: dict[tuple[str, bool], int] = {}
 
     def number(found: re.Match[str]) -> str:
@@ -39,8 +39,8 @@ def numbered(sql: str) -> tuple[bytes, tuple[str, ...]]:
 
 
 class Inserts:
-    """A cache of the statements that insert many rows, for all connections. The statements cast their parameters, so
-    the cache also knows the types of the columns."""
+    """A cache for all connections: the statements that insert many rows, and the types of the columns. The types are
+    needed because the statements cast their parameters."""
 
     def __init__(self) -> None:
         self._known: dict[tuple[object, ...], bytes] = {}
@@ -73,7 +73,7 @@ class Inserts:
 
 
 class PostgresTx:
-    """A transaction on the connection of a cursor. limit_s: the time in seconds after which statements raise
+    """A transaction on the connection of a cursor. limit_s: the time limit in seconds; after it, each statement raises
     Invalid."""
 
     search = TrigramSearch()
@@ -94,7 +94,7 @@ class PostgresTx:
         self._until = None if limit_s is None else time.monotonic() + limit_s
 
     def limited(self, limit_s: float) -> "PostgresTx":
-        """Return the same transaction with a time limit in seconds. Later statements raise Invalid."""
+        """Return this transaction with a time limit. After `limit_s` seconds, each statement raises Invalid."""
         return PostgresTx(self._cursor, self._inserts, self._waiting, limit_s, share=self.share)
 
     def others_wait(self) -> bool:
@@ -138,7 +138,8 @@ class PostgresTx:
         same: Mapping[str, Value] = NOTHING,
         on_conflict: str = "",
     ) -> None:
-        """Insert all rows in one statement, with an array for each column. If there are many rows, use COPY instead."""
+        """Insert all rows in one statement, which gets one array for each column. For many rows, COPY is used instead,
+        unless `on_conflict` is given."""
         all_rows = list(rows)
         if len(all_rows) >= COPIED and not on_conflict:
             self._copy(table, (*columns, *same), all_rows, tuple(same.values()))

@@ -7,9 +7,9 @@ from typing import Protocol
 class Dialect(Protocol):
     """The parts of the schema's SQL that differ between the engines.
 
-    id: the type of a key that the engine assigns and never reuses. rowid: the type of a key that the program assigns,
-    or that may be reused. clustered: the end of a table's declaration, so that the rows are stored in the order of the
-    key. text: the type of a text that is compared by code points.
+    id: the type of a key that the engine assigns, and never assigns again. rowid: the type of any other numeric key.
+    clustered: the end of a table's declaration; with it, the rows are stored in the order of the key. text: the type of
+    a text that is compared by code points.
     """
 
     id: str

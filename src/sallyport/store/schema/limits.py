@@ -22,8 +22,8 @@ _OPEN = "{row}.state in ('QUEUED', 'RUNNING')"
 
 
 def _through(table: str, column: str) -> str:
-    """Return SQL for the tenant of a row that refers to a row of `table`. The row of `table` has the domain_id. column:
-    the column with the id of the row of `table`."""
+    """Return SQL for the tenant of a row that has no domain_id. The row refers to a row of `table`, which has a
+    domain_id. column: the column with the id of the row of `table`."""
     owner = f"select domain_id from {table} where id = {{row}}.{column}"
     return f"(select tenant_id from domains where id = ({owner}))"
 
@@ -32,8 +32,8 @@ def _through(table: str, column: str) -> str:
 class Counted:
     """A table whose rows count towards a limit.
 
-    tenant: SQL for the tenant of a row. only: SQL condition for the rows that count. spares: SQL condition for the rows
-    of a history that are never deleted.
+    tenant: SQL for the tenant of a row. only: SQL condition for the rows that count. spares: only for a history; SQL
+    condition for the rows that are never deleted.
     """
 
     limit: str
@@ -103,9 +103,9 @@ def triggers() -> Iterator[str]:
 
 
 def exceeds(limit: str, domain: str, rows: str = "1") -> str:
-    """Return an SQL condition that is true if additional rows would exceed a limit of a domain's tenant.
+    """Return an SQL condition. It is true if a domain's tenant would exceed a limit with additional rows.
 
-    domain: SQL for the domain's id. rows: SQL for the number of additional rows.
+    limit: the name of the limit. domain: SQL for the domain's id. rows: SQL for the number of additional rows.
     """
     tenant = f"(select tenant_id from domains where id = {domain})"
     kept = f"select value from tenant_rows where tenant_id = {tenant} and name = '{limit}'"
@@ -131,7 +131,7 @@ def _triggers(counted: Counted, *, is_history: bool) -> Iterator[str]:
 
 
 def _enforced(counted: Counted, *, is_history: bool) -> str:
-    """Return the statements with which a trigger enforces the limit when a row was added."""
+    """Return the statements that a trigger runs after a row was added, to enforce the limit."""
     tenant = counted.tenant.format(row="new")
     excess = (
         "tenant_rows r join limits l on l.name = r.name "

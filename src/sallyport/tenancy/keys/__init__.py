@@ -6,10 +6,10 @@ It is for a domain or for one instance. It expires, after 30 days by default, an
 If the same machine enrols again, this does not count as another use.
 
 The agent generates its **own key** on its host, and sends the SHA-256 of the key to the service (`exchangeKey`, with
-the enrolment key). If the answer is lost, the agent can repeat the request with the same key. An endpoint agent's own
-key is for one instance, a directory agent's own key is for one domain. The key expires after 90 days. Long before, the
-agent generates the next key (`renewKey`), which replaces the old key when it is first used. After a crash in between,
-at least one of the two keys is valid.
+the enrolment key). If the answer is lost, the agent can repeat the request with the same key. The own key of an
+endpoint agent is for one instance. The own key of a directory agent is for one domain. An own key expires after 90
+days. Long before its expiry, the agent generates the next key (`renewKey`). The next key replaces the old key when the
+agent first uses the next key. If the agent crashes before that, at least one of the two keys is valid.
 
 If an instance has an agent's own key, an enrolment key of the whole domain cannot replace that key. To set up such a
 machine again, an admin creates an enrolment key for this instance.

@@ -59,7 +59,7 @@ def by_id(tx: Tx, key_id: int) -> KeyRecord | None:
 
 
 def page(tx: Tx, stretch: Stretch) -> tuple[list[KeyRecord], int]:
-    """Return one page of a domain's keys, ordered by id, and the number of all keys."""
+    """Return one page of a domain's keys, ordered by id. Also return the number of all keys of the domain."""
     select = f"select * from ({_SELECT}) as keys"
     return page_of(tx, KeyRecord, select, _ALL, stretch, counter=COUNTER, d=stretch.domain_id)
 
@@ -71,9 +71,9 @@ def active_of_instance(tx: Tx, instance_id: int, at: int) -> list[KeyRecord]:
 
 
 def spend(tx: Tx, key_id: int, machine: str) -> bool:
-    """Record the use of an enrolment key for a machine. Return False if the limit of uses is reached.
+    """Record that a machine has used an enrolment key. Return False if the limit of uses is reached.
 
-    If the key was used for the same machine before, this does not count as another use.
+    If the same machine has used the key before, this use does not count.
     """
     sql = "insert into api_key_machines (key_id, machine) values (:id, :machine) on conflict do nothing"
     if not tx.execute(sql, id=key_id, machine=machine):
@@ -102,9 +102,9 @@ def revoke_enrolments(tx: Tx, at: int) -> int:
 
 
 def seen(tx: Tx, record: KeyRecord, at: int) -> None:
-    """Store the time of a key's use, and delete the key that it replaces.
+    """Store the time at which a key was used, and delete the older key that this key replaces.
 
-    If the replaced key was revoked, it is not deleted, so that lists still show it.
+    If the older key was revoked, it is not deleted, so that lists still show it.
     """
     tx.execute("update api_keys set seen_at = :at, successor_of = null where id = :id", id=record.id, at=at)
     former = None if record.successor_of is None else by_id(tx, record.successor_of)
@@ -138,8 +138,8 @@ def delete(tx: Tx, domain_id: int, key_ids: Sequence[int]) -> None:
 
 
 def sweep(tx: Tx, domain_id: int, before: int) -> None:
-    """Delete keys that expired or were revoked before a time. The machines that enrolled with these keys are deleted
-    first.
+    """Delete the keys that expired or were revoked before a time. Before a key is deleted, the records of the machines
+    that enrolled with it are deleted.
 
     before: the time in microseconds. A call deletes only a limited number of rows.
     """
@@ -152,8 +152,8 @@ def sweep(tx: Tx, domain_id: int, before: int) -> None:
 
 
 def _remove(tx: Tx, domain_id: int, key_ids: Sequence[int]) -> int:
-    """Delete up to SLICE machines that enrolled with these keys. Then delete those of the keys that have no machines
-    left.
+    """Delete up to SLICE records of machines that enrolled with these keys. Then delete each of these keys that has no
+    machines left.
 
     Return the number of deleted rows.
     """
@@ -166,7 +166,8 @@ def _remove(tx: Tx, domain_id: int, key_ids: Sequence[int]) -> int:
 
 
 def forget_instance(tx: Tx, instance_id: int) -> int:
-    """Delete some keys of an instance before the instance is deleted, and return the number of deleted rows."""
+    """Delete some of the keys of an instance, and return the number of deleted rows. The keys must be deleted before
+    the instance."""
     keys = tx.all(
         KeyRecord, f"{_SELECT} where k.instance_id = :id order by k.id limit :limit", id=instance_id, limit=_SWEEP
     )

@@ -61,7 +61,7 @@ class Keys:
 
         A valid key is accepted from any source, because several hosts may share an address. The key is looked up by its
         hash, so the duration of the look-up reveals nothing about the key. An enrolment key is accepted even if its
-        limit of uses is reached, because a machine that has used the key may repeat its request.
+        limit of uses is reached. A machine that has already used the key may repeat its request.
         """
         now = self._clock()
         hashed = token_hash(token[: LONGEST + 1])
@@ -78,7 +78,8 @@ class Keys:
         return _caller(record)
 
     async def _store_use(self, hashed: str, record: KeyRecord, now: int) -> None:
-        """Store the time of a key's use. At the first use of the key, delete the key that it replaces."""
+        """Store the time at which a key was used. At the first use of the key, delete the older key that this key
+        replaces."""
         await self._store.write(lambda tx: repo.seen(tx, record, now))
         self._known.update(hashed, record, replace(record, seen_at=now, successor_of=None))
         if record.successor_of is not None:
@@ -116,7 +117,7 @@ class Keys:
         return await self._store.write(work), key
 
     async def page(self, stretch: Stretch) -> tuple[list[KeyRecord], int]:
-        """Return one page of a domain's keys, ordered by id, and the number of all keys."""
+        """Return one page of a domain's keys, ordered by id. Also return the number of all keys of the domain."""
         return await self._store.read(lambda tx: repo.page(tx, stretch))
 
     async def revoke(self, domain_id: int, key_id: int) -> KeyRecord:
@@ -190,7 +191,8 @@ class Keys:
     async def renew(self, caller: Caller, key_hash: str) -> KeyRecord:
         """Register the hash of an agent's next key. The next key replaces the caller's key when it is first used.
 
-        A repeated request succeeds. A request with another hash replaces a next key that was not used yet.
+        A repeated request succeeds. If the agent has registered a next key before and has not used it yet, a request
+        with another hash replaces that key.
 
         Raises Unauthenticated. Raises Conflict if another agent has registered the hash.
         """
@@ -212,7 +214,7 @@ class Keys:
     def _enrolment(self, tx: Tx, caller: Caller, agent: Agent | None = None) -> KeyRecord:
         """Return the caller's enrolment key from the store. Raises Forbidden, Unauthenticated.
 
-        agent: the kind of agent that the key must be for, or None for any.
+        agent: the kind of agent that must enrol with the key; None for any kind.
         """
         key = repo.by_id(tx, caller.token_id) if caller.role is Role.ENROLMENT else None
         if caller.role is not Role.ENROLMENT or (key is not None and agent not in (None, key.agent)):
@@ -256,7 +258,8 @@ def _caller(record: KeyRecord) -> Caller:
 
 
 def _active(key: KeyRecord | None, now: int) -> KeyRecord:
-    """Return a key if it is not expired and not revoked. Raises Unauthenticated. A used-up key is accepted."""
+    """Return the key if it is active or used up. Raises Unauthenticated if the key does not exist, is expired or is
+    revoked."""
     if key is None or key.status(now) in ("expired", "revoked"):
         raise Unauthenticated(INVALID_TOKEN)
     return key

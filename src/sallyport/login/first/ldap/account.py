@@ -63,8 +63,8 @@ _FILETIME_EPOCH_US: Final = 11_644_473_600_000_000  # from 1601 to 1970
 
 
 def why_refused(refusal: Refusal, entry: Entry, now: int) -> Reason:
-    """Return the reason why a directory refused a bind with the user's password. Return NONE if the refusal has another
-    cause than the user's account. now: the time in microseconds."""
+    """Return the reason why a directory refused a bind with the user's password. Return NONE if the refusal was not
+    caused by the user's account. now: the time in microseconds."""
     reason = coded(refusal)
     if reason is not Reason.NONE or refusal.code not in (INVALID_CREDENTIALS, INAPPROPRIATE_AUTHENTICATION):
         return reason
@@ -112,9 +112,9 @@ def name_of(entry: Entry, patterns: Sequence[tuple[str, re.Pattern[str]]]) -> st
     patterns: pairs of an attribute and the pattern of its value. The first match is the name. Values longer than
     LONGEST_NAME are ignored.
 
-    A directory also finds an entry by other attributes, and ignores spaces, accents and width. If a user could log in
-    by any of them, the user could evade rules: a login rule or lock-out for `ann` would not apply to
-    `ann@corp.example`.
+    A directory also finds an entry by its other attributes, and by names that differ in spaces, accents or width. If a
+    user could log in with such a name, the user could evade rules: a login rule or lock-out for `ann` would not apply
+    to `ann@corp.example`.
     """
     matches = (
         pattern.fullmatch(value) for name, pattern in patterns for value in entry.of(name) if len(value) <= LONGEST_NAME
@@ -126,8 +126,8 @@ def found(entry: Entry) -> Found:
     """Return the groups of which the entry is a direct member, and the organizational units that contain the entry. All
     names are case-folded.
 
-    Raises TooLarge if a name cannot be read or a limit is exceeded, and the login is then refused. The list is never
-    truncated, because the group of a block rule could be missing.
+    Raises TooLarge if a name cannot be read or a limit is exceeded. The login is then refused. A truncated list would
+    be unsafe, because the group of a block rule could be missing.
     """
     if any(name.startswith(_IN_PARTS) for name in entry.values):
         raise TooLarge("the directory returns the group memberships in several parts, which is not supported")

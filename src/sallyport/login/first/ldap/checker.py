@@ -117,10 +117,10 @@ class Ldap:
     async def check(self, login: Login, takes_code: Callable[[], bool], tell: Tell) -> Reason:
         """Check a PAP password or an MS-CHAP response.
 
-        If a code may follow a PAP password, and the last six characters are digits, they are taken as the code. The
-        configuration can set eight characters instead. There is no second bind with the whole password. So a user with
-        codes whose password itself ends in six digits must always append a code. Codes of another length cannot be
-        appended.
+        If a code may follow a PAP password, and the last six characters are digits, these characters are taken as the
+        code. The configuration can set eight characters instead; codes of another length cannot be appended. There is
+        only one bind, so the whole password is not tried as well. So a user who has codes, and whose own password ends
+        in six digits, must always append a code.
         """
         login.code = None
         if login.method in (Method.MSCHAP, Method.MSCHAP2) and self._winbind is not None:
@@ -248,8 +248,8 @@ class Ldap:
         return (reason, known.found) if reason is Reason.NONE else (reason, NOTHING)
 
     async def _find(self, user: str, tell: Tell) -> _Known | Reason:
-        """Return a user's entry. Return UNKNOWN_USER if the search finds no entry or several entries, or if the login
-        uses another name than the canonical name of the entry. Raises TooLarge."""
+        """Return a user's entry. Return UNKNOWN_USER if the search finds no entry or several entries. Also return
+        UNKNOWN_USER if the name in the login is not the entry's canonical name. Raises TooLarge."""
         pattern = self._settings.user_filter.replace(account.USER, escaped(user))
         tell(f"search below {self._settings.base_dn} for {pattern}")
         attributes = dict.fromkeys((*account.ATTRIBUTES, ACCOUNT_NAME, *(name for name, _ in self._names)))
@@ -273,8 +273,8 @@ class Ldap:
         return _Known(server, entries[0], found)
 
     async def _tell_base(self, tell: Tell) -> None:
-        """Report to the admin whether the base DN is wrong or the user is missing. An extra search is needed to find
-        out, because libldap's bindings return no entry in both cases."""
+        """Report to the admin either that the base DN is wrong, or that the user is missing. libldap's bindings return
+        no entry in both cases, so an extra search for the base DN is needed."""
         base = self._settings.base_dn
         try:
             _, found = await self._directory.search(base, "(objectClass=*)", ["1.1"], silent)
@@ -328,8 +328,9 @@ class Ldap:
 async def _must_change(connection: Connection, entry: Entry) -> bool:
     """Return whether the directory requires the user to change the password before anything else.
 
-    The bindings do not return the policy control of a successful bind. So, if the server has a password policy, the
-    user's own entry is read over this connection. The server refuses to return it if the password must be changed.
+    The bindings do not return the policy control of a successful bind. So, if the server has a password policy, this
+    function reads the user's own entry over the connection. If the password must be changed, the server refuses to
+    return the entry.
     """
     if account.must_change(entry):
         return True

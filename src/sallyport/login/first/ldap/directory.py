@@ -162,8 +162,8 @@ class Directory:
     # --- users ------------------------------------------------------------------------------------------------
 
     async def bind(self, server: Server, account: Account, tell: Tell) -> Connection:
-        """Bind once as a user, and return the connection. The caller must close it. If `server` cannot be reached, the
-        other servers are tried.
+        """Bind once with a user's account, and return the connection. The caller must close the connection. If `server`
+        cannot be reached, the bind goes to another server.
 
         Raises Refusal if the server refuses the bind. Raises Unreachable if no server answers.
         """
@@ -188,7 +188,7 @@ class Directory:
     # --- health -----------------------------------------------------------------------------------------------
 
     def _in_order(self) -> list[Server]:
-        """Return all servers, those without a recent failure first. Otherwise the configured order is kept."""
+        """Return all servers in the configured order, except that servers with a recent failure come last."""
         now = trio.current_time()
         return sorted(self._servers, key=lambda server: self._rests_until[server] > now)
 

@@ -7,8 +7,9 @@
     health   whether a home server is alive, with the states and times of FreeRADIUS
     pool     selects the home server, matches answers to requests, fails over
 
-The service retransmits a request only when the NAS does, and with the same octets. So the home server sees the same
-traffic as without Sallyport. A login waits at most `pool.LIMIT_S`, or the response window if this is longer.
+The service retransmits a request only when the NAS retransmits it, and sends the same octets again. So the home server
+gets the same traffic as without Sallyport. A login waits at most `pool.LIMIT_S`, or the response window if this is
+longer.
 
 A waiting login has no task and no timer. It is one entry in the pool, under its RADIUS identifier. The pool looks for
 expired response windows a few times a second.

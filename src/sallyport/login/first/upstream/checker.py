@@ -177,8 +177,8 @@ class Upstream:
         """Return the PAP password to forward. If a code follows the password, remove the code and store it in
         `login.code`.
 
-        The home server is asked only once, so the code must have the configured number of digits. Otherwise a password
-        that ends in eight digits could be split in two ways.
+        The code must have the configured number of digits. If any length were allowed, a password that ends in eight
+        digits could be split in two ways, but the home server is asked only once.
         """
         login.code = None
         given = sent_password(login.request, login.client.secret)
@@ -237,8 +237,8 @@ class Upstream:
         return self._count("challenge", PASSED)
 
     def _names_user(self, login: Login, server: HomeServer, name: bytes, tell: Tell) -> bool:
-        """Return whether the User-Name in an Access-Accept fits this login. For EAP, set the login's user to this name,
-        because it is the inner identity."""
+        """Return whether the User-Name in an Access-Accept may belong to this login. For EAP, set the login's user to
+        this User-Name without its realm, because it is the inner identity."""
         user = accepted_user(login, name)
         if user is None:
             tell(f"the answer admits another user than the request names: {as_text(name)}")

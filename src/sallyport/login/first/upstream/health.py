@@ -2,9 +2,9 @@
 
     alive   becomes zombie if no answer arrives in the response window of a request, or if the network reports the
             server unreachable
-    zombie  is asked only if no server is alive; becomes dead after ZOMBIE_S without any answer
-    dead    is asked only if all other servers are dead too; becomes alive after REVIVE_S, unless the server is known to
-            answer Status-Server
+    zombie  gets logins only if no server is alive; becomes dead after ZOMBIE_S without any answer
+    dead    gets logins only if all other servers are dead too; becomes alive after REVIVE_S, but not if the server is
+            known to answer Status-Server
 
 A zombie or dead server also becomes alive after an answer to a request, or after ANSWERS_TO_ALIVE consecutive answers
 to Status-Server (RFC 5997). The service sends one Status-Server at the start to learn whether the server supports it.
@@ -75,7 +75,7 @@ class Health:
             self._become(State.ALIVE, now)
 
     def unanswered(self, sent_at: float, now: float) -> None:
-        """Record that no answer to a request has arrived within the response window. sent_at: the time when it was
+        """Record that a request got no answer within the response window. sent_at: the time when this request was
         sent."""
         if self.state is State.ALIVE and self._answered_at < sent_at:
             self._become(State.ZOMBIE, now)

@@ -46,8 +46,8 @@ def udp(sockets: Sockets, address: str, port: int) -> socket.socket:
 class Channel(Generic[Waits]):
     """A connected socket with its 256 identifiers.
 
-    waiting: the pending requests by identifier. far: the other end of the socket pair for RADIUS over TLS, or None for
-    UDP. retired: whether the channel accepts no more requests.
+    waiting: the pending requests by identifier. far: for RADIUS over TLS, the end of the socket pair that the channel
+    does not use; None for UDP. retired: true if no further request may be sent on the channel.
 
     The identifier of an answered request goes to the end of the queue of free identifiers. The identifier of an
     unanswered request stays blocked as long as an answer may still arrive. Otherwise a late answer could be taken for
@@ -83,8 +83,8 @@ class Channel(Generic[Waits]):
         self._free.append(identifier)
 
     def rest(self, identifier: int, until: float) -> None:
-        """Block the identifier of an unanswered request until the given time. Except in a retired channel, `until` must
-        not be earlier than in the previous call."""
+        """Block the identifier of an unanswered request until the given time. In a channel that is not retired, `until`
+        must not be earlier than in the previous call."""
         del self.waiting[identifier]
         self._resting.append((until, identifier))
 
@@ -94,8 +94,9 @@ class Channel(Generic[Waits]):
             self._free.append(self._resting.popleft()[1])
 
     def is_idle(self, now: float) -> bool:
-        """Return whether the channel can be closed: it is retired and has no pending requests, or it was unused for
-        IDLE_S."""
+        """Return whether the channel can be closed. A retired channel can be closed when it has no pending requests.
+        Any other channel can be closed after IDLE_S without use, when it has neither pending requests nor blocked
+        identifiers."""
         if self.retired:
             return not self.waiting
         return not self.waiting and not self._resting and now - self._used_at >= IDLE_S
@@ -125,8 +126,8 @@ class Question(Pending):
 
     server: the home server that is asked now or has answered. tried: all servers that were asked. over: whether an
     answer has arrived or no server is left to ask. done: a function that is called once, when `over` becomes true.
-    limit_at: the time after which no other server is asked. stays: whether only this server can continue the login,
-    because the request contains a State of this server.
+    limit_at: the time after which no other server is asked. stays: true if only `server` can continue the login,
+    because the request contains a State from this server.
     """
 
     __slots__ = ("answer", "done", "forward", "limit_at", "over", "server", "stays", "tried")
@@ -204,8 +205,8 @@ class HomeServer:
         self.health.refused(now)
 
     def free_channel(self, now: float) -> tuple[Channel[Pending], bool] | None:
-        """Return a channel with a free identifier, and whether the channel is new. Return None if there is no route to
-        the server, or if all identifiers of the allowed number of channels are in use."""
+        """Return a channel with a free identifier, and whether the channel is new. Return None if no channel has a free
+        identifier and no further channel can be opened."""
         for channel in self.channels:
             if channel.has_room:
                 return channel, False
@@ -228,8 +229,8 @@ class HomeServer:
         return Channel(near, now, far)
 
     def lost(self, channel: Channel[Pending], now: float) -> None:
-        """Retire a channel whose TLS connection has ended. When the NAS retransmits the channel's requests, they are
-        sent on a new connection."""
+        """Retire a channel whose TLS connection has ended. When the NAS retransmits a request of this channel, the
+        request is sent on a new connection."""
         channel.retired = True
         self.refused(now)
 

@@ -1,6 +1,6 @@
 """RADIUS over TLS to a home server (RFC 6614).
 
-The pool uses a TLS connection like a UDP socket, so that it does not depend on the transport. For this purpose, a
+To the pool, a TLS connection looks like a UDP socket, so the pool does not depend on the transport. For this purpose, a
 channel has one end of a local socket pair. A task moves packets between the other end and the TLS connection. When the
 connection ends, the task closes its end of the socket pair.
 """

@@ -111,8 +111,9 @@ class Pool:
         return self._ask_next(question, now)
 
     def again(self, question: Question, now: float) -> None:
-        """Forward a retransmission by the NAS. If the current server is not alive but another is, ask that server
-        instead."""
+        """Forward a retransmission by the NAS. If the current server is not alive, but a server that was not tried is
+        alive, ask that server instead. A login that only the current server can continue stays with the current server.
+        """
         server = question.server
         if server is None or question.over:
             return None
@@ -124,8 +125,8 @@ class Pool:
         return server.send(question.channel, question.packet, now)
 
     def _reconnect(self, question: Question, server: HomeServer, now: float) -> None:
-        """Send a request on a new connection, because its old connection has ended. If no new channel can be opened, do
-        nothing."""
+        """Send a request again, because the TLS connection on which it was sent has ended. If no other connection is
+        possible now, do nothing."""
         before, identifier = question.channel, question.identifier
         channel = self._channel(server, now)
         if channel is None:
@@ -168,11 +169,11 @@ class Pool:
         return best
 
     def _can_flee(self, question: Question) -> bool:
-        """Return whether a server is alive that this login has not tried."""
+        """Return whether there is another server to ask. It must be alive, and not yet asked about this login."""
         return any(each.is_alive and each not in question.tried for each in self.servers)
 
     def _move(self, question: Question, now: float) -> None:
-        """Ask another server. End the login if no server is left or its time limit is over."""
+        """Ask another server. End the login if no server is left, or if the time limit of the login is over."""
         self._let_go(question, now)
         if now < question.limit_at and self._ask_next(question, now):
             self._moved_cell.count += 1
@@ -283,8 +284,8 @@ class Pool:
     # --- periodic work ----------------------------------------------------------------------------------------
 
     def pass_by(self, now: float) -> float:
-        """Apply everything that depends on time: health, failover and idle channels. Return the seconds until the next
-        call, or infinity if nothing is due before the next login."""
+        """Update everything that depends on time: health, failover and idle channels. Return the time in seconds until
+        the next call. Return infinity if no call is needed before the next login."""
         for server in self.servers:
             server.health.pass_by(now)
             flees = not server.is_alive and any(each.is_alive for each in self.servers)
@@ -306,8 +307,8 @@ class Pool:
         return math.inf if calm else QUIET_S
 
     def _end(self, server: HomeServer, ask: Pending, now: float) -> None:
-        """Handle a request without an answer: its response window has ended, or the network has reported its server
-        unreachable. If possible, ask another server."""
+        """Handle a request that has got no answer, because its response window has ended or the network has reported
+        the server unreachable. For a login, ask another server if possible."""
         if isinstance(ask, Question):
             if ask.ends_at <= now:
                 if now >= ask.sent_at + self._window_s:

@@ -1,9 +1,9 @@
 """Rewrite a request for the home server, and its answer for the NAS (RFC 2865 sections 2.3 and 5.33).
 
-All attributes are forwarded unchanged, except three kinds that belong to one hop. These are Message-Authenticator,
-attributes encrypted with the hop's secret, and the Proxy-State that this service has added. It is removed from the
-answer. Attributes of one type keep their order; the order between types may change (RFC 2865 section 5). An
-Access-Accept may contain another User-Name than the request (RFC 2865 section 5.1).
+All attributes are forwarded unchanged, except three kinds that belong to one hop. These are Message-Authenticator, the
+attributes that are encrypted with the hop's secret, and the Proxy-State that this service adds to the request and
+removes from the answer. Attributes of one type keep their order; the order between types may change (RFC 2865 section
+5). An Access-Accept may contain another User-Name than the request (RFC 2865 section 5.1).
 """
 
 from __future__ import annotations
@@ -82,8 +82,8 @@ class Forward:
 
 
 class Back:
-    """The conversion of a home server's answers for the NAS. places: the encrypted attributes by (vendor, type), and
-    how they are encrypted; see `radius.salted`."""
+    """A converter of a home server's answers for the NAS. places: maps the (vendor, type) of each encrypted attribute
+    to the way in which it is encrypted; see `radius.salted`."""
 
     def __init__(self, places: Mapping[tuple[int, int], int]) -> None:
         self._places = places
@@ -128,9 +128,10 @@ def accepted_user(login: Login, name: bytes) -> str | None:
     """Return the user that an Access-Accept with this User-Name admits, without the realm. Return None if the name does
     not fit the request.
 
-    Without EAP, the user must be the user of the request. Realms and the notation of a MAC address are ignored. With
-    EAP the user may differ, because the outer identity can hide the user (RFC 3579 section 3). But a realm in the name
-    must be the realm of the request, or belong to its domain.
+    Without EAP, the user must be the user of the request. This comparison ignores realms, and the notation of a MAC
+    address. With EAP, the user may differ from the user of the request, because the outer identity can hide the user
+    (RFC 3579 section 3). But if the name has a realm, it must be the realm of the request, or belong to the domain of
+    the login.
     """
     user, realm = map(as_name, split_name(name))
     is_same = station_key(user) == station_key(login.user)

@@ -2,8 +2,8 @@
 
 A message consists of lines `Name: value`, or `Name:: value` if the value is in base64. It ends with a line that
 contains only a dot. The answer is `Authenticated: Yes` and the session key, or `Authenticated: No` and an error text.
-An answer with an error text ends with two dot lines. So a dot line in front of an answer is the end of the previous
-answer.
+An answer with an error text ends with two such lines. So, if an answer begins with a line that contains only a dot,
+this line belongs to the previous answer.
 """
 
 import re
