@@ -108,6 +108,24 @@ async def test_the_cookie_of_a_sign_in_is_short_lived(site: Site, provider: Prov
         assert not await visitor.is_signed_in()
 
 
+async def test_another_node_may_finish_a_sign_in(site: Site, provider: Provider, configured: Configure) -> None:
+    """The service keeps nothing of a sign-in, and the clock of the other node may be behind."""
+    async with site.visitor() as visitor:
+        back = path_of(await provider.visit(await leave(visitor)))
+        configured(OPERATOR)  # forgets what is known of the provider
+        site.clock.pass_by(-30)
+        assert (await visitor.get(back)).status_code == 303
+
+
+async def test_a_long_path_is_left_out(site: Site, provider: Provider, configured: Configure) -> None:
+    """A browser would drop a cookie of more than 4096 octets, so the person comes to the home page."""
+    async with site.visitor() as visitor:
+        address = await leave(visitor, "/logins%3Fsearch%3D" + "%C3%A4" * 900)
+        assert len(visitor.http.cookies["__Host-sallyport_provider"]) < 4000
+        answer = await visitor.get(path_of(await provider.visit(address)))
+        assert answer.headers["location"] == "/"
+
+
 HOSTILE: dict[str, dict[str, object]] = {
     "wrong nonce": {"claims": {"nonce": "another"}},
     "no nonce": {"claims": {"nonce": None}},

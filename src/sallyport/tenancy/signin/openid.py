@@ -42,6 +42,8 @@ RETURN: Final = "/sign-in/with/{provider}/done"
 """The path of the redirect URI."""
 STARTED_S: Final = 600
 """Seconds in which a person must sign in at the provider."""
+SKEW_S: Final = 60
+"""Maximum difference between the clocks of two nodes, in seconds. Another node may finish a sign-in."""
 TIMEOUT_S: Final = 5.0
 KEPT_S: Final = 3600
 REFRESH_S: Final = 30
@@ -89,7 +91,7 @@ class Started:
         key, began, provider, next_path = (*text.split(".", 3), "", "", "")[:4]
         if len(key) < 43 or not began.isdecimal() or len(began) > 12:
             return None
-        if not 0 <= now // SECOND - int(began) <= STARTED_S:
+        if not -SKEW_S <= now // SECOND - int(began) <= STARTED_S:
             return None
         return cls(key, provider, unquote(next_path), int(began))
 
