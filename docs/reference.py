@@ -112,7 +112,7 @@ def settings() -> str:
     rows = [
         (
             _code(name),
-            _code(environment_name(name)),
+            _code(environment_name(name)) if name != "identity_providers" else "only in the file",
             without_default(name) or _code(shown(field.default)),
             field.description or "",
         )

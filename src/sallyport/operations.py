@@ -86,6 +86,16 @@ def console(app: App, gate: Gate, declared: Sequence[Operations], commands: Comm
     """Return the console, which runs these operations and commands. stopping: is set when the service begins to
     stop."""
     services = Services(
-        declared, commands, gate, app.domains, app.tenancy, app.console_sessions, app.events, app.settings, stopping
+        declared,
+        commands,
+        gate,
+        app.domains,
+        app.tenancy,
+        app.console_sessions,
+        app.events,
+        app.settings,
+        stopping,
+        app.open_id,
+        app.clock,
     )
     return Site(ALL, services, app.settings.public_url)

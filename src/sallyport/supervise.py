@@ -25,7 +25,7 @@ LOOK_S: Final = 60.0
 MORE: Final = 1.25
 """The shortage ends only when the free space exceeds the limit by this factor. Otherwise free space that varies near
 the limit would be logged again and again."""
-AT_ONCE = frozenset({"log_level", "log_identities"})
+AT_ONCE = frozenset({"log_level", "log_identities", "identity_providers"})
 """Settings that a reload applies without a restart."""
 
 log = structlog.get_logger()

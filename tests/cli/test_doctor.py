@@ -285,6 +285,20 @@ def test_unreachable_providers_and_directories_are_problems(service: Service) ->
     service.post("/ad/DeleteMFAProvider", {"orgId": 1, "tenantId": 1, "domainId": number})
 
 
+def test_an_unreachable_identity_provider_is_a_problem(service: Service) -> None:
+    """The finding names the provider of the settings file, and its address."""
+    file = service.directory / "sallyport.toml"
+    file.write_text(
+        '[identity_providers.company]\nissuer = "http://127.0.0.1:1/realm"\nclient_id = "a"\n'
+        'client_secret_env = "A"\nroles = [{ group = "g", role = "installation" }]\n'
+    )
+    try:
+        problems = [text for level, text in of_check(service, "reach", status=1) if level == "problem"]
+    finally:
+        file.unlink()
+    assert any(text.startswith("identity provider company: 127.0.0.1 port 1: ") for text in problems)
+
+
 def test_unread_and_failed_directories_are_named(service: Service, tmp_path: Path) -> None:
     """The doctor reports a directory that was never read, an import that failed, and an expired CA certificate. A
     directory that is filled from files is ok.

@@ -26,7 +26,8 @@ OTHER_ROWS = {
         "accounting_records", "answers", "challenges", "device_posture", "events", "lockouts", "sessions",
     },
     "deleted as soon as it is done": {"device_restarts", "revocations"},
-    "at most 50 for each token and administrator": {"console_sessions"},
+    "at most 50 for each token, administrator and identity": {"console_sessions"},
+    "one for each person with a role at an identity provider": {"identities"},
     "kept totals": {"audit_totals", "counters", "tenant_rows"},
     "of the installation": {
         "administrators", "certificate_files", "config_version", "issued_certificates", "limits", "organizations",

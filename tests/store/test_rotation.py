@@ -73,7 +73,11 @@ def fill(vault: Vault, place: Sealed, tx: Tx) -> None:
     if tx.rows(f"select 1 from {place.table} where length({place.column}) > 0"):  # noqa: S608
         return
     if not tx.rows(f"select 1 from {place.table}"):  # noqa: S608
-        columns = [(str(name), str(kind)) for _, name, kind, *_ in tx.rows(f"pragma table_info({place.table})")]
+        columns = [
+            (str(name), str(kind))
+            for _, name, kind, required, _, primary in tx.rows(f"pragma table_info({place.table})")
+            if required or primary
+        ]
         zero = {"text": "", "bytea": b""}
         row = [1 if name == "id" or name.endswith("_id") else zero.get(kind.lower(), 0) for name, kind in columns]
         tx.insert(place.table, [name for name, _ in columns], [row])

@@ -110,6 +110,7 @@ from sallyport.tenancy.keys.service import Keys
 from sallyport.tenancy.service import Tenancy
 from sallyport.tenancy.signin import repo as sign_in_repo
 from sallyport.tenancy.signin.administrators import Administrators
+from sallyport.tenancy.signin.openid import OpenId
 from sallyport.tenancy.signin.sessions import Sessions as ConsoleSessions
 from sallyport.web.server import Tls
 
@@ -174,6 +175,7 @@ class App:
         self.notices = node_parts.notices_of(self)
         self.configuration = Configuration(store)
         self.tenancy = Tenancy(store, clock)
+        self.http = overrides.http or HttpFactory(egress=settings.egress)
         self._wire_sign_in()
         self.domains = Domains(
             self.configuration,
@@ -190,7 +192,6 @@ class App:
         self.devices = Devices(store, Sightings(), inventory_metrics, clock)
         self.sessions = Sessions(store, SessionMetrics(registry), clock)
         self.rules = LoginRules(self.configuration, dictionary, clock)
-        self.http = overrides.http or HttpFactory(egress=settings.egress)
         self.dynamic, self.revocations = self._dynamic_authorization()
         self._wire_endpoints(vault)
         self.directory = DirectoryArea(
@@ -266,12 +267,16 @@ class App:
             ],
             self.clock,
         )
+        self.open_id = OpenId(
+            settings.identity_providers, self.http, lambda: self.settings.link_base(self.http_address), self.clock
+        )
         self.console_sessions = ConsoleSessions(
             self.store,
             self.vault,
             self.tenancy,
             node_parts.guesses_of(self, "sign_in", burst=FAILED_SIGN_INS),
             matching_step,
+            self.open_id,
             self.clock,
             idle_us=settings.console_idle_minutes * minute,
             longest_us=settings.console_hours * 60 * minute,
@@ -464,8 +469,9 @@ class App:
     def apply(self, settings: Settings) -> None:
         """Apply the settings that may change while the service runs.
 
-        These are the log level, and whether the log contains the names of people.
+        These are the log level, whether the log contains the names of people, and the identity providers.
         """
+        self.open_id.use(settings.identity_providers)
         logs.set_level(settings.log_level)
         logs.hide_identities(self.vault.pseudonyms if settings.log_identities == "hashed" else None)
 

@@ -28,6 +28,7 @@ from pydantic_core import ErrorDetails
 
 from sallyport.base import systemd
 from sallyport.base.errors import ConfigError
+from sallyport.base.identity_provider import Providers
 from sallyport.base.limits import DEFAULTS
 from sallyport.base.owner import denied
 from sallyport.base.setting_types import (
@@ -110,6 +111,12 @@ class Settings(BaseModel):
     )
     console_hours: int = Field(
         12, ge=1, le=168, description="hours (1 to 168) after which a session of the console ends in any case"
+    )
+    identity_providers: Providers = Field(
+        {},
+        description="identity providers whose users may sign in to the console: a table "
+        "`[identity_providers.NAME]` for each; only in the file, not in the environment",
+        json_schema_extra=unset("none"),
     )
     trusted_proxies: Networks = Field(
         (),

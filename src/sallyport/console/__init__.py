@@ -48,6 +48,6 @@ Rules for pages:
 
 The session cookie is `SameSite=Lax`, not `Strict`: links to filtered pages are shared in chats and tickets, and with
 `Strict` such a link would lead to the sign-in page. Every change needs the form token as well, which is bound to the
-session. A sign-in through an identity provider will start with a link, not a form, because `form-action 'self'` also
+session. A sign-in through an identity provider starts with a link, not a form, because `form-action 'self'` also
 applies to redirects.
 """

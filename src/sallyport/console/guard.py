@@ -21,6 +21,8 @@ from sallyport.web import content
 SESSION: Final = "sallyport"
 BEFORE: Final = "sallyport_form"
 """The cookie with the key of the sign-in form's token."""
+PROVIDER: Final = "sallyport_provider"
+"""The cookie of a sign-in that has begun at an identity provider."""
 NOTICE: Final = "sallyport_notice"
 """The cookie with the notice that the next page shows."""
 TOKEN: Final = "csrf"  # noqa: S105  the name of a field
@@ -61,12 +63,13 @@ class Guard:
         """Return the value of a cookie of this service; empty if the browser has sent none."""
         return request.cookies.get(self._name(request, name), "")
 
-    def set_cookie(self, request: Request, response: Response, name: str, value: str) -> None:
-        """Set a cookie until the browser ends. An empty value deletes the cookie."""
+    def set_cookie(self, request: Request, response: Response, name: str, value: str, for_s: int | None = None) -> None:
+        """Set a cookie. An empty value deletes the cookie. for_s: the time in seconds until the browser drops it; None
+        until the browser ends."""
         response.set_cookie(
             self._name(request, name),
             value,
-            max_age=None if value else 0,
+            max_age=for_s if value else 0,
             path="/",
             secure=self.is_secure(request),
             httponly=True,

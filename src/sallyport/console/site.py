@@ -18,6 +18,7 @@ from sallyport.console.guard import HEADERS, NOTICE, SESSION, Guard, form_token,
 from sallyport.console.sign_in import SignIn
 from sallyport.console.table import Table
 from sallyport.console.visit import Problem, Services, Visit, address
+from sallyport.tenancy.signin import openid
 from sallyport.tenancy.signin.person import Person
 from sallyport.web import problem
 from sallyport.web.content import headers_of
@@ -68,9 +69,12 @@ class Site:
 
     def routes(self) -> list[BaseRoute]:
         """Return all routes of the console."""
-        entrance = SignIn(self._services.sessions, self._guard, self._assets)
+        services = self._services
+        entrance = SignIn(services.sessions, services.open_id, services.clock, self._guard, self._assets)
         routes: list[BaseRoute] = [
             TemplateRoute(sign_in.PATH, partial(self._safely, entrance.answer), methods=["GET", "POST"]),
+            TemplateRoute(openid.PATH, partial(self._safely, entrance.leave), methods=["GET"]),
+            TemplateRoute(openid.RETURN, partial(self._safely, entrance.come_back), methods=["GET"]),
             TemplateRoute("/sign-out", partial(self._safely, self._sign_out), methods=["GET", "POST"]),
             *self._assets.routes(),
         ]
@@ -176,7 +180,11 @@ class Site:
         return response
 
     async def _sign_out(self, request: Request) -> Response:
-        """End the session if the request is a POST. For a GET, show a page with a button that sends the POST."""
+        """End the session if the request is a POST. For a GET, show a page with a button that sends the POST.
+
+        If the person has signed in through an identity provider, the answer is a page that links to the sign-out at the
+        provider. A redirect to the provider is not possible, because `form-action 'self'` also applies to redirects.
+        """
         person = await self._person(request, is_quiet=False)
         if person is None:
             return self._to_sign_in(request)
@@ -184,8 +192,13 @@ class Site:
             visit = Visit(request, self._services, person, {}, QueryParams())
             return await self._rendered(None, "sign_out.html", {"title": "Sign out"}, visit)
         await self._guard.fields(request, self._guard.cookie(request, SESSION))
-        await self._services.sessions.sign_out(person)
-        response = RedirectResponse(sign_in.PATH, 303, HEADERS)
+        elsewhere = await self._services.sessions.sign_out(person)
+        response: Response = RedirectResponse(sign_in.PATH, 303, HEADERS)
+        if elsewhere:
+            named = self._services.open_id.title(person.session.issuer or "")
+            variables = {"title": "Sign out", "elsewhere": elsewhere, "provider": named}
+            octets = await self._assets.render("signed_out.html", variables)
+            response = Response(octets, headers=HEADERS, media_type="text/html")
         self._guard.set_cookie(request, response, SESSION, "")
         return response
 

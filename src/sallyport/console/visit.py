@@ -13,6 +13,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from sallyport.base.actor import acting_as
+from sallyport.base.clock import Clock
 from sallyport.base.command import Commands
 from sallyport.base.config import Settings
 from sallyport.base.errors import Forbidden, Invalid, NotFound, Refused
@@ -23,6 +24,7 @@ from sallyport.domains.domain import Domain
 from sallyport.domains.service import Domains
 from sallyport.events.service import Events
 from sallyport.tenancy.service import Tenancy
+from sallyport.tenancy.signin.openid import OpenId
 from sallyport.tenancy.signin.person import Person
 from sallyport.tenancy.signin.sessions import Sessions
 from sallyport.web.operation import Operation, Operations
@@ -34,6 +36,7 @@ _NOTHING: Mapping[str, JSON] = MappingProxyType({})
 class Services:
     """The objects that pages may use: the operations of the API, the commands of the control socket, the sessions, the
     stream of new logins, and the settings for display. stopping: an event that is set when the service begins to stop.
+    open_id: the identity providers.
     """
 
     def __init__(
@@ -47,12 +50,16 @@ class Services:
         events: Events,
         settings: Settings,
         stopping: trio.Event,
+        open_id: OpenId,
+        clock: Clock,
     ) -> None:
         self.commands = commands
         self.gate = gate
         self.domains = domains
         self.tenancy = tenancy
         self.sessions = sessions
+        self.open_id = open_id
+        self.clock = clock
         self.settings = settings
         self.assets = Assets()
         self.events = events

@@ -19,6 +19,12 @@ _HEAD: Final = f"""\
 # After a change of ports or paths, first run: sudo sallyport server install. It gives the unit the necessary rights.
 # An environment variable of the service (SALLYPORT_ and the name in capitals) overrides this file.
 """
+TABLES: Final = frozenset({"limits", "identity_providers"})
+"""The settings that are tables."""
+_PROVIDERS: Final = """
+# Identity providers of the console: a table [identity_providers.NAME] for each one, as in the documentation, Console,
+# Sign in through an identity provider. They cannot be set in the environment.
+"""
 _LIMITS: Final = """
 # Most rows of each kind that a tenant may have.
 # [limits]
@@ -28,7 +34,7 @@ _WIDTH: Final = 118
 
 def shown(value: object) -> str:
     """Return the value of a setting as text. Return an empty text if the setting has no value."""
-    if value is None or value is DEFAULTS:
+    if value is None or value is DEFAULTS or value == {}:
         return ""
     if isinstance(value, tuple) and not isinstance(value, Address):
         return ",".join(map(str, value))
@@ -49,12 +55,12 @@ def without_default(name: str) -> str:
 def settings_file() -> str:
     """Return the text of the settings file. The text sets only `data_dir`. Each other setting is commented out, and
     shows its default."""
-    return _HEAD + "".join(_settings()) + _LIMITS + "".join(_limits())
+    return _HEAD + "".join(_settings()) + _PROVIDERS + _LIMITS + "".join(_limits())
 
 
 def _settings() -> Iterator[str]:
     for name, field in Settings.model_fields.items():
-        if name == "limits":  # `limits` is a table, which is at the end of the file
+        if name in TABLES:  # the tables are at the end of the file
             continue
         words = str(field.description) + (f". Empty: {without_default(name)}" if without_default(name) else "")
         text = words[0].upper() + words[1:].replace("`", "") + "."

@@ -62,6 +62,7 @@ SEALED_COLUMNS: Final = (
     Sealed("credentials", "password", ("id",), "credentials/{}/password"),
     Sealed("administrators", "password", ("id",), "administrators/{}/password"),
     Sealed("administrators", "seed", ("id",), "administrators/{}/seed"),
+    Sealed("console_sessions", "id_token", ("id",), "console_sessions/{}/id_token"),
 )
 
 

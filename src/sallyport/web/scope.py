@@ -93,14 +93,15 @@ class Caller:
     is_installation: bool = False
     """Whether the caller may act as admin of any tenant: a user of the command line on the service's host, or an
     installation administrator in the console."""
-    is_administrator: bool = False
-    """Whether the caller is a local administrator, who has signed in to the console without a token."""
+    person: str = ""
+    """The kind of a person who has signed in to the console without a token: `administrator` for a local administrator,
+    `identity` for a person of an identity provider. Empty for all other callers."""
 
     @property
     def actor(self) -> Actor:
-        """The caller as an actor of the audit trail."""
-        if self.is_administrator:
-            return Actor("administrator", self.name, tenant_id=self.tenant_id or None)
+        """The caller in the form in which the audit trail stores actors."""
+        if self.person:
+            return Actor(self.person, self.name, tenant_id=self.tenant_id or None)
         if self.is_installation:
             return Actor("command line", self.name)
         return Actor("agent" if self.role in _KEYS else "token", self.name, self.token_id, self.tenant_id)

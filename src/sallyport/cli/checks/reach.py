@@ -35,8 +35,8 @@ class Target:
 
 
 def check_reach(examination: Examination) -> Iterator[Finding]:
-    """Check that MFA providers and directories accept connections. For RADIUS servers and event outlets, check only
-    that `egress` allows their addresses."""
+    """Check that identity providers, MFA providers and directories accept connections. For RADIUS servers and event
+    outlets, check only that `egress` allows their addresses."""
     targets = list(dict.fromkeys(_targets(examination)))
     failed = trio.run(_connect_all, targets, Egress(examination.settings.egress))
     yield ok(f"{len(targets) - len(failed)} of {counted(len(targets), 'server')} can be connected to")
@@ -52,6 +52,8 @@ def _targets(examination: Examination) -> Iterator[Target]:
     for outlet in targets_of(examination.settings):
         if outlet.host:
             yield Target("event outlet", outlet.host, outlet.port, over_tcp=False)
+    for named, each in examination.settings.identity_providers.items():
+        yield from _of_url(f"identity provider {named}", each.issuer)
     for domain in examination.domains:
         name = str(domain["domainName"])
         with suppress(NotFound):  # the domain has no provider

@@ -44,7 +44,11 @@ class Step:
 Steps = Sequence[Step]
 
 BASELINE: Final = "p0001_baseline"
-STEPS: Final[Steps] = (Step(BASELINE, schema.create), Step("p0002_signin", schema.create_sign_in, beside=BASELINE))
+STEPS: Final[Steps] = (
+    Step(BASELINE, schema.create),
+    Step("p0002_signin", schema.create_sign_in, beside=BASELINE),
+    Step("p0003_identities", schema.create_identities, beside=BASELINE),
+)
 """The history of the schema, oldest step first. A released step is never changed."""
 
 

@@ -20,6 +20,8 @@ FILES: Final = ("tenancy", "inventory", "endpoints", "agents", "directory", "did
 """The files of the baseline. The order matters, because a table must come after the tables to which it refers."""
 SIGN_IN: Final = "signin"
 """The file of the step after the baseline."""
+IDENTITIES: Final = "identities"
+"""The file of the step after that of `SIGN_IN`."""
 SEARCHED: Final = (
     "devices", "directory_groups", "directory_users", "dids", "endpoint_groups", "endpoint_instances", "endpoint_users",
     "wallets",

@@ -1,10 +1,16 @@
-"""Sign-in of people to the console: local administrators, sessions, and their entries in the audit trail.
+"""Sign-in of people to the console: local administrators, identity providers, sessions, and their entries in the audit
+trail.
 
-A person signs in with an access token, or as a local administrator with a password and a one-time code. The result is a
-session. The browser keeps the key of the session in a cookie, and the store has only the hash of this key. Each request
-reads the session, and the token or administrator of the session, from the store, without a cache. So a session ends on
-all nodes at the moment when the session or its token is revoked, when its token expires, or when its administrator is
-removed. A change of a role applies to the next request.
+A person signs in with an access token, as a local administrator with a password and a one-time code, or through an
+identity provider. The result is a session. The browser keeps the key of the session in a cookie, and the store has
+only the hash of this key. Each request reads the session, and the token or administrator of the session, from the
+store, without a cache. So a session ends on all nodes at the moment when the session or its token is revoked, when its
+token expires, or when its administrator is removed. A change of a role applies to the next request.
+
+A person of an identity provider is bound to the issuer and the subject of the ID token, never to a mail address or a
+user name. The settings file gives roles to groups. The store has the groups of the latest sign-in, and each request
+compares the role of the session with the role that the settings give to these groups now. A change of the groups at
+the provider applies to the next sign-in, and at the latest when the session ends.
 
 A local administrator belongs to a tenant, or to no tenant (`Role.INSTALLATION`). Administrators are made only on the
 command line, so they work when every other system is down. The password is hashed, and the hash is sealed under the
@@ -16,8 +22,8 @@ the machine itself do not count against the name, so that an attacker cannot kee
     person          the values: Administrator, Session, Person
     repo            SQL of administrators and sessions
     administrators  Administrators: add, list, change and remove
+    openid          OpenId: discovery, the code flow and its checks, sign-out at the provider
+    id_token        the check of an ID token
     sessions        Sessions: sign in, look up, list, end
     commands        commands of the control socket, for `sallyport admin`
-
-Sign-in by an identity provider would be another method of `Sessions`, with a table of the bound accounts.
 """

@@ -1,5 +1,6 @@
 """The values of sign-ins: an administrator, a session, and a signed-in person."""
 
+import json
 from dataclasses import dataclass
 
 from sallyport.web.scope import Caller, Role
@@ -28,17 +29,20 @@ class Administrator:
 
 @dataclass(frozen=True, slots=True)
 class Session:
-    """A session with its token or administrator. Times are in microseconds.
+    """A session with its token, administrator or identity. An identity is a person of an identity provider. Times are
+    in microseconds.
 
-    name, role: the name and the role of the token or administrator. tenant_id: the tenant in which the session acts;
-    None if an installation administrator has not chosen a tenant. source: the address from which the person has signed
-    in. agent: the browser, as its request describes it. ends_at: the time at which the session ends even if it is in
-    use.
+    name, role: the name and the role of the token, administrator or identity. tenant_id: the tenant in which the
+    session acts; None if an installation administrator has not chosen a tenant. source: the address from which the
+    person has signed in. agent: the browser, as its request describes it. ends_at: the time at which the session
+    ends even if it is in use. issuer, subject: the identity. member_of: the groups of the identity at its latest
+    sign-in, as JSON. id_token: the sealed ID token.
     """
 
     id: int
     token_id: int | None
     administrator_id: int | None
+    identity_id: int | None
     name: str
     role: str
     tenant_id: int | None
@@ -51,6 +55,10 @@ class Session:
     ends_at: int
     token_expires_at: int | None
     token_revoked_at: int | None
+    issuer: str | None
+    subject: str | None
+    member_of: str | None
+    id_token: bytes | None
 
     def is_live(self, now: int, idle_us: int) -> bool:
         """Return whether the session is valid. idle_us: the time without a request after which a session ends."""
@@ -63,13 +71,27 @@ class Session:
 
     @property
     def kind(self) -> str:
-        """Return `token` or `administrator`."""
+        """Return `token`, `administrator` or `identity`."""
+        if self.identity_id is not None:
+            return "identity"
         return "administrator" if self.token_id is None else "token"
 
     @property
+    def owner_id(self) -> int | None:
+        """The id of the token, administrator or identity."""
+        return next(
+            (each for each in (self.token_id, self.administrator_id, self.identity_id) if each is not None), None
+        )
+
+    @property
+    def groups(self) -> frozenset[str]:
+        """The groups of an identity at its latest sign-in."""
+        return frozenset(json.loads(self.member_of or "[]"))
+
+    @property
     def target(self) -> str:
-        """The token or administrator of the session as target in the audit trail."""
-        return f"{self.kind} {self.administrator_id if self.token_id is None else self.token_id} {self.name}"
+        """The token, administrator or identity of the session as target in the audit trail."""
+        return f"{self.kind} {self.owner_id} {self.name}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,7 +125,7 @@ class Person:
             tenant_number=each.tenant_number,
             tenant_id=each.tenant_id or 0,
             role=Role.ADMIN if self.is_installation else Role(each.role),
-            name=each.name,
+            name=each.name if each.subject is None else f"{each.name} ({each.subject})",
             is_installation=self.is_installation,
-            is_administrator=each.token_id is None,
+            person="" if each.kind == "token" else each.kind,
         )

@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 
+from sallyport.base.errors import SecretError
 from sallyport.store.model import Tx
 from sallyport.store.vault import Vault
 from sallyport.tenancy.signin.person import Administrator, Session
@@ -12,14 +13,16 @@ select administrators.id, administrators.name, role, tenant_id, coalesce(organiz
 from administrators left join tenants on tenants.id = tenant_id
 """
 _SESSION = """
-select s.id, s.token_id, s.administrator_id, coalesce(t.name, a.name) as name, coalesce(t.role, a.role) as role,
+select s.id, s.token_id, s.administrator_id, s.identity_id, coalesce(t.name, a.name, i.name) as name,
+    coalesce(t.role, a.role, i.role) as role,
     tenants.id as tenant_id, coalesce(tenants.organization_id, 0) as organization,
     coalesce(tenants.number, 0) as tenant_number, s.source, s.agent, s.created_at, s.seen_at, s.ends_at,
-    t.expires_at as token_expires_at, t.revoked_at as token_revoked_at
+    t.expires_at as token_expires_at, t.revoked_at as token_revoked_at, i.issuer, i.subject, i.member_of, s.id_token
 from console_sessions s
     left join access_tokens t on t.id = s.token_id
     left join administrators a on a.id = s.administrator_id
-    left join tenants on tenants.id = coalesce(t.tenant_id, a.tenant_id, s.tenant_id)
+    left join identities i on i.id = s.identity_id
+    left join tenants on tenants.id = coalesce(t.tenant_id, a.tenant_id, i.tenant_id, s.tenant_id)
 """
 
 
@@ -117,26 +120,83 @@ def add_session(
     *,
     token_id: int | None,
     administrator_id: int | None,
+    identity_id: int | None,
     tenant_id: int | None,
     source: str,
     agent: str,
     at: int,
     ends_at: int,
-) -> None:
-    """Insert a session, and delete the sessions whose end has passed."""
+) -> int:
+    """Insert a session, and delete the sessions whose end has passed. Return the id of the session."""
     tx.execute("delete from console_sessions where ends_at <= :at", at=at)
-    tx.execute(
-        "insert into console_sessions (hash, token_id, administrator_id, tenant_id, source, agent, created_at, seen_at,"
-        " ends_at) values (:hash, :token, :administrator, :tenant, :source, :agent, :at, :at, :ends)",
+    made = tx.value(
+        int,
+        "insert into console_sessions (hash, token_id, administrator_id, identity_id, tenant_id, source, agent,"
+        " created_at, seen_at, ends_at) values (:hash, :token, :administrator, :identity, :tenant, :source, :agent,"
+        " :at, :at, :ends) returning id",
         hash=hashed,
         token=token_id,
         administrator=administrator_id,
+        identity=identity_id,
         tenant=tenant_id,
         source=source,
         agent=agent,
         at=at,
         ends=ends_at,
     )
+    if made is None:
+        raise LookupError("an insert returned no id")
+    return made
+
+
+def put_identity(
+    tx: Tx, issuer: str, subject: str, *, name: str, role: str, tenant_id: int | None, member_of: str, at: int
+) -> int:
+    """Insert or update a person of an identity provider, and return the person's id."""
+    made = tx.value(
+        int,
+        "insert into identities (issuer, subject, name, role, tenant_id, member_of, created_at, signed_in_at)"
+        " values (:issuer, :subject, :name, :role, :tenant, :groups, :at, :at) on conflict (issuer, subject) do update"
+        " set name = excluded.name, role = excluded.role, tenant_id = excluded.tenant_id,"
+        " member_of = excluded.member_of, signed_in_at = excluded.signed_in_at returning id",
+        issuer=issuer,
+        subject=subject,
+        name=name,
+        role=role,
+        tenant=tenant_id,
+        groups=member_of,
+        at=at,
+    )
+    if made is None:
+        raise LookupError("an insert returned no id")
+    return made
+
+
+def identity_id(tx: Tx, issuer: str, subject: str) -> int | None:
+    """Return the id of a person of an identity provider, or None."""
+    sql = "select id from identities where issuer = :issuer and subject = :subject"
+    return tx.value(int, sql, issuer=issuer, subject=subject)
+
+
+def tenant_id(tx: Tx, organization: int, number: int) -> int | None:
+    """Return the id of a tenant, or None."""
+    sql = "select id from tenants where organization_id = :organization and number = :number"
+    return tx.value(int, sql, organization=organization, number=number)
+
+
+def set_id_token(tx: Tx, vault: Vault, session_id: int, token: str) -> None:
+    """Store the ID token of a session, for the sign-out at the identity provider."""
+    sealed = vault.seal(token.encode(), f"console_sessions/{session_id}/id_token")
+    tx.execute("update console_sessions set id_token = :sealed where id = :id", sealed=sealed, id=session_id)
+
+
+def open_id_token(vault: Vault, session: Session) -> str:
+    """Return the ID token of a session. Return "" if there is none, or if its key is unknown."""
+    try:
+        sealed = session.id_token
+        return vault.open(sealed, f"console_sessions/{session.id}/id_token").decode() if sealed else ""
+    except SecretError:
+        return ""
 
 
 def session_by_hash(tx: Tx, hashed: str) -> Session | None:
@@ -150,17 +210,25 @@ def session_by_id(tx: Tx, session_id: int) -> Session | None:
 
 
 def sessions(tx: Tx, tenant_id: int | None) -> list[Session]:
-    """Return the sessions of a tenant's tokens and administrators, newest first. tenant_id: None for all sessions of
-    the installation."""
-    where = "where coalesce(t.tenant_id, a.tenant_id) = :tenant" if tenant_id is not None else ""
+    """Return the sessions of a tenant's tokens, administrators and identities, newest first. tenant_id: None
+    for all sessions of the installation."""
+    where = "where coalesce(t.tenant_id, a.tenant_id, i.tenant_id) = :tenant" if tenant_id is not None else ""
     parameters = {} if tenant_id is None else {"tenant": tenant_id}
     return tx.all(Session, f"{_SESSION} {where} order by s.id desc", **parameters)
 
 
-def sessions_of(tx: Tx, token_id: int | None, administrator_id: int | None) -> list[Session]:
-    """Return the sessions of a token or an administrator, newest first."""
-    where = "where s.token_id = :token or s.administrator_id = :administrator order by s.id desc"
-    return tx.all(Session, f"{_SESSION} {where}", token=token_id, administrator=administrator_id)
+def sessions_of(
+    tx: Tx, token_id: int | None, administrator_id: int | None, identity_id: int | None = None
+) -> list[Session]:
+    """Return the sessions of a token, an administrator or an identity, newest first."""
+    where = "where s.token_id = :token or s.administrator_id = :administrator or s.identity_id = :identity"
+    sql = f"{_SESSION} {where} order by s.id desc"
+    return tx.all(Session, sql, token=token_id, administrator=administrator_id, identity=identity_id)
+
+
+def end_of_identity(tx: Tx, identity_id: int) -> int:
+    """Delete the sessions of a person of an identity provider, and return their number."""
+    return tx.execute("delete from console_sessions where identity_id = :id", id=identity_id)
 
 
 def seen(tx: Tx, session_id: int, at: int) -> None:

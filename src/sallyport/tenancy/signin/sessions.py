@@ -1,8 +1,9 @@
 """The service for sessions of the console: sign in, look up, list, and end them."""
 
 import ipaddress
+import json
 import secrets
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import partial
 from typing import Final
@@ -24,15 +25,17 @@ from sallyport.store.vault import Vault
 from sallyport.tenancy.authentication import LONGEST, Guesses
 from sallyport.tenancy.signin import repo
 from sallyport.tenancy.signin.administrators import LONGEST_PASSWORD
+from sallyport.tenancy.signin.openid import OpenId, Started
 from sallyport.tenancy.signin.person import Administrator, Person, Session
 from sallyport.web.scope import READERS, Authenticator, Role
 
 REFUSED: Final = "the name, the password or the code is not right"
 REFUSED_TOKEN: Final = "the token is not valid"  # noqa: S105  a message
+NO_ROLE: Final = "your account has no role here: ask an administrator for a group that gives you one"
 NOT_FOUND: Final = "there is no such session of the console"
 LONGEST_AGENT: Final = 200
 MOST_SESSIONS: Final = 50
-"""Maximum number of sessions of one token or administrator. The next sign-in ends the oldest of them."""
+"""Maximum number of sessions of one token, administrator or identity. The next sign-in ends the oldest of them."""
 SEEN_US: Final = 60 * SECOND
 """Resolution of the time of the last request. With a finer resolution, every request would write to the store."""
 
@@ -57,8 +60,9 @@ class Browser:
 
 
 class Sessions:
-    """The sessions of the console. tokens: the access tokens. guesses: the rate limit for failed attempts. idle_us: the
-    time without a request after which a session ends. longest_us: the time after which every session ends."""
+    """The sessions of the console. tokens: the access tokens. open_id: the identity providers. guesses: the rate
+    limit for failed attempts. idle_us: the time without a request after which a session ends. longest_us: the time
+    after which every session ends."""
 
     def __init__(
         self,
@@ -67,6 +71,7 @@ class Sessions:
         tokens: Authenticator,
         guesses: Guesses,
         step: MatchingStep,
+        open_id: OpenId,
         clock: Clock,
         *,
         idle_us: int,
@@ -77,6 +82,7 @@ class Sessions:
         self._tokens = tokens
         self._guesses = guesses
         self._step = step
+        self._open_id = open_id
         self._clock = clock
         self._idle_us = idle_us
         self._longest_us = longest_us
@@ -139,6 +145,61 @@ class Sessions:
                 raise Unauthenticated(REFUSED)
         return key
 
+    async def leave(self, started: Started, browser: Browser) -> str:
+        """Return the address of an identity provider at which the person signs in. Raises NotFound, ProviderDown.
+        Raises TooMany if there were too many failed attempts from the address."""
+        self._check_rate(browser, "")
+        return await self._open_id.address(started)
+
+    async def by_identity(self, started: Started, answer: Mapping[str, str], browser: Browser) -> str:
+        """Sign in a person who has signed in at an identity provider, and return the key of the new session. answer:
+        the parameters with which the browser has returned.
+
+        Raises Forbidden if the parameters do not belong to the sign-in, or if the person has no role here. Raises
+        Unauthenticated if the provider refuses the sign-in, or if its answer is not valid. Raises TooMany if there were
+        too many failed attempts from the address. Raises NotFound, ProviderDown.
+        """
+        self._check_rate(browser, "")
+        try:
+            who = await self._open_id.identity(started, answer, browser.source)
+        except Unauthenticated:
+            await self._fail(browser, "", f"identity provider {started.provider}", INSTALLATION)
+            raise
+        key, at = _new_key(), self._clock()
+        given = self._open_id.role_of(who.issuer, who.groups)
+        named = f"{who.name} ({who.subject})"
+
+        def work(tx: Tx) -> bool:
+            known = repo.identity_id(tx, who.issuer, who.subject)
+            tenant_id = None if given is None else repo.tenant_id(tx, given.org or 0, given.tenant or 0)
+            if given is None or (tenant_id is None and given.role != Role.INSTALLATION.value):
+                if known is not None:
+                    repo.end_of_identity(tx, known)
+                return False
+            members = json.dumps(sorted(who.groups), ensure_ascii=True)
+            owner = repo.put_identity(
+                tx,
+                who.issuer,
+                who.subject,
+                name=who.name,
+                role=given.role,
+                tenant_id=tenant_id,
+                member_of=members,
+                at=at,
+            )
+            acts_in = tenant_id or _only_tenant(tx)
+            session_id = self._add(tx, key, browser, at, identity_id=owner, tenant_id=acts_in)
+            repo.set_id_token(tx, self._vault, session_id, who.id_token)
+            _record(tx, "console.sign-in", f"identity {owner} {named}", tenant_id or INSTALLATION, browser, at)
+            return True
+
+        with acting_as(Actor("identity", named)):
+            is_in = await self._store.write(work)
+        if not is_in:
+            await self._fail(browser, "", f"identity of {started.provider}: {named}", INSTALLATION)
+            raise Forbidden(NO_ROLE)
+        return key
+
     async def _checked(self, held: repo.Secrets | None, password: str, code: str, source: str) -> int | None:
         """Return the time step of the code if the password and the code are right. Without an administrator, it takes
         the same time."""
@@ -165,16 +226,18 @@ class Sessions:
         *,
         token_id: int | None = None,
         administrator_id: int | None = None,
+        identity_id: int | None = None,
         tenant_id: int | None = None,
-    ) -> None:
-        own = [each.id for each in repo.sessions_of(tx, token_id, administrator_id)]
+    ) -> int:
+        own = [each.id for each in repo.sessions_of(tx, token_id, administrator_id, identity_id)]
         for session_id in own[MOST_SESSIONS - 1 :]:
             repo.end(tx, session_id)
-        repo.add_session(
+        return repo.add_session(
             tx,
             token_hash(key),
             token_id=token_id,
             administrator_id=administrator_id,
+            identity_id=identity_id,
             tenant_id=tenant_id,
             source=browser.source,
             agent=browser.agent[:LONGEST_AGENT],
@@ -214,7 +277,7 @@ class Sessions:
         now = self._clock()
         async with self._turns.slot(source):
             session = await self._store.read_now(partial(repo.session_by_hash, hashed=token_hash(key)))
-        if session is None or not session.is_live(now, self._idle_us):
+        if session is None or not self._is_live(session, now):
             return None
         if touch and now - session.seen_at >= min(SEEN_US, self._idle_us // 4):
             await self._store.write(partial(repo.seen, session_id=session.id, at=now))
@@ -223,10 +286,11 @@ class Sessions:
     async def again(self, session_id: int) -> Person | None:
         """Return the person of a session that was valid before; None if it has ended. This is no use of the session."""
         session = await self._store.read_now(partial(repo.session_by_id, session_id=session_id))
-        return Person(session) if session is not None and session.is_live(self._clock(), self._idle_us) else None
+        return Person(session) if session is not None and self._is_live(session, self._clock()) else None
 
-    async def sign_out(self, person: Person) -> None:
-        """End the person's session."""
+    async def sign_out(self, person: Person) -> str:
+        """End the person's session. Return the address at which the person also signs out at the identity provider;
+        empty if the person has not signed in through one, or if it has no such address."""
         session, at = person.session, self._clock()
 
         def work(tx: Tx) -> None:
@@ -236,6 +300,9 @@ class Sessions:
 
         with acting_as(person.caller.actor):
             await self._store.write(work)
+        if session.issuer is None:
+            return ""
+        return await self._open_id.end_address(session.issuer, repo.open_id_token(self._vault, session))
 
     async def choose_tenant(self, person: Person, tenant_id: int) -> None:
         """Set the tenant in which an installation administrator acts. The caller must check that it exists. Raises
@@ -260,8 +327,7 @@ class Sessions:
         found = self._live(await self._store.read(lambda tx: repo.sessions(tx, own.tenant_id)))
         if Role.ADMIN in person.roles:
             return found
-        mine = (own.token_id, own.administrator_id)
-        return [each for each in found if (each.token_id, each.administrator_id) == mine]
+        return [each for each in found if (each.kind, each.owner_id) == (own.kind, own.owner_id)]
 
     async def end(self, session_id: int, by: Person | None = None) -> Session:
         """End a session. Raises NotFound if the session does not exist, or if the person may not see it.
@@ -284,7 +350,21 @@ class Sessions:
 
     def _live(self, sessions: list[Session]) -> list[Session]:
         now = self._clock()
-        return [each for each in sessions if each.is_live(now, self._idle_us)]
+        return [each for each in sessions if self._is_live(each, now)]
+
+    def _is_live(self, session: Session, now: int) -> bool:
+        """Return whether a session is valid, and the configuration still gives its role to the groups of its person."""
+        if not session.is_live(now, self._idle_us):
+            return False
+        if session.issuer is None:
+            return True
+        given = self._open_id.role_of(session.issuer, session.groups)
+        if given is None or given.role != session.role:
+            return False
+        return given.role == Role.INSTALLATION.value or (given.org, given.tenant) == (
+            session.organization,
+            session.tenant_number,
+        )
 
 
 def _new_key() -> str:

@@ -1,0 +1,152 @@
+"""The check of an ID token (OpenID Connect Core 1.0 section 3.1.3.7), without I/O.
+
+Only signatures by a key of the provider are accepted. `none` and the algorithms with a shared secret are not in the
+list of algorithms. A key that the token itself contains or names by a URL is never used.
+"""
+
+import hmac
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from joserfc import jws, jwt
+from joserfc.errors import JoseError
+from joserfc.jwk import ECKey, RSAKey, import_key
+
+from sallyport.base.errors import SallyportError
+
+ALGORITHMS: Final = ("RS256", "RS384", "RS512", "PS256", "PS384", "PS512", "ES256", "ES384", "ES512")
+LEEWAY_S: Final = 60
+"""Maximum difference between the clocks of the provider and of this service, in seconds."""
+OLDEST_S: Final = 600
+"""Maximum age of a token in seconds. The token is fetched directly after the person has signed in."""
+LONGEST: Final = 64 << 10
+LONGEST_SUBJECT: Final = 255
+MOST_KEYS: Final = 64
+MOST_GROUPS: Final = 2000
+LONGEST_NAME: Final = 64
+_MODULUS: Final = range(342, 1367)
+"""Length of the modulus of an RSA key in base64url: from 2048 to 8192 bits."""
+
+Key = RSAKey | ECKey
+
+
+class TokenError(SallyportError):
+    """An ID token is not acceptable. The message is for the log, and contains no value of the token."""
+
+
+class KeyUnknown(TokenError):
+    """No known key of the provider has signed the token. The provider may have new keys."""
+
+
+@dataclass(frozen=True, slots=True)
+class Identity:
+    """A person at an identity provider. issuer, subject: together they identify the person. name: a name to show. The
+    person may change the name. id_token: the token, for the sign-out at the provider."""
+
+    issuer: str
+    subject: str
+    name: str
+    groups: frozenset[str]
+    id_token: str
+
+
+def keys_of(document: Mapping[str, object]) -> tuple[Key, ...]:
+    """Return the signature keys of a JWK set (RFC 7517). All other keys are ignored."""
+    listed = document.get("keys")
+    found: list[Key] = []
+    for each in listed[:MOST_KEYS] if isinstance(listed, list) else []:
+        if not isinstance(each, dict) or each.get("kty") not in ("RSA", "EC") or each.get("use", "sig") != "sig":
+            continue
+        if each["kty"] == "RSA" and len(str(each.get("n", ""))) not in _MODULUS:
+            continue
+        public = {
+            name: value for name, value in each.items() if name in ("kty", "kid", "alg", "n", "e", "crv", "x", "y")
+        }
+        try:
+            key = import_key(public)
+        except (JoseError, ValueError, TypeError, KeyError):
+            continue
+        if isinstance(key, RSAKey | ECKey):
+            found.append(key)
+    return tuple(found)
+
+
+def verified(
+    token: str, keys: Sequence[Key], *, issuer: str, client_id: str, nonce: str, now: int
+) -> Mapping[str, object]:
+    """Return the claims of an ID token after all checks. now: the time in seconds. Raises TokenError."""
+    claims = _signed(token, keys)
+    if claims.get("iss") != issuer:
+        raise TokenError("iss is not the issuer of the provider")
+    _check_audience(claims, client_id)
+    if not hmac.compare_digest(_text(claims, "nonce").encode(), nonce.encode()):
+        raise TokenError("nonce does not belong to this sign-in")
+    expires, issued = _time(claims, "exp"), _time(claims, "iat")
+    if expires is None or expires + LEEWAY_S <= now:
+        raise TokenError("the token has expired, or has no exp")
+    if issued is None or not now - OLDEST_S - LEEWAY_S <= issued <= now + LEEWAY_S:
+        raise TokenError(
+            "iat is missing, in the future or too old; compare the clocks of the provider and this service"
+        )
+    if "nbf" in claims and (_time(claims, "nbf") or now + 2 * LEEWAY_S) > now + LEEWAY_S:
+        raise TokenError("the token is not valid yet")
+    subject = _text(claims, "sub")
+    if not subject or len(subject) > LONGEST_SUBJECT or not subject.isprintable():
+        raise TokenError("sub is missing or malformed")
+    return claims
+
+
+def identity(claims: Mapping[str, object], token: str, *, groups_claim: str, name_claim: str) -> Identity:
+    """Return the person of checked claims. Raises TokenError if the groups are not usable."""
+    issuer, subject = _text(claims, "iss"), _text(claims, "sub")
+    omitted = claims.get("_claim_names")
+    if isinstance(omitted, dict) and groups_claim in omitted:
+        raise TokenError("the person has too many groups for a token: let the provider send only assigned groups")
+    given = claims.get(groups_claim, [])
+    groups = [given] if isinstance(given, str) else given
+    if not isinstance(groups, list) or len(groups) > MOST_GROUPS:
+        raise TokenError(f"the claim of groups is no list of at most {MOST_GROUPS} groups")
+    shown = "".join(each for each in _text(claims, name_claim) if each.isprintable()).strip()[:LONGEST_NAME]
+    members = frozenset(each for each in groups if isinstance(each, str))
+    return Identity(issuer, subject, shown or subject[:LONGEST_NAME], members, token)
+
+
+def _signed(token: str, keys: Sequence[Key]) -> Mapping[str, object]:
+    """Return the claims of a token that one of the keys has signed."""
+    if len(token) > LONGEST:
+        raise TokenError("the token is too long")
+    try:
+        header = jws.extract_compact(token.encode()).headers()
+    except (JoseError, ValueError, TypeError, RecursionError):
+        raise TokenError("the token is malformed") from None
+    algorithm, kid = header.get("alg"), header.get("kid")
+    if algorithm not in ALGORITHMS:
+        raise TokenError("the algorithm of the signature is not accepted")
+    for key in keys:
+        if (kid is not None and key.get("kid") not in (None, kid)) or key.get("alg") not in (None, algorithm):
+            continue
+        try:
+            return jwt.decode(token, key, algorithms=[algorithm]).claims
+        except (JoseError, ValueError, RecursionError):
+            continue
+    raise KeyUnknown("no key of the provider has signed the token")
+
+
+def _check_audience(claims: Mapping[str, object], client_id: str) -> None:
+    given = claims.get("aud")
+    audience = [given] if isinstance(given, str) else given
+    if not isinstance(audience, list) or client_id not in audience:
+        raise TokenError("aud does not contain the client id")
+    if (len(audience) > 1 or "azp" in claims) and claims.get("azp") != client_id:
+        raise TokenError("azp is not the client id")
+
+
+def _text(claims: Mapping[str, object], name: str) -> str:
+    value = claims.get(name)
+    return value.encode(errors="replace").decode() if isinstance(value, str) else ""
+
+
+def _time(claims: Mapping[str, object], name: str) -> float | None:
+    value = claims.get(name)
+    return value if isinstance(value, int | float) and not isinstance(value, bool) else None
