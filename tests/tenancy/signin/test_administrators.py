@@ -28,7 +28,7 @@ async def test_the_store_has_neither_password_nor_seed(areas: Areas) -> None:
     ("password", "why"),
     [
         ("short 1 A", "fewer than 12 characters"),
-        ("abcdefghijklmnop", "fewer than 2 of"),
+        ("abcdefghijklmnop", "fewer than 2 classes"),
         ("root root root root", "name"),
         ("", "1 to 128"),
         ("a" * 600, "1 to 128"),
