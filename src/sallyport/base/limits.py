@@ -74,7 +74,7 @@ LIMITS: Final = (
     Limit("audit_entries", 5_000_000, "entries of the audit trail", keeps_newest=True),
     Limit("client_history", 500_000, "changes of RADIUS clients", keeps_newest=True),
     Limit("device_history", 2_000_000, "registrations and deletions of devices", keeps_newest=True),
-    Limit("drift_reports", 1_000_000, "unexpected changes on hosts that agents reported", keeps_newest=True),
+    Limit("drift_reports", 1_000_000, "reports of agents about unexpected changes on their hosts", keeps_newest=True),
     Limit("import_jobs", 100_000, "ended imports", keeps_newest=True),
 )
 DEFAULTS: Final[Mapping[str, int]] = {limit.name: limit.most for limit in LIMITS}

@@ -112,7 +112,9 @@ def _show(line: CommandLine, made: Row) -> None:
 def _read(line: CommandLine, password: str | None) -> str:
     """Read a password from standard input, or prompt for it twice."""
     if password not in (None, "-"):
-        raise click.UsageError("--password takes - only: all users of a machine see its command lines")
+        raise click.UsageError(
+            "--password accepts only - (read it from standard input), because all users of a machine can see commands"
+        )
     if password is None and not sys.stdin.isatty():
         raise click.UsageError("standard input is no terminal: add --password - to read the password from it")
     try:

@@ -154,7 +154,9 @@ def issue(
 ) -> None:
     """Issue a credential and print its number."""
     if password not in (None, "-"):
-        raise click.UsageError("give --password -: all users of the machine see command lines")
+        raise click.UsageError(
+            "--password accepts only - (read it from standard input), because all users of a machine can see commands"
+        )
     metadata: Row = {name: value for name, mark, value in (each.partition("=") for each in claims) if mark and name}
     if len(metadata) != len(claims) or PASSWORD in metadata:
         raise click.UsageError("--claim must be NAME=VALUE, each name once; give a password with --password -")

@@ -188,7 +188,8 @@ def _given(line: CommandLine, options: _Options) -> Row:
     secret, secret_file, ca_certificate = options["secret"], options["secret_file"], options["ca_certificate"]
     if secret not in (None, "-"):
         raise click.UsageError(
-            "give - for --bind-password, --client-secret or --api-token: all users of the machine see command lines"
+            "--bind-password, --client-secret and --api-token accept only - (read the value from standard input), "
+            "because all users of a machine can see commands"
         )
     if secret is not None and secret_file is not None:
         raise click.UsageError("give either --secret-file, or one of --bind-password, --client-secret and --api-token")

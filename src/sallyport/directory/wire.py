@@ -31,7 +31,8 @@ MOST_ENTRIES: Final = 500
 MOST_OCTETS: Final = 192 << 10
 """Maximum size of the entries of one batch as JSON, in octets. The service parses entries of this size in 2 ms."""
 MOST_MEMBERS: Final = 500
-"""Maximum number of members in one entry. The other members follow in entries of the same group with `continued`."""
+"""Maximum number of members in one entry. Further entries of the same group have the other members, and the
+flag `continued`."""
 _KINDS: Final[Mapping[str, type[Entry]]] = {
     "person": Person, "group": Group, "unit": Unit, "unchanged": Unchanged, "gone": Gone, "problem": Problem,
 }  # fmt: skip

@@ -31,7 +31,7 @@ def set_(
     directory_name: str | None,
     disconnect_on_revoke: bool | None,
 ) -> None:
-    """Change settings and realms of a domain, from the next login on."""
+    """Change settings and realms of a domain. The next login uses them."""
     wanted: Row = {
         "addRealms": list[JSON](realms) or None,
         "removeRealms": list[JSON](gone) or None,

@@ -76,8 +76,8 @@ def page(tx: Tx, query: EventQuery) -> tuple[list[EventRow], int]:
 def newest(tx: Tx, query: EventQuery) -> list[EventRow]:
     """Return one page of events, newest first.
 
-    For each page after the first, the query also limits `at` by the last event of the previous page. Without this
-    limit, SQLite would walk through all newer events. This takes 30 ms for half a million rows.
+    For each page after the first, the query also excludes the times after the last event of the previous page. Without
+    this limit, SQLite would walk through all newer events. This takes 30 ms for half a million rows.
     """
     where, parameters = _filter(query)
     if query.before is not None:

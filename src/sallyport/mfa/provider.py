@@ -13,7 +13,7 @@ CHECK_USER: Final = "sallyport-check"
 
 
 class Outcome(StrEnum):
-    """The outcomes of a provider's call."""
+    """The outcomes of a call to a provider."""
 
     APPROVED = "approved"
     DENIED = "denied"  # the user has denied, or the provider refuses the user (locked, forbidden)

@@ -17,7 +17,7 @@ PASSED = (
     Reason.TOO_MANY_CODES, Reason.NO_PROVIDER, Reason.UNREACHABLE, Reason.CIRCUIT_OPEN, Reason.UNREADABLE,
     Reason.STOPPED, Reason.RATE_LIMITED,
 )  # fmt: skip
-"""The reasons in events of logins that have passed their first factor."""
+"""The reasons of events that record a login with a passed first factor."""
 _REASONS = ", ".join(f":r{number}" for number in range(len(PASSED)))
 
 

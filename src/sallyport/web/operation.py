@@ -68,7 +68,7 @@ class Success(Model):
     fields."""
 
     code: int = Field(default=200, description="HTTP status of the answer.")
-    status: str = Field(default="Success", description="Always Success. An error has Failure.")
+    status: str = Field(default="Success", description="Success. Only an error has another value.")
 
 
 class Done(Success):

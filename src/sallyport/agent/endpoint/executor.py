@@ -28,8 +28,8 @@ from sallyport.base.errors import HostError
 from sallyport.base.text import counted
 
 HANDED_OVER: Final = Mode(0o700)
-"""Owner (root) and mode of a deleted account's home directory. A later account with the same uid does not own the
-directory."""
+"""Mode of the home directory of a deleted account. The agent also gives the directory to root, so that a later account
+with the same uid does not own it."""
 LONGEST_S: Final = 90.0
 """Time limit of a program, in seconds. The programs of the shadow package wait up to 15 s for a lock. The remaining
 time is needed to move a home directory."""

@@ -26,7 +26,7 @@ LIBRARY: Final = {
     "lcredit": ("Lowercase letters (lcredit)", "As for digits."),
     "ocredit": ("Other characters (ocredit)", "As for digits."),
     "maxrepeat": ("Equal characters in a row (maxrepeat)", "0 or empty: no limit."),
-    "maxclassrepeat": ("Characters of one class in a row (maxclassrepeat)", "0 or empty: no limit."),
+    "maxclassrepeat": ("Consecutive characters of one class (maxclassrepeat)", "0 or empty: no limit."),
     "maxsequence": ("Length of a sequence such as 1234 (maxsequence)", "0 or empty: no limit."),
 }
 FLAGS: Final = {

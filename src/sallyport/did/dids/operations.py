@@ -34,8 +34,8 @@ def operations(service: Dids, gate: Gate) -> Operations:
 def _declare_changing(dids: Operations, service: Dids) -> None:
     @dids.post("/api/v1/did/createIssuerDid", roles=OPERATORS)
     async def create_issuer(body: CreateIssuerDid, caller: Caller) -> IssuerCreated:
-        """Create an issuer with a DID of the method key, jwk or web. The service generates the key of the DID. The
-        private key never leaves the service."""
+        """Create an issuer with a DID of the method `key`, `jwk` or `web`. The service generates the key of the DID.
+        The private key never leaves the service."""
         made = await service.create_issuer(caller.tenant_id, _new(body))
         return IssuerCreated(id=made.did, message="issuer DID created", didId=made.id, issuerId=made.id)
 

@@ -1,4 +1,4 @@
-"""The rules of DIDs: create, list, rotate and delete them."""
+"""Create, list, rotate and delete DIDs."""
 
 import secrets
 from collections.abc import Callable, Sequence

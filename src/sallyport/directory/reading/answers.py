@@ -36,8 +36,7 @@ _KEPT_CONTROLS: Final = {_BIND_RESPONSE: b"1.3.6.1.4.1.42.2.27.8.5.1", _SEARCH_D
 control of draft-behera-ldap-password-policy."""
 _POLICY_TAGS: Final = frozenset({0xA0, 0x81})  # warning, error
 _MOST_WITHOUT_ENTRY: Final = 64 << 10
-"""Maximum size of all parts of a message except an entry, in octets. libldap takes 15 ms to parse referrals of this
-size."""
+"""Maximum size of a message without its entry, in octets. libldap takes 15 ms to parse referrals of this size."""
 
 
 class TooLarge(Exception):

@@ -32,7 +32,7 @@ MOST_FORGOTTEN: Final = 20
 """Maximum number of discovered accounts that one transaction deletes when a machine is deleted. Deleting an account
 takes up to 0.5 ms."""
 MOST_PEOPLE: Final = 200
-"""Maximum number of accounts of a machine for which users with the source `discovered` are added."""
+"""Maximum number of users with the source `discovered` that the accounts of one machine add."""
 LOWEST_UID, HIGHEST_UID = 1000, 59_999
 """Lowest and highest uid of accounts of people (login.defs(5)). System accounts of Debian have lower uids, or uids from
 60000 on."""
@@ -87,8 +87,8 @@ class Reports:
                 self._states.touch(instance_id)
 
     async def take_privileges(self, instance_id: int, status: PrivilegeStatus) -> None:
-        """Store the last privilege status of an agent, and the drift of privileges. Raises NotFound if the instance has
-        no agent."""
+        """Store the last privilege status of an agent, and the unexpected privileges on its host. Raises
+        NotFound if the instance has no agent."""
         value: dict[str, JSON] = {"version": status.version}
         _put_lists(value, (("privileged", status.privileged),))
         content = json.dumps(value)

@@ -61,7 +61,7 @@ CHANGES: Final = Queue(AUDIT, "audit_trail", audit_repo.between)
 class Outlets:
     """All outlets of the service. One node runs them for all nodes.
 
-    store: a store that does not accept the positions of a node without the lease. changes: whether to send the audit
+    store: a store that accepts positions only from the node that holds the lease. changes: whether to send the audit
     trail to the outlets. has_gaps: whether an id may be missing although no row was deleted. domain: a function that
     returns a domain's name by its id. pseudonyms: a function that returns the pseudonyms. It returns None if names are
     not hidden.

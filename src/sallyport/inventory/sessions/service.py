@@ -126,7 +126,7 @@ class Sessions:
         return domain_id
 
     def count_records(self, statuses: Mapping[int, int]) -> None:
-        """Count stored records in the metrics. statuses: number of records by Acct-Status-Type."""
+        """Add stored records to the counters of the metrics. statuses: the number of records by Acct-Status-Type."""
         for status, count in statuses.items():
             self._metrics.records.cell(_LABELS.get(status, "other")).count += count
 

@@ -63,7 +63,7 @@ class Checker(Protocol):
 
 @runtime_checkable
 class AtOnce(Checker, Protocol):
-    """A checker that can also report its result to a callback. Then the login needs no task."""
+    """A checker that can also report its result to a callback, so that the login needs no task."""
 
     def begin(self, login: Login, takes_code: Callable[[], bool], done: Callable[[Reason], None]) -> bool:
         """Start a check, and return True; `done` is called later with the result.

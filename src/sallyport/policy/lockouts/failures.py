@@ -64,7 +64,7 @@ class _Failure(NamedTuple):
 
 
 class Failures:
-    """The failures and locks of one kind of names.
+    """The failures and locks of users, or of stations.
 
     limit: the number of failures within the window after which a name is locked. lock_us: the duration of a lock, in
     microseconds. max_names: the maximum number of names in each table. If a table is full, the tenant with the most
