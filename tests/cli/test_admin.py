@@ -40,7 +40,7 @@ def test_an_administrator_of_a_tenant_has_a_role(service: Service) -> None:
     [
         (("--org", "1"), 2, "--org and --tenant go together"),
         (("--role", "admin"), 2, "--role needs --org and --tenant"),
-        (("--password", "secret"), 2, "--password takes - only"),
+        (("--password", "secret"), 2, "--password accepts only -"),
         (("--org", "99", "--tenant", "99", "--password", "-"), 1, "no tenant 99"),
         ((), 2, "standard input is no terminal"),
     ],
