@@ -183,9 +183,9 @@ def test_a_new_address_keeps_the_latch(service: Service) -> None:
     [
         (("settled",), 2, "nothing to change"),
         (("settled", "--secret", "in-the-open"), 2, "--secret accepts only -"),
-        (("settled", "--secret", "-", "--new-secret"), 2, "--secret and --new-secret exclude"),
+        (("settled", "--secret", "-", "--new-secret"), 2, "--secret and --new-secret cannot be used together"),
         (("settled", "--secret", "-"), 2, "--secret is empty"),
-        (("settled", "--domain", "default", "--all-domains"), 2, "--domain and --all-domains exclude"),
+        (("settled", "--domain", "default", "--all-domains"), 2, "--domain and --all-domains cannot be used together"),
         (("settled", "--org", "1", "--product", "x"), 2, "--org and --tenant go together"),
         (("settled", "--address", "127.1.2.7"), 1, "address"),
         (("settled", "--address", "127.1.2.300"), 1, "address"),

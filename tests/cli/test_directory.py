@@ -141,7 +141,11 @@ def test_directories_of_agents_and_files_are_added_without_a_check(service: Serv
     ("words", "status", "message"),
     [
         (("add", "x"), 2, "--url is missing: give it, or --kind agent, or --kind ldif"),
-        (("add", "x", "--url", "ldap://h", "--bind-password", "hunter2"), 2, "give - for --bind-password"),
+        (
+            ("add", "x", "--url", "ldap://h", "--bind-password", "hunter2"),
+            2,
+            "--bind-password, --client-secret and --api-token accept only -",
+        ),
         (("add", "x", "--url", "ldap://h", "--api-token", "-", "--secret-file", "f"), 2, "give either --secret-file"),
         (("add", "x", "--url", "ldap://h", "--client-secret", "-"), 2, "the secret is empty"),
         (("add", "x", "--url", "ldap://h", "--secret-file", "/nowhere"), 1, "/nowhere: No such file"),

@@ -21,7 +21,7 @@ DOTTED = re.compile(r"[A-Za-z]\.(\d+|[a-z]+[A-Z]\w*)\b")
 DOMAIN = ("--domain", "default")
 REMEDY = re.compile(
     r"sallyport [a-z]|chmod|chown|\b(set|unset|install|restart|restore|free some|raise|renew|issue it|append|"
-    r"fetch|decrypt|give it|register it|have it signed|check the|switch the|enough|make it one|remove)\b"
+    r"fetch|decrypt|give it|register it|have it signed|check the|switch the|enable|put the|enough|make it one|remove)\b"
 )
 THEIR_OWN = re.compile(r"\{(remedy|text|each\['weakness'\]|missing|how|LOCKED)\}")
 """Values for the placeholders of texts that contain a remedy."""

@@ -200,7 +200,7 @@ def test_the_loop_outlives_its_service(service: RunningService, config: Path, do
     with listening(tmp_path / "notify") as messages, (tmp_path / "agent.log").open("wb") as log:
         process = subprocess.Popen([PROGRAM, "agent", "directory", "--config", config], env=environ, stderr=log)
         try:
-            until(lambda: any("failed" in each for each in tuple(messages)) and "WATCHDOG=1" in messages)
+            until(lambda: any("could not be sent" in each for each in tuple(messages)) and "WATCHDOG=1" in messages)
             assert any(each.startswith("READY=1") for each in messages)
             service.start()
             until(lambda: set(people(service, domain)) == set(PEOPLE))
