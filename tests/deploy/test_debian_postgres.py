@@ -43,7 +43,7 @@ def test_the_first_installation_uses_a_password_file_of_root(host: BootedHost) -
     server of the machine, and answers a login. A second installation changes nothing."""
     done = installed(host, "--start")
     assert f"{PASSFILE} belongs to the user {USER} now\n" in done.stdout
-    assert "the tables of the database are up to date; the first access token: " in done.stdout
+    assert "the tables of the database are up to date; the first access token is in " in done.stdout
     assert host.shell(f"stat -c '%U:%G %a' {PASSFILE}") == f"{USER}:{USER} 600\n"
     after = host.shell(f"systemctl show --property After --value {UNIT}").split()
     assert {"postgresql.service", "network-online.target"} <= set(after)
