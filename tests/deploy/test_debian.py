@@ -253,7 +253,7 @@ def test_files_that_the_service_cannot_read_are_named(host: BootedHost) -> None:
     host.shell("touch /srv/key.pem; chmod 600 /srv/key.pem")
     host.shell(f'sed -i \'1i tls_certificate = "/home/ann/c.pem"\\ntls_key = "/srv/key.pem"\' {CONFIG_FILE}')
     message = installed(host).stderr
-    assert "setting tls_certificate: /home/ann/c.pem is hidden" in message
+    assert "setting tls_certificate: the unit hides /home/ann/c.pem from the service" in message
     assert f"setting tls_key: the user {USER} cannot read /srv/key.pem" in message
 
 
