@@ -13,7 +13,7 @@ from tests.console.test_chromium import base_of, opens_on_a_phone, sign_in
 from tests.peers.programs import needs
 from tests.service import RunningService, running_service
 
-pytestmark = [pytest.mark.peer, needs("chromium")]
+pytestmark = [pytest.mark.peer, pytest.mark.system, needs("chromium")]
 SECRET = "a secret of this module"
 PASSWORD = "password of alice"
 

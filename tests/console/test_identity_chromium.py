@@ -16,7 +16,7 @@ from tests.peers.programs import needs
 from tests.service import RunningService
 from tests.waiting import until
 
-pytestmark = [pytest.mark.peer, needs("chromium")]
+pytestmark = [pytest.mark.peer, pytest.mark.system, needs("chromium")]
 SETTINGS = """
 [identity_providers.company]
 title = "Company account"

@@ -19,7 +19,7 @@ from tests.peers.postgres import needs_postgres
 from tests.peers.programs import needs
 from tests.waiting import eventually
 
-pytestmark = [pytest.mark.peer, needs_postgres, needs("eapol_test")]
+pytestmark = [pytest.mark.peer, pytest.mark.system, needs_postgres, needs("eapol_test")]
 
 SECRET, PASSWORD = "between NAS and server", "correct horse"
 ONE, TWO = 0, 1

@@ -22,7 +22,7 @@ from tests.peers.postgres import database_in, needs_postgres, server
 from tests.store.conftest import names, put
 from tests.waiting import eventually, until
 
-pytestmark = needs_postgres
+pytestmark = [pytest.mark.system, needs_postgres]
 ADD = "update counters set value = value + 1 where name = 'row'"
 
 

@@ -16,7 +16,7 @@ from tests.waiting import eventually
 
 __all__ = ["place"]
 
-pytestmark = [pytest.mark.peer, needs_postgres, needs_pgbouncer]
+pytestmark = [pytest.mark.peer, pytest.mark.system, needs_postgres, needs_pgbouncer]
 SECRET = "xyzzy5461"
 REFUSAL = (
     "the database is behind a pooler in transaction mode, such as PgBouncer, where announcements and locks do not "

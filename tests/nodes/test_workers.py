@@ -17,7 +17,7 @@ from tests.radius_client import RadiusClient
 from tests.service import RunningService
 from tests.waiting import eventually
 
-pytestmark = [pytest.mark.peer, needs_postgres]
+pytestmark = [pytest.mark.peer, pytest.mark.system, needs_postgres]
 ACCEPT = 2
 SECRET = "xyzzy5461"
 SENDERS = 16

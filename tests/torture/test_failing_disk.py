@@ -17,7 +17,7 @@ from tests.torture.trace import needs_attached_strace
 SETTINGS = {"SALLYPORT_REJECT_DELAY_S": "0"}
 NO_LIMIT = resource.RLIM_INFINITY
 
-pytestmark = pytest.mark.torture
+pytestmark = [pytest.mark.torture, pytest.mark.system]
 
 
 def test_no_answer_is_sent_while_the_log_cannot_grow(tmp_path: Path) -> None:

@@ -21,7 +21,7 @@ DISK_MIB, RESERVE_MIB = 32, 4
 SETTINGS = {"SALLYPORT_REJECT_DELAY_S": "0", "SALLYPORT_DISK_RESERVE_MIB": str(RESERVE_MIB)}
 GIVEN = "disk_reserve_released"
 
-pytestmark = [pytest.mark.torture, needs_mounts]
+pytestmark = [pytest.mark.torture, pytest.mark.system, needs_mounts]
 
 
 @pytest.fixture

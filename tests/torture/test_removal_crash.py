@@ -24,7 +24,7 @@ from tests.torture.test_failing_disk import injected
 from tests.torture.test_full_disk import eventually
 from tests.torture.trace import needs_attached_strace
 
-pytestmark = [pytest.mark.torture, needs_attached_strace]
+pytestmark = [pytest.mark.torture, pytest.mark.system, needs_attached_strace]
 
 MANY = ("devices", "directory_users", "endpoint_users", "events", "sessions")
 FEW = ("device_history", "directory_groups", "directory_units", "lockouts", "stations")
