@@ -12,6 +12,7 @@ from tests.service import RunningService
 MAKERS = ("token create", "domain add")
 NUMBERS = {"--org": "77", "--tenant": "78"}
 MORE = {
+    "admin add": ("--password", "-"),
     "cert renew": ("laptop",),
     "client add": ("--address", "192.0.2.77"),
     "client set": ("--name", "other"),

@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from contextlib import suppress
 from functools import partial
 from pathlib import Path
+from threading import Barrier
 
 import pytest
 import trio
@@ -94,12 +95,26 @@ async def test_a_read_at_a_hung_server_moves_on(opened: Open, proxy: Proxy, tmp_
         url = database_in(tmp_path).replace(f":{server().port}/", f":{proxy.port},127.0.0.1:{second.port}/")
         async with opened("one", url) as store:
             await until(lambda: store.ready)
-            await store.read(names)
+            await _read_twice(store)
             proxy.hold()
             await until(lambda: store._journal.in_flight_s > HUNG_S - 1)
             with trio.fail_after(20):
                 assert await store.read(names) == []  # it begins too late to be given up with the journal
                 await until(partial(_has_written, store))
+                await _read_twice(store)  # the second connection was idle while the server hung
+
+
+async def _read_twice(store: PostgresStore) -> None:
+    """Read on two connections at the same time."""
+    both = Barrier(2)
+
+    def read(tx: Tx) -> None:
+        both.wait(10)
+        names(tx)
+
+    async with trio.open_nursery() as nursery:
+        for _ in range(2):
+            nursery.start_soon(store.read, read)
 
 
 def test_a_start_without_the_synchronous_standby(tmp_path: Path) -> None:

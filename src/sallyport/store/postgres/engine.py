@@ -181,6 +181,8 @@ class PostgresStore:
             now = time.monotonic()
             if self._journal.in_flight_s > HUNG_S:
                 hung_at = now
+                for readers in (self._readers, self._searchers):
+                    readers.close_idle()
             least_s = max(HUNG_S, now - hung_at)
             for lane in self._lanes:
                 if lane.in_flight_s > least_s:
@@ -353,7 +355,12 @@ class _Readers:
             if time.monotonic() - since > least_s:
                 cut(connection)
 
+    def close_idle(self) -> None:
+        """Close the idle connections. A server that hangs would not answer the next read on them."""
+        with suppress(IndexError):
+            while True:
+                self._idle.pop().close()
+
     def close(self) -> None:
         self._closed = True
-        for connection in self._idle:
-            connection.close()
+        self.close_idle()
