@@ -126,6 +126,7 @@ NOT_RUN = {
         "sallyport db backup all.dump": "it needs PostgreSQL; tests/nodes/test_elsewhere.py restores such a file",
         "export SALLYPORT_DATABASE": "tests/nodes/test_elsewhere.py runs commands on a machine without a node",
     },
+    "docs/console/identity-provider.md": {"sudo install": "it writes to /etc; the secret is that of a provider"},
     "docs/install/systemd.md": {
         "sudo /usr/bin/python3": "it changes the machine; tests/deploy installs the service in a Debian of its own",
         "sudo /opt/sallyport": "it changes the machine; tests/deploy installs the service in a Debian of its own",
