@@ -16,7 +16,7 @@ from tests.service import running_service
 
 pytestmark = [pytest.mark.peer, pytest.mark.system, needs("chromium"), needs_axe]
 
-LOOKS = (("light", 1280), ("dark", 1280), ("light", 360))
+LOOKS = (("light", 1280), ("dark", 360))
 PAGES = [re.sub(r"\{[^}]*\}", "1", page.path) for area in ALL for page in area.pages if not page.is_quiet]
 RULES = ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "best-practice"]
 UNKNOWN = "127.0.0.77"
