@@ -62,9 +62,9 @@ class RemovingEvents(Events):
         super().__init__(areas.store)
         self._areas = areas
 
-    async def walk(self, query: EventQuery) -> tuple[list[EventRow], str, int]:
+    async def walk(self, query: EventQuery, *, counts: bool = True) -> tuple[list[EventRow], str, int]:
         """Read the log, and remove the domain."""
-        found = await super().walk(query)
+        found = await super().walk(query, counts=counts)
         await self._areas.removal.remove(query.domain_id)
         return found
 

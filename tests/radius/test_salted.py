@@ -77,7 +77,7 @@ def test_a_length_past_the_blocks_is_refused(inside: int, size: int) -> None:
     secret, authenticator = NAS
     salt = b"\x80\x01"
     value = salt + hide_blocks(bytes((inside,)) + bytes(size - 1), secret, authenticator + salt)
-    with pytest.raises(PacketError, match=f"{inside} octets in {size - 1}"):
+    with pytest.raises(PacketError, match=f"length {inside} in {size - 1} octets"):
         hop(NAS).reveal(value)
 
 
