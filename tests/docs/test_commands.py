@@ -5,11 +5,13 @@ page is run.
 
 import re
 import shutil
+import sys
 from pathlib import Path
 
 import pytest
 
 from tests.docs.commands import ROOT, Command, Walk, blocks, differs, problem, walked
+from tests.mfa.duo_server import IKEY, SKEY
 
 STOP = "kill %1; wait %1"
 """Stops the service, which the page or `before` has started as the first job."""
@@ -19,7 +21,14 @@ ALICE = (
     "sallyport user add alice --domain default --password - < alice.password"
 )
 
-CONNECT = sorted(page.stem for page in (ROOT / "docs" / "connect").glob("*.md") if page.stem != "index")
+READY = "until (: < /dev/tcp/127.0.0.1/8099) 2>/dev/null; do sleep 0.05; done"
+"""Waits for the server that `before` has started at the free port."""
+DUO = [f"PYTHONPATH={ROOT} {sys.executable} -m tests.mfa.duo_server 8099 alice & {READY}", f"echo {SKEY} > duo.key"]
+AT_DUO = {"8099": "{free}", "DIXXXXXXXXXXXXXXXXXX": IKEY, "api-xxxxxxxx.duosecurity.com": "127.0.0.1:{free}"}
+
+CONNECT = sorted(
+    page.stem for page in (ROOT / "docs" / "connect").glob("*.md") if page.stem not in {"index", "fortigate"}
+)
 WALKS = [
     Walk("README.md", serves=True, replace={".venv/bin/": ""}, skip=["make demo"]),
     Walk("docs/getting-started.md", serves=True, skip=["make demo"]),
@@ -53,13 +62,23 @@ WALKS = [
     Walk("docs/guides/wallets.md"),
     Walk(
         "docs/guides/second-factors.md",
-        before=[HERE],
-        skip=["sallyport user totp", "sallyport provider set default duo"],
+        before=[HERE, *DUO],
+        replace=AT_DUO,
+        skip=["sallyport user totp"],
     ),
     Walk(
         "docs/guides/mfa-provider.md",
-        before=[HERE, ALICE],
-        replace={"8099": "{free}"},
+        before=[
+            HERE,
+            ALICE,
+            "echo 0123456789abcdef > hook.secret",
+            f"python3 webhook_example.py 8099 hook.secret --approve & {READY}",
+        ],
+        replace={
+            "8099": "{free}",
+            "https://hook.example/": "http://127.0.0.1:{free}/",
+            "openssl rand": f"{STOP}; openssl rand",
+        },
         files=["webhook_example.py"],
         skip=["sudo /opt/sallyport", ".venv/bin/pytest"],
     ),
@@ -81,6 +100,7 @@ WALKS = [
     ),
     Walk("docs/api/index.md"),
     Walk("docs/api/credentials.md"),
+    Walk("docs/connect/fortigate.md", before=DUO, replace=AT_DUO),
     *(Walk(f"docs/connect/{name}.md") for name in CONNECT),
 ]
 TESTED_BY = {
@@ -96,7 +116,6 @@ NOT_RUN = {
     },
     "docs/guides/second-factors.md": {
         "sallyport user totp": "it asks for the code of an app; tests/endpoints/test_cli.py enrols a user",
-        "sallyport provider set default duo": "it needs an account at Duo",
     },
     "docs/guides/mfa-provider.md": {
         "sudo /opt/sallyport": "it changes the machine; tests/docs/test_provider_guide.py reads the package's file",

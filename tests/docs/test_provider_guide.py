@@ -1,5 +1,6 @@
 """The tables and examples of docs/guides/mfa-provider.md agree with the code."""
 
+import inspect
 import json
 import re
 import runpy
@@ -9,8 +10,10 @@ from pathlib import Path
 
 from sallyport.base.clock import iso
 from sallyport.mfa.host import ConfiguredProvider, Host
-from sallyport.mfa.provider import Answer, Code, Enrolment, Outcome, Provider, Question
-from sallyport.mfa.webhook import signature
+from sallyport.mfa.provider import CHECK_USER, Answer, Code, Enrolment, Outcome, Provider, Question
+from sallyport.mfa.radius import Radius
+from sallyport.mfa.wallet import Wallet
+from sallyport.mfa.webhook import Webhook, signature
 
 GUIDES = Path(__file__).parents[2] / "docs" / "guides"
 PAGE = (GUIDES / "mfa-provider.md").read_text(encoding="utf-8")
@@ -30,6 +33,18 @@ def test_the_table_of_the_class_is_complete() -> None:
     members = {*vars(Provider), *Provider.__annotations__, *ConfiguredProvider.__annotations__}
     assert set(named("The class")) == {name for name in members if not name.startswith("_")} | OPTIONAL
     assert all(name in (Provider.__doc__ or "") or name == "only_codes" for name in OPTIONAL)
+
+
+def test_the_table_shows_the_optional_members_as_the_code_declares_them() -> None:
+    """The types are those of the built-in providers that have the member."""
+    returned = inspect.signature(Webhook.check, eval_str=True).return_annotation
+    shown = (
+        f"`only_codes: {Radius.__annotations__['only_codes']} = {Radius.only_codes}`",
+        f"`most_calls: {Wallet.__annotations__['most_calls']}`",
+        f"`async def check(self) -> {returned.__name__}`",
+    )
+    assert [text for text in shown if text not in PAGE] == []
+    assert f"the user `{CHECK_USER}`" in PAGE
 
 
 def test_the_table_of_the_values_is_complete() -> None:

@@ -1,12 +1,14 @@
 """A simulated Duo Auth API v2.
 
 It checks signatures of versions 2 and 5 as Duo does. The code that checks signatures does not come from the service;
-test_duo.py tests it with the vendor's client.
+test_duo.py tests it with the vendor's client. `python -m tests.mfa.duo_server PORT USER` runs it for the commands of
+the documentation.
 """
 
 import hashlib
 import hmac
 import json
+import sys
 from base64 import b64decode
 from email.utils import parsedate_to_datetime
 from urllib.parse import quote
@@ -50,11 +52,12 @@ def signature_holds(call: Call) -> bool:
 class DuoServer:
     """A user with a phone.
 
-    status: the status in the answer of auth_status. capabilities: the capabilities of the phone. result: the result of
-    preauth. skew_s: the error of the server's clock.
+    user: the name of the user. status: the status in the answer of auth_status. capabilities: the capabilities of the
+    phone. result: the result of preauth. skew_s: the error of the server's clock.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, user: str = USER) -> None:
+        self.user = user
         self.web: WebServer
         self.prompts = 0
         self.calls: list[Call] = []
@@ -88,7 +91,7 @@ class DuoServer:
             return _ok({"result": "enroll", "enroll_portal_url": "https://x.invalid/"})
         if not parameters["username"].strip():
             return _fail(400, 40002, "Invalid request parameters")
-        assert parameters["username"] == USER
+        assert parameters["username"] == self.user
         return _ok({"result": self.result, "devices": [{"device": "DP1", "capabilities": self.capabilities}]})
 
     async def _auth(self, parameters: dict[str, str]) -> Reply:
@@ -117,3 +120,14 @@ def _ok(response: object) -> Reply:
 
 def _fail(status: int, code: int, message: str) -> Reply:
     return Reply(status, {"stat": "FAIL", "code": code, "message": message})
+
+
+async def serve(port: int, user: str) -> None:
+    """Serve the API on a port of 127.0.0.1 until cancelled. user: the name of the enrolled user."""
+    duo = DuoServer(user)
+    duo.web = WebServer(duo)
+    await trio.serve_tcp(duo.web.serve, port, host="127.0.0.1")
+
+
+if __name__ == "__main__":
+    trio.run(serve, int(sys.argv[1]), sys.argv[2])
