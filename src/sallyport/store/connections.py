@@ -114,6 +114,9 @@ class SqliteTx:
     def others_wait(self) -> bool:
         return len(self._waiting) > 0
 
+    def lock(self, table: str) -> str:
+        return ""
+
     def execute(self, sql: str, /, **parameters: Value) -> int:
         return self._connection.execute(sql, parameters).rowcount
 

@@ -44,6 +44,10 @@ class Tx(Protocol):
         """Return the suffix of the totals that this transaction changes (see `store.counters`). The suffix is empty if
         only one process writes to the database."""
 
+    def lock(self, table: str) -> str:
+        """Return the end of a select statement that locks the selected rows of a table until the transaction ends. It
+        is empty if only one process writes to the database. All nodes must lock rows in the same order."""
+
     def execute(self, sql: str, /, **parameters: Value) -> int:
         """Run a statement. Return the number of changed rows."""
 

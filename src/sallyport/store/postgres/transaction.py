@@ -97,6 +97,9 @@ class PostgresTx:
         """Return this transaction with a time limit. After `limit_s` seconds, each statement raises Invalid."""
         return PostgresTx(self._cursor, self._inserts, self._waiting, limit_s, share=self.share)
 
+    def lock(self, table: str) -> str:
+        return f" for no key update of {table}"
+
     def others_wait(self) -> bool:
         return len(self._waiting) > 0
 
