@@ -34,7 +34,6 @@ _COLUMNS = ", ".join(
     f"coalesce({name}, 0) as {name}" if name in _COUNTS else name for name in DeviceRow.__dataclass_fields__
 )
 _SELECT = f"select {_COLUMNS} from devices left join device_posture on device_id = id"
-_GIVEN = ("id", "last", "requests")
 _MEASURED = ("last_unsigned", "retransmit_ms", "give_up_ms")
 _POSTURE = (*_COUNTS, *_MEASURED)
 _ADD_POSTURE = "on conflict (device_id) do update set " + ", ".join(
@@ -198,14 +197,18 @@ class _Counts:
 
 
 def _add(tx: Tx, counts: dict[int, _Counts]) -> None:
-    """Add counts to rows. counts: by the id of the row, in the order of the ids."""
-    given = json.dumps([{"id": id, "last": each.last, "requests": each.requests} for id, each in counts.items()])
-    columns = ", ".join(f"cast(json_extract(value, '$.{name}') as bigint) as {name}" for name in _GIVEN)
+    """Add counts to rows. counts: by the id of the row."""
+    given, parameters = tx.table(
+        {
+            "id": [*counts],
+            "last": [each.last for each in counts.values()],
+            "requests": [each.requests for each in counts.values()],
+        }
+    )
     tx.execute(
         "update devices set last_seen = case when last_seen < given.last then given.last else last_seen end, "
-        "request_count = request_count + given.requests "
-        f"from (select {columns} from json_each(:given)) as given where devices.id = given.id",
-        given=given,
+        f"request_count = request_count + given.requests from {given} where devices.id = given.id",
+        **parameters,
     )
     tx.insert(
         "device_posture",
