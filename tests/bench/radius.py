@@ -65,19 +65,20 @@ def measure(
     if not chosen:
         raise BenchmarkError(f"no such server; there are {', '.join(server.key for server in servers)}")
     results: Results = {}
-    with TemporaryDirectory(prefix="bench-", dir=settings.directory) as name, _started(chosen, Path(name)) as running:
+    with TemporaryDirectory(prefix="bench-", dir=settings.directory) as name, started(chosen, Path(name)) as running:
         program = compile_radload(Path(name))
         for number in range(settings.rounds):
             for window in windows:
                 for key, server in running.items():
-                    load = _measure(program, server, window, settings, [*options, "-s", f"{number}-{window}-"])
+                    load = measure_turn(program, server, window, settings, [*options, "-s", f"{number}-{window}-"])
                     _tell(f"round {number + 1}, window {window}: {server.name}, {load.requests_per_second:.0f}/s")
                     results[key, window] = _better(results.get((key, window)), load)
         return results, {key: server.name for key, server in running.items()}
 
 
 @contextmanager
-def _started(servers: Sequence[Server], directory: Path) -> Iterator[Mapping[str, Running]]:
+def started(servers: Sequence[Server], directory: Path) -> Iterator[Mapping[str, Running]]:
+    """Run servers, each in a directory of its own, until the block ends. Yield them by key."""
     running: dict[str, Running] = {}
     with ExitStack() as stack:
         for server in servers:
@@ -88,9 +89,13 @@ def _started(servers: Sequence[Server], directory: Path) -> Iterator[Mapping[str
         yield running
 
 
-def _measure(program: Path, server: Running, window: int, settings: Settings, options: Sequence[str]) -> Load:
+def measure_turn(
+    program: Path, server: Running, window: int, settings: Settings, options: Sequence[str], *, users: int = USERS
+) -> Load:
+    """Measure one turn of a server. options: further options of radload. Raises BenchmarkError if the result is
+    void."""
     before = server.count_events() if server.count_events else 0
-    arguments = ["-p", str(server.port), "-S", SECRET, "-u", str(USERS), "-w", str(window), "-t", str(RETRANSMIT_S)]
+    arguments = ["-p", str(server.port), "-S", SECRET, "-u", str(users), "-w", str(window), "-t", str(RETRANSMIT_S)]
     arguments += ["-n", str(settings.requests), *options]
     for process_id in process_tree(server.process_id):
         arguments += ["-i", str(process_id)]

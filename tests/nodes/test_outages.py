@@ -14,7 +14,7 @@ from prometheus_client import CollectorRegistry
 from sallyport.base.errors import StoreError
 from sallyport.metrics import StoreMetrics
 from sallyport.store.model import Tx
-from sallyport.store.postgres.dialer import Dialer
+from sallyport.store.postgres.dialer import Dialer, Pause
 from sallyport.store.postgres.engine import HUNG_S, PostgresStore
 from sallyport.store.postgres.link import IDLE_S
 from tests.nodes.conftest import Open
@@ -154,6 +154,20 @@ async def test_locks_of_a_node_without_a_network(opened: Open, proxy: Proxy, url
         assert await other.read(lambda tx: tx.value(int, "select value from counters where name = 'row'")) == 1
 
 
+async def test_a_node_that_is_ready_can_read(opened: Open, proxy: Proxy, url: str) -> None:
+    """When a node is ready again after an outage, its reads succeed at once: no reader waits for the end of a pause."""
+    async with opened("one", url) as store:
+        proxy.cut()
+        with trio.move_on_after(4):  # reads fail again and again, so that the pauses grow
+            while True:
+                with suppress(StoreError):
+                    await store.read(lambda tx: tx.rows("select 1"))
+                await trio.sleep(0.02)
+        proxy.release()
+        await until(lambda: store.ready)
+        assert await store.read(lambda tx: tx.rows("select 1")) == [(1,)]
+
+
 async def _fails(attempt: object) -> None:
     with pytest.raises(StoreError):
         await attempt  # type: ignore[misc]
@@ -178,7 +192,7 @@ async def test_a_node_stops_while_the_server_hangs(opened: Open, proxy: Proxy, u
 
 def test_attempts_to_connect_have_pauses(proxy: Proxy, url: str) -> None:
     """After an attempt that failed, further ones fail without a connection until the pause is over."""
-    dialer = Dialer(url)
+    dialer = Dialer(url, Pause())
     dialer.connect().close()
     proxy.cut()
     for _ in range(100):

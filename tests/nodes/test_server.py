@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from sallyport.base.errors import StoreError
+from sallyport.store.postgres.dialer import Dialer, Pause
 from sallyport.store.postgres.engine import CONNECTIONS, PostgresStore, _Readers
 from sallyport.store.postgres.server import Server, check, doubts, inspect
 from sallyport.store.postgres.transaction import Inserts
@@ -83,7 +84,7 @@ def test_what_may_be_lost(server: Server, expected: list[str]) -> None:
 
 async def test_a_search_has_a_time_limit(tmp_path: Path) -> None:
     """A search that takes too long, as one without an index may, ends with an error that says what to do."""
-    readers = _Readers(database_in(tmp_path), Inserts(), 1, 0.05)
+    readers = _Readers(Dialer(database_in(tmp_path), Pause()), Inserts(), 1, 0.05)
     with pytest.raises(StoreError, match=r"the search took longer than 0\.05 s: search for a longer text"):
         await readers.run(lambda tx: tx.rows("select pg_sleep(9)"))
     assert await readers.run(lambda tx: tx.rows("select 1")) == [(1,)]

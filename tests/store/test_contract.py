@@ -11,7 +11,7 @@ import trio.testing
 
 from sallyport.base.errors import Contradiction, NotFound, StoreError
 from sallyport.store import counters
-from sallyport.store.model import Store, Tx, Value
+from sallyport.store.model import NewRows, Store, Tx, Value
 from tests.store.conftest import Database, names, put
 
 
@@ -151,6 +151,47 @@ async def test_shared_values_of_rows_are_given_once(store: Store, count: int) ->
         return tx.rows("select domain_id, name, value from counters order by name")
 
     assert await store.write(work) == [(0, f"name {number:03}", 7) for number in range(count)]
+
+
+@pytest.mark.parametrize("count", [0, 1, 3, 200], ids=["none", "one", "three", "many"])
+async def test_rows_are_inserted_into_several_tables(store: Store, count: int) -> None:
+    """insert_all adds all rows of each table, and applies `on_conflict` to its own table only."""
+    answers = [(number, b"\0\\" * number) for number in range(count)]
+
+    def work(tx: Tx) -> tuple[list[tuple[Value, ...]], int]:
+        for _ in range(2):
+            tx.insert_all([NewRows("answers", ("at", "packed"), answers), counters.shared(tx, {(0, "a"): count})])
+        return tx.rows("select at, packed from answers order by id"), counters.total(tx, 0, "a")
+
+    assert await store.write(work) == (answers * 2, count * 2)
+
+
+TEXTS = ("", "null", "NULL", "{a,b}", 'a "quoted" name', "back\\slash", "line\nbreak", "\u4e2d \U0001f600")
+
+
+async def test_every_text_is_inserted_as_it_was(store: Store) -> None:
+    """Texts with characters of the engine's own syntax come back as they were."""
+
+    def work(tx: Tx) -> list[tuple[Value, ...]]:
+        tx.insert("counters", ("domain_id", "name", "value"), [(0, text, at) for at, text in enumerate(TEXTS)])
+        return tx.rows("select name from counters order by value")
+
+    assert await store.write(work) == [(text,) for text in TEXTS]
+
+
+async def test_a_table_of_given_numbers_changes_many_rows(store: Store) -> None:
+    """`table` gives a statement the numbers of many rows: also negative ones, and those of 64 bits."""
+    given = {"key": [3, 1, 2], "plus": [-5, 2**62, 0]}
+
+    def work(tx: Tx) -> list[tuple[Value, ...]]:
+        tx.insert("counters", ("domain_id", "name", "value"), [(number, "a", 10) for number in range(5)])
+        table, parameters = tx.table(given)
+        sql = f"update counters set value = value + given.plus from {table} where domain_id = given.key"  # noqa: S608
+        changed = tx.execute(sql, **parameters)
+        assert changed == 3
+        return tx.rows("select domain_id, value from counters order by domain_id")
+
+    assert await store.write(work) == [(0, 10), (1, 10 + 2**62), (2, 10), (3, 5), (4, 10)]
 
 
 async def test_a_read_does_not_write(store: Store) -> None:

@@ -57,9 +57,9 @@ class Delayed:
             self._release(entry, decided_at)
 
 
-BEGIN_AT_ONCE: Final = 8
-"""Maximum number of logins whose tasks start in one pass of the event loop. Each start takes a tenth of a
-millisecond."""
+BEGIN_AT_ONCE: Final = 2
+"""Maximum number of logins whose tasks start in one pass of the event loop. Until it waits for its provider, each of
+them takes a millisecond or more, in several passes. A provider gets only one new call in each pass anyway."""
 AT_ONCE_S: Final = 0.004
 """CPU time in seconds for the rounds of EAP among datagrams that were read together. One of ten rounds needs a
 signature, which takes a millisecond. Further rounds get tasks. So the logins behind them that need no EAP are not

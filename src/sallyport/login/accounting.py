@@ -12,7 +12,7 @@ from sallyport.inventory.sessions.service import Record, write_records
 from sallyport.radius.attributes import ACCT_SESSION_ID
 from sallyport.radius.packet import Request
 from sallyport.store import counters
-from sallyport.store.model import Tx, Value
+from sallyport.store.model import NewRows, Tx, Value
 
 COLUMNS: Final = (
     "at", "domain_id", "device_id", "status_type", "session_id", "user_name", "station", "attributes",
@@ -43,8 +43,8 @@ def write_accounting(tx: Tx, records: Sequence[Accounted]) -> Counter[int]:
     many records were stored, by Acct-Status-Type."""
     fresh = write_records(tx, [Record(each.domain_id, each.device.id or 0, each.report) for each in records])
     kept = list(compress(records, fresh))
-    tx.insert("accounting_records", COLUMNS, map(_row, kept))
-    counters.add_share(tx, Counter((each.domain_id, ACCOUNTING_COUNTER) for each in kept))
+    totals = Counter((each.domain_id, ACCOUNTING_COUNTER) for each in kept)
+    tx.insert_all([NewRows("accounting_records", COLUMNS, [*map(_row, kept)]), counters.shared(tx, totals)])
     return Counter(each.report.status for each in kept)
 
 

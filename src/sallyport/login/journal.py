@@ -39,7 +39,7 @@ from sallyport.radius.attributes import SERVICE_TYPE
 from sallyport.radius.duplicates import Source
 from sallyport.radius.password import Method
 from sallyport.store import counters
-from sallyport.store.model import Store, Tx, Value
+from sallyport.store.model import NewRows, Store, Tx, Value
 
 log = structlog.get_logger()
 
@@ -269,16 +269,17 @@ class _Batch:
             elif isinstance(entry, AccountingRecord):
                 records.append(entry)
         totals: Counter[tuple[int, str]] = Counter()
+        rows: list[NewRows] = []
         for logins in alike.values():
             same = _common(logins[0])
             if self.node_id:
                 same["node_id"] = self.node_id
-            tx.insert("events", OWN_COLUMNS, map(_event, logins), same=same)
+            rows.append(NewRows("events", OWN_COLUMNS, [*map(_event, logins)], same))
             totals[_domain_id(logins[0]), COUNTER] += len(logins)
         self.accounted = write_accounting(tx, records) if records else Counter()
-        counters.add_share(tx, totals)
         self.kept = [each for each in self.entries if each not in self.lost] if self.lost else self.entries
-        tx.insert("answers", ("at", "packed"), [(self.at, b"".join(map(pack, self.kept)))])
+        rows.append(NewRows("answers", ("at", "packed"), [(self.at, b"".join(map(pack, self.kept)))]))
+        tx.insert_all([*rows, counters.shared(tx, totals)])
         return sightings
 
     def undo(self) -> None:

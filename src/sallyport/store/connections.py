@@ -1,6 +1,7 @@
 """Connections to the embedded database (SQLite): how they are opened, the transaction on a connection, and the pool of
 read connections."""
 
+import json
 import sqlite3
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence, Sized
@@ -15,7 +16,7 @@ import trio
 from sallyport.base.errors import BODY, Contradiction, Invalid, LimitReached, SallyportError, StoreError
 from sallyport.base.limits import DEFAULTS
 from sallyport.base.text import fold
-from sallyport.store.model import NOTHING, Tx, V, Value, Work
+from sallyport.store.model import NOTHING, NewRows, Tx, V, Value, Work
 
 T = TypeVar("T")
 
@@ -114,6 +115,14 @@ class SqliteTx:
     def others_wait(self) -> bool:
         return len(self._waiting) > 0
 
+    def lock(self, table: str) -> str:
+        return ""
+
+    def table(self, columns: Mapping[str, Sequence[int]]) -> tuple[str, dict[str, Value]]:
+        names = ", ".join(f"json_extract(value, '$[{number}]') as {name}" for number, name in enumerate(columns))
+        rows = json.dumps([*zip(*columns.values(), strict=True)])
+        return f"(select {names} from json_each(:given)) as given", {"given": rows}  # noqa: S608
+
     def execute(self, sql: str, /, **parameters: Value) -> int:
         return self._connection.execute(sql, parameters).rowcount
 
@@ -163,6 +172,10 @@ class SqliteTx:
             part, left = left[:LONGEST_INSERT], left[LONGEST_INSERT:]
             sql = f"{head}{', '.join([marks] * len(part))}{after} {on_conflict}"
             self._connection.execute(sql, [*same.values(), *chain.from_iterable(part)])
+
+    def insert_all(self, parts: Sequence[NewRows]) -> None:
+        for each in parts:
+            self.insert(each.table, each.columns, each.rows, same=each.same, on_conflict=each.on_conflict)
 
 
 def open_connection(path: Path, *, read_only: bool = False) -> sqlite3.Connection:

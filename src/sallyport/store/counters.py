@@ -15,7 +15,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Final
 
-from sallyport.store.model import Tx
+from sallyport.store.model import NewRows, Tx
 
 PART_BITS: Final = 12
 NO_ROW: Final = 2**62
@@ -38,13 +38,18 @@ def add(tx: Tx, domain_id: int, name: str, change: int) -> None:
 
 
 def add_share(tx: Tx, changes: Mapping[tuple[int, str], int]) -> None:
-    """Add to the stored totals of several domains. Call this function at the end of a transaction.
+    """Add to the stored totals of several domains. Call this function at the end of a transaction (see `shared`)."""
+    tx.insert_all([shared(tx, changes)])
+
+
+def shared(tx: Tx, changes: Mapping[tuple[int, str], int]) -> NewRows:
+    """Return the rows that add to the stored totals of several domains.
 
     changes: the change of each total, by domain id and name. If a total has a row for each node, only the row of this
     node is changed.
     """
     rows = [(domain_id, name + tx.share, change) for (domain_id, name), change in sorted(changes.items()) if change]
-    tx.insert("counters", ("domain_id", "name", "value"), rows, on_conflict=_ADDED)
+    return NewRows("counters", ("domain_id", "name", "value"), rows, on_conflict=_ADDED)
 
 
 def add_row(tx: Tx, domain_id: int, name: str, row_id: int, change: int) -> None:

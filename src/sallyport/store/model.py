@@ -7,6 +7,7 @@ converts only the letters A to Z, but indexes exist only for `lower`.
 
 import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final, Protocol, TypeVar
 
@@ -19,6 +20,21 @@ Value = int | float | str | bytes | None
 NOTHING: Final[Mapping[str, Value]] = {}
 T = TypeVar("T")
 V = TypeVar("V", int, float, str, bytes)
+
+
+@dataclass(frozen=True, slots=True)
+class NewRows:
+    """Rows to insert into a table.
+
+    same: additional columns that have the same value in all rows. on_conflict: a clause such as `on conflict (id) do
+    update set ...`. The inserted rows must not conflict with each other.
+    """
+
+    table: str
+    columns: Sequence[str]
+    rows: Sequence[Sequence[Value]]
+    same: Mapping[str, Value] = field(default_factory=dict)
+    on_conflict: str = ""
 
 
 class TextSearch(Protocol):
@@ -43,6 +59,10 @@ class Tx(Protocol):
     def share(self) -> str:
         """Return the suffix of the totals that this transaction changes (see `store.counters`). The suffix is empty if
         only one process writes to the database."""
+
+    def lock(self, table: str) -> str:
+        """Return the end of a select statement that locks the selected rows of a table until the transaction ends. It
+        is empty if only one process writes to the database. All nodes must lock rows in the same order."""
 
     def execute(self, sql: str, /, **parameters: Value) -> int:
         """Run a statement. Return the number of changed rows."""
@@ -69,11 +89,15 @@ class Tx(Protocol):
         same: Mapping[str, Value] = NOTHING,
         on_conflict: str = "",
     ) -> None:
-        """Insert many rows with few statements. This is faster than one statement for each row.
+        """Insert many rows with few statements (see `NewRows`). This is faster than one statement for each row."""
 
-        same: additional columns that have the same value in all rows. on_conflict: a clause such as `on conflict (id)
-        do update set ...`. The inserted rows must not conflict with each other.
-        """
+    def insert_all(self, parts: "Sequence[NewRows]") -> None:
+        """Insert rows into several tables, in any order. On PostgreSQL this needs only one round trip to the server. A
+        row must not refer to another row of the same call."""
+
+    def table(self, columns: Mapping[str, Sequence[int]]) -> "tuple[str, dict[str, Value]]":
+        """Return SQL for a table of given numbers, and the parameters of the SQL. Each column has a name and one number
+        for each row. The table is named `given`. It is meant for statements that change many rows at once."""
 
     def others_wait(self) -> bool:
         """Return whether a login waits for this transaction to end. Long work should call this method after each step,

@@ -184,3 +184,17 @@ async def test_no_request_is_counted_twice_in_a_list(areas: Areas, seen: Seen) -
         assert listed == []
         held.let.set()
     assert listed == [1]
+
+
+async def test_two_devices_in_memory_may_share_a_row(areas: Areas, seen: Seen) -> None:
+    """A flush adds the counts of both devices to the row, and keeps the description of the later one."""
+    first = seen.note("192.0.2.1", NAS_IDENTIFIER=b"a")
+    second = seen.note("192.0.2.1", NAS_IDENTIFIER=b"a", NAS_IP_ADDRESS=bytes((192, 0, 2, 1)))
+    await seen.write(first, second)
+    assert first.id == second.id
+    first.posture.signed, first.posture.retransmit_ms, second.posture.signed = 2, 3000, 1
+    first.device_type, second.device_type = "an earlier product", "a later product"
+    await areas.devices.flush()
+    (row,) = await seen.rows(search="later")
+    assert (row.request_count, row.signed, row.retransmit_ms, row.device_type) == (2, 3, 3000, "a later product")
+    assert await seen.rows(search="earlier") == []

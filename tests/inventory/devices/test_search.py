@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import Bundle, RuleBasedStateMachine, consumes, invariant, rule
 
 from sallyport.inventory.devices import repo
-from sallyport.inventory.devices.device import Device, DeviceQuery
+from sallyport.inventory.devices.device import Device, DeviceQuery, Posture
 from sallyport.store.connections import SqliteTx
 from sallyport.store.counters import PART_BITS
 from sallyport.store.migrations import migrate
@@ -261,11 +261,11 @@ class Inventory(RuleBasedStateMachine):
     @rule(device=devices, product=TEXTS, medium=st.sampled_from(MEDIA), requests=st.integers(0, 9))
     def flush(self, device: Device, product: str, medium: str, requests: int) -> None:
         if device not in self.present:
-            assert not repo.flush(self.tx, device, requests)
+            assert repo.flush(self.tx, [(device, requests, Posture())])
             return
         device.device_type, device.nas_port_type = product, medium
         device.device_name = device.nas_identifier or product
-        assert repo.flush(self.tx, device, requests)
+        assert not repo.flush(self.tx, [(device, requests, Posture())])
 
     @rule(device=consumes(devices))
     def delete(self, device: Device) -> None:

@@ -78,6 +78,13 @@ class Posture:
         self.challenges += taken.challenges
         self.challenge_answers += taken.challenge_answers
 
+    def merge(self, later: "Posture") -> None:
+        """Add the counts of a later posture of the same row, and take its measurements."""
+        self.put_back(later)
+        self.last_unsigned = self.last_unsigned if later.last_unsigned is None else later.last_unsigned
+        self.retransmit_ms = self.retransmit_ms if later.retransmit_ms is None else later.retransmit_ms
+        self.give_up_ms = self.give_up_ms if later.give_up_ms is None else later.give_up_ms
+
 
 @dataclass(slots=True, eq=False)
 class Device:

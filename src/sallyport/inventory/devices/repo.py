@@ -7,7 +7,7 @@ columns.
 
 import json
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from sallyport.base.text import fold
 from sallyport.inventory.devices.device import (
@@ -20,7 +20,7 @@ from sallyport.inventory.devices.device import (
     Posture,
 )
 from sallyport.store import counters
-from sallyport.store.model import Tx, Value
+from sallyport.store.model import LISTED, Tx, Value, listed
 from sallyport.store.schema.limits import exceeds
 from sallyport.store.search import Entry, SearchIndex, Stretch, whole_page
 from sallyport.store.search import page as page_of
@@ -34,6 +34,12 @@ _COLUMNS = ", ".join(
     f"coalesce({name}, 0) as {name}" if name in _COUNTS else name for name in DeviceRow.__dataclass_fields__
 )
 _SELECT = f"select {_COLUMNS} from devices left join device_posture on device_id = id"
+_MEASURED = ("last_unsigned", "retransmit_ms", "give_up_ms")
+_POSTURE = (*_COUNTS, *_MEASURED)
+_ADD_POSTURE = "on conflict (device_id) do update set " + ", ".join(
+    [f"{name} = device_posture.{name} + excluded.{name}" for name in _COUNTS]
+    + [f"{name} = coalesce(excluded.{name}, device_posture.{name})" for name in _MEASURED]
+)
 _COMPARED = {
     "device_name": ("nas_identifier_key", "device_type_key"),
     "device_type": ("device_type_key",),
@@ -148,23 +154,68 @@ def _recall(device: Device, row: DeviceRow) -> None:
         device.device_name = row.device_name
 
 
-def flush(tx: Tx, device: Device, requests: int) -> bool:
-    """Add the number of requests since the last flush, and write the columns that have changed. Return False if another
-    node has deleted the device."""
-    row = tx.one(DeviceRow, f"{_SELECT} where id = :id", id=device.id)
-    if row is None:
-        return False
-    if _description(row) != _description(device):
-        _describe(tx, row, device)
-    tx.execute(
-        "update devices set last_seen = case when last_seen < :last then :last else last_seen end, "
-        "request_count = request_count + :requests "
-        "where id = :id",
-        id=row.id,
-        last=device.last_seen,
-        requests=requests,
+def flush(tx: Tx, changes: Sequence[tuple[Device, int, Posture]]) -> list[tuple[Device, int, Posture]]:
+    """Add the counts since the last flush to the rows of devices, and write the descriptions that have changed. Return
+    the changes of the devices that another node has deleted.
+
+    changes: each device with its number of requests and its posture. The number of statements does not depend on the
+    number of devices, unless descriptions have changed. Two devices in memory may share a row.
+    """
+    ids = listed({device.id for device, _, _ in changes if device.id is not None})
+    rows = {
+        row.id: row
+        for row in tx.all(DeviceRow, f"{_SELECT} where id in {LISTED} order by id{tx.lock('devices')}", ids=ids)
+    }
+    counts: dict[int, _Counts] = {}
+    deleted: list[tuple[Device, int, Posture]] = []
+    for device, requests, taken in changes:
+        row = rows.get(device.id or 0)
+        if row is None:
+            deleted.append((device, requests, taken))
+            continue
+        if _description(row) != _description(device):
+            _describe(tx, row, device)
+            row.add(device)
+        counts.setdefault(row.id, _Counts()).add(device.last_seen, requests, taken)
+    if counts:
+        _add(tx, counts)
+    return deleted
+
+
+@dataclass(slots=True)
+class _Counts:
+    """The changes of one row. last: the time of the last request."""
+
+    last: int = 0
+    requests: int = 0
+    posture: Posture = field(default_factory=Posture)
+
+    def add(self, last: int, requests: int, taken: Posture) -> None:
+        self.last = max(self.last, last)
+        self.requests += requests
+        self.posture.merge(taken)
+
+
+def _add(tx: Tx, counts: dict[int, _Counts]) -> None:
+    """Add counts to rows. counts: by the id of the row."""
+    given, parameters = tx.table(
+        {
+            "id": [*counts],
+            "last": [each.last for each in counts.values()],
+            "requests": [each.requests for each in counts.values()],
+        }
     )
-    return True
+    tx.execute(
+        "update devices set last_seen = case when last_seen < given.last then given.last else last_seen end, "
+        f"request_count = request_count + given.requests from {given} where devices.id = given.id",
+        **parameters,
+    )
+    tx.insert(
+        "device_posture",
+        ("device_id", *_POSTURE),
+        [(id, *(getattr(each.posture, name) for name in _POSTURE)) for id, each in sorted(counts.items())],
+        on_conflict=_ADD_POSTURE,
+    )
 
 
 def _describe(tx: Tx, row: DeviceRow, device: Device) -> None:
@@ -195,31 +246,6 @@ def _description(device: Device | DeviceRow) -> dict[str, Value]:
         "medium": device.nas_port_type,
         "medium_key": fold(device.nas_port_type),
     }
-
-
-def add_posture(tx: Tx, device_id: int, taken: Posture) -> None:
-    """Add counts to the posture of a device, and replace its measurements."""
-    tx.execute(
-        "insert into device_posture (device_id, signed, unsigned, unsigned_proxied, last_unsigned, challenges, "
-        "challenge_answers, retransmit_ms, give_up_ms) values (:id, :signed, :unsigned, :proxied, :last, :challenges, "
-        ":answers, :retransmit, :give_up) on conflict (device_id) do update set "
-        "signed = device_posture.signed + excluded.signed, unsigned = device_posture.unsigned + excluded.unsigned, "
-        "unsigned_proxied = device_posture.unsigned_proxied + excluded.unsigned_proxied, "
-        "last_unsigned = coalesce(excluded.last_unsigned, device_posture.last_unsigned), "
-        "challenges = device_posture.challenges + excluded.challenges, "
-        "challenge_answers = device_posture.challenge_answers + excluded.challenge_answers, "
-        "retransmit_ms = coalesce(excluded.retransmit_ms, device_posture.retransmit_ms), "
-        "give_up_ms = coalesce(excluded.give_up_ms, device_posture.give_up_ms)",
-        id=device_id,
-        signed=taken.signed,
-        unsigned=taken.unsigned,
-        proxied=taken.unsigned_proxied,
-        last=taken.last_unsigned,
-        challenges=taken.challenges,
-        answers=taken.challenge_answers,
-        retransmit=taken.retransmit_ms,
-        give_up=taken.give_up_ms,
-    )
 
 
 def delete(tx: Tx, row: DeviceRow, actor: str, at: int) -> None:

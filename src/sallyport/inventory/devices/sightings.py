@@ -25,7 +25,7 @@ from sallyport.vendors import Finding, identify, medium
 LOOK_AGAIN_US = 60 * SECOND
 MAX_DEVICES = 65_536
 MAX_STATIONS = 131_072
-DEVICES, STATIONS = 16, 64
+DEVICES, STATIONS = 128, 64
 """Maximum number of rows in one transaction. Between two transactions, decisions can use the store."""
 TOGETHER = 3
 """Minimum number of new stations for which shared statements are used. Fewer stations are written faster one by one."""
@@ -269,16 +269,11 @@ def write_counts(tx: Tx, changes: Changes) -> list[Registered | Refused]:
     A device that another node deleted is registered again. Return the results for these devices.
     """
     back: list[Registered | Refused] = []
-    for device, requests, taken in changes.devices:
-        if device.id is None:
-            continue
-        if not repo.flush(tx, device, requests):
-            repo.register(tx, device)
-            if not repo.flush(tx, device, requests):
-                back.append(Refused("devices", device, None))
-                continue
-            back.append(Registered(device, again=True))
-        repo.add_posture(tx, device.id, taken)
+    for deleted in repo.flush(tx, changes.devices):
+        device = deleted[0]
+        repo.register(tx, device)
+        is_refused = device.id is None or repo.flush(tx, [deleted])
+        back.append(Refused("devices", device, None) if is_refused else Registered(device, again=True))
     if changes.stations:
         station_repo.note_all(tx, changes.stations)
     return back

@@ -5,6 +5,7 @@ import os
 import socket
 import time
 from contextlib import suppress
+from dataclasses import dataclass
 from random import uniform
 from threading import Lock
 from typing import Final
@@ -18,31 +19,44 @@ FIRST_PAUSE_S: Final = 0.1
 LONGEST_PAUSE_S: Final = 1.5
 
 
-class Dialer:
-    """Opens connections for several threads. After a failed attempt there is a pause, and calls during the pause fail
-    at once. So a server that starts again does not get connections from all nodes at the same moment."""
+@dataclass(slots=True)
+class Pause:
+    """The pause after a failed attempt. All dialers of a node share it: as soon as one of them has a connection, the
+    others need not wait for the end of the pause.
 
-    def __init__(self, url: str) -> None:
+    length_s: the length of the next pause. due: the time at which the current pause ends, in seconds of the monotonic
+    clock. failure: the error of the last attempt.
+    """
+
+    length_s: float = FIRST_PAUSE_S
+    due: float = 0.0
+    failure: str = ""
+
+
+class Dialer:
+    """Opens connections for several threads, one at a time. After a failed attempt there is a pause, and calls during
+    the pause fail at once. So a server that starts again does not get connections from all nodes at the same moment."""
+
+    def __init__(self, url: str, pause: Pause) -> None:
         self._url = url
+        self._pause = pause
         self._attempt = Lock()
-        self._pause_s = FIRST_PAUSE_S
-        self._due = 0.0
-        self._failure = ""
 
     def connect(self) -> Connection:
         """Return a new connection. Raises StoreError if the server cannot be reached, or during the pause after a
         failed attempt."""
+        pause = self._pause
         with self._attempt:
-            if time.monotonic() < self._due:
-                raise StoreError(self._failure)
+            if time.monotonic() < pause.due:
+                raise StoreError(pause.failure)
             try:
                 connection = connect(self._url)
             except StoreError as error:
-                self._failure = str(error)
-                self._due = time.monotonic() + uniform(0.5, 1) * self._pause_s  # noqa: S311  no secret
-                self._pause_s = min(2 * self._pause_s, LONGEST_PAUSE_S)
+                pause.failure = str(error)
+                pause.due = time.monotonic() + uniform(0.5, 1) * pause.length_s  # noqa: S311  no secret
+                pause.length_s = min(2 * pause.length_s, LONGEST_PAUSE_S)
                 raise
-            self._pause_s = FIRST_PAUSE_S
+            pause.length_s, pause.due = FIRST_PAUSE_S, 0.0
             return connection
 
 

@@ -19,7 +19,7 @@ from sallyport.store.foreign import ForeignChange
 from sallyport.store.model import Tx, Work
 from sallyport.store.postgres import server
 from sallyport.store.postgres.connection import Connection, Cursor, as_ours, connect
-from sallyport.store.postgres.dialer import Dialer, cut
+from sallyport.store.postgres.dialer import Dialer, Pause, cut
 from sallyport.store.postgres.dump import load_dump, write_dump
 from sallyport.store.postgres.lane import Lane, Restores
 from sallyport.store.postgres.listener import Listener
@@ -83,12 +83,13 @@ class PostgresStore:
         self._url = url
         self._steps = steps
         self._restores = Restores(restores, restores)
+        pause = Pause()
         self._journal, self._others, self._pulse = self._lanes = tuple(
-            Lane(url, f"{name}/{lane}", self._inserts, metrics, self._restores, alone=lane == "others")
+            Lane(Dialer(url, pause), f"{name}/{lane}", self._inserts, metrics, self._restores, alone=lane == "others")
             for lane in LANES
         )
-        self._readers = _Readers(url, self._inserts, READERS, READ_S)
-        self._searchers = _Readers(url, self._inserts, SEARCHERS, SEARCH_S)
+        self._readers = _Readers(Dialer(url, pause), self._inserts, READERS, READ_S)
+        self._searchers = _Readers(Dialer(url, pause), self._inserts, SEARCHERS, SEARCH_S)
         self._turns = Turns(READERS, SEARCHERS)
         self._journal.connect()
         self.submit = self._journal.submit
@@ -289,8 +290,8 @@ def _limited(work: Work[T]) -> Work[T]:
 class _Readers:
     """A pool of connections for reading. Each connection serves one read at a time."""
 
-    def __init__(self, url: str, inserts: Inserts, count: int, timeout_s: float) -> None:
-        self._dialer = Dialer(url)
+    def __init__(self, dialer: Dialer, inserts: Inserts, count: int, timeout_s: float) -> None:
+        self._dialer = dialer
         self._inserts = inserts
         self._timeout_s = timeout_s
         self._begin = (

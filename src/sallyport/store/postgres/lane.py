@@ -22,6 +22,7 @@ from sallyport.metrics import StoreMetrics
 from sallyport.store.items import Item, nobody, runs_of
 from sallyport.store.model import Done, Work
 from sallyport.store.postgres.connection import Connection, Cursor, as_ours
+from sallyport.store.postgres.dialer import Dialer
 from sallyport.store.postgres.link import Link
 from sallyport.store.postgres.transaction import Inserts, PostgresTx
 from sallyport.store.slices import BATCH_S
@@ -70,10 +71,10 @@ class Lane:
     """
 
     def __init__(
-        self, url: str, name: str, inserts: Inserts, metrics: StoreMetrics, restores: Restores, *, alone: bool
+        self, dialer: Dialer, name: str, inserts: Inserts, metrics: StoreMetrics, restores: Restores, *, alone: bool
     ) -> None:
         self._name = name
-        self._link = Link(url, name)
+        self._link = Link(dialer, name)
         self._share = "" if alone else f"@{crc32(name.encode()) % SHARES}"
         self._inserts = inserts
         self._metrics = metrics

@@ -33,9 +33,9 @@ if the node has lost its network or its power. Other nodes may wait for these lo
 class Link:
     """The connection of one lane. name: the key of the lane's row in `lanes`."""
 
-    def __init__(self, url: str, name: str) -> None:
+    def __init__(self, dialer: Dialer, name: str) -> None:
         self._name = name
-        self._dialer = Dialer(url)
+        self._dialer = dialer
         self._connection: Connection | None = None
         self._process: tuple[int, str] | None = None  # the id and the start time of the server process
         self._batch = secrets.randbits(62)  # differs from the numbers of an earlier process

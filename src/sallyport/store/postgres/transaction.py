@@ -4,19 +4,18 @@ import re
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence, Sized
 from functools import lru_cache
-from typing import Final, TypeVar
+from typing import Final, TypeVar, cast
 
 from sallyport.base.errors import BODY, Invalid
-from sallyport.store.model import NOTHING, V, Value
+from sallyport.store.model import NOTHING, NewRows, V, Value
 from sallyport.store.postgres.connection import Cursor
 from sallyport.store.postgres.search import TrigramSearch
 
 T = TypeVar("T")
 _NAME: Final = re.compile(r"'(?:[^']|'')*'|(?<!:):([a-z_][a-z0-9_]*)( is (?:not )?null)?")
 """A pattern for a text in quotes or a named parameter. It also matches a test for null after the parameter, because
-such a
-test needs a cast: null has no type."""
-COPIED: Final = 32
+such a test needs a cast: null has no type."""
+COPIED: Final = 128
 """The number of rows above which COPY is faster than arrays."""
 _TYPES: Final = b"""select attname, format_type(atttypid, null) from pg_attribute
 where attrelid = $1::text::regclass and attnum > 0 and not attisdropped"""
@@ -54,22 +53,30 @@ class Inserts:
             known = self._types[table] = {str(column): str(kind) for column, kind in rows}
         return known
 
-    def get(
-        self, cursor: Cursor, table: str, same: tuple[str, ...], columns: tuple[str, ...], on_conflict: str
-    ) -> bytes:
-        """Return the statement that inserts rows. Its parameters are one value for each column of `same`, and one array
-        for each other column."""
-        key = (table, same, columns, on_conflict)
+    def get(self, cursor: Cursor, parts: Sequence[NewRows]) -> bytes:
+        """Return the statement that inserts the parts. The parameters of a part are one value for each column of
+        `same`, and one array for each other column."""
+        key = tuple([(each.table, tuple(each.same), tuple(each.columns), each.on_conflict) for each in parts])
         known = self._known.get(key)
         if known is None:
-            kinds = self.types(cursor, table)
-            marks = [f"${number}::{kinds[column]}" for number, column in enumerate((*same, *columns), 1)]
-            arrays = ", ".join(f"{mark}[]" for mark in marks[len(same) :])
-            head = f"insert into {table} ({', '.join((*same, *columns))})"
-            shown = ", ".join([*marks[: len(same)], "given.*"])
-            sql = f"{head} select {shown} from unnest({arrays}) as given {on_conflict}"
-            known = self._known[key] = sql.encode()
+            inserts, number = list[str](), 1
+            for each in parts:
+                inserts.append(self._insert(cursor, each, number))
+                number += len(each.same) + len(each.columns)
+            *before, last = inserts
+            named = ", ".join(f"part{number} as ({sql})" for number, sql in enumerate(before))
+            known = self._known[key] = (f"with {named} {last}" if named else last).encode()
         return known
+
+    def _insert(self, cursor: Cursor, part: NewRows, first: int) -> str:
+        """Return the statement that inserts one part. first: the number of its first parameter."""
+        kinds = self.types(cursor, part.table)
+        columns = (*part.same, *part.columns)
+        marks = [f"${number}::{kinds[column]}" for number, column in enumerate(columns, first)]
+        arrays = ", ".join(f"{mark}[]" for mark in marks[len(part.same) :])
+        shown = ", ".join([*marks[: len(part.same)], "given.*"])
+        head = f"insert into {part.table} ({', '.join(columns)})"
+        return f"{head} select {shown} from unnest({arrays}) as given {part.on_conflict}"
 
 
 class PostgresTx:
@@ -96,6 +103,14 @@ class PostgresTx:
     def limited(self, limit_s: float) -> "PostgresTx":
         """Return this transaction with a time limit. After `limit_s` seconds, each statement raises Invalid."""
         return PostgresTx(self._cursor, self._inserts, self._waiting, limit_s, share=self.share)
+
+    def lock(self, table: str) -> str:
+        return f" for no key update of {table}"
+
+    def table(self, columns: Mapping[str, Sequence[int]]) -> tuple[str, dict[str, Value]]:
+        arrays = ", ".join(f"cast(:given_{name} as bigint[])" for name in columns)
+        parameters = {f"given_{name}": list(numbers) for name, numbers in columns.items()}
+        return f"unnest({arrays}) as given ({', '.join(columns)})", cast("dict[str, Value]", parameters)
 
     def others_wait(self) -> bool:
         return len(self._waiting) > 0
@@ -138,14 +153,23 @@ class PostgresTx:
         same: Mapping[str, Value] = NOTHING,
         on_conflict: str = "",
     ) -> None:
-        """Insert all rows in one statement, which gets one array for each column. For many rows, COPY is used instead,
-        unless `on_conflict` is given."""
-        all_rows = list(rows)
-        if len(all_rows) >= COPIED and not on_conflict:
-            self._copy(table, (*columns, *same), all_rows, tuple(same.values()))
-        elif all_rows:
-            sql = self._inserts.get(self._cursor, table, tuple(same), tuple(columns), on_conflict)
-            self._cursor.execute(sql, [*same.values(), *(list(column) for column in zip(*all_rows, strict=True))])
+        self.insert_all([NewRows(table, columns, list(rows), same, on_conflict)])
+
+    def insert_all(self, parts: Sequence[NewRows]) -> None:
+        """Insert all parts in one statement, which gets one array for each column. For many rows, COPY is used instead,
+        unless the part has `on_conflict`."""
+        small: list[NewRows] = []
+        for part in parts:
+            if len(part.rows) >= COPIED and not part.on_conflict:
+                self._copy(part.table, (*part.columns, *part.same), part.rows, tuple(part.same.values()))
+            elif part.rows:
+                small.append(part)
+        if small:
+            values: list[object] = []
+            for part in small:
+                values += part.same.values()
+                values += map(list, zip(*part.rows, strict=True))
+            self._cursor.execute(self._inserts.get(self._cursor, small), values)
 
     def _copy(
         self, table: str, columns: Sequence[str], rows: Sequence[Sequence[Value]], same: tuple[Value, ...]
