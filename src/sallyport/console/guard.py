@@ -17,6 +17,7 @@ from starlette.responses import Response
 from sallyport.base.errors import Forbidden, Invalid
 from sallyport.tenancy.signin.sessions import Browser
 from sallyport.web import content
+from sallyport.web.docs import SELF_ONLY
 
 SESSION: Final = "sallyport"
 BEFORE: Final = "sallyport_form"
@@ -34,7 +35,7 @@ _FIELDS: Final = 2000
 _OUTDATED: Final = "this form has expired: send it again"
 HEADERS: Final[Mapping[str, str]] = {
     "cache-control": "no-store",
-    "content-security-policy": "default-src 'self'; frame-ancestors 'none'; base-uri 'none'; form-action 'self'",
+    "content-security-policy": SELF_ONLY,
     "cross-origin-opener-policy": "same-origin",
     "cross-origin-resource-policy": "same-origin",
     "referrer-policy": "same-origin",

@@ -171,6 +171,10 @@ class Visit:
         """Return the domains of the tenant, ordered by id."""
         return sorted(self.services.domains.of_tenant(self.caller.tenant_id), key=lambda domain: domain.id)
 
+    def domain_choices(self) -> list[tuple[str, str]]:
+        """Return the domains of the tenant as choices of a form: (id, name) for each domain."""
+        return [(str(domain.id), domain.name) for domain in self.domains()]
+
     def domain(self) -> Domain:
         """Return the domain whose id is in the parameter `domain` of the address. Without this parameter, return the
         first domain of the tenant. Raises NotFound if there is no such domain."""

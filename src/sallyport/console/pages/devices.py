@@ -6,8 +6,8 @@ from sallyport.base.command import entries
 from sallyport.base.wire import JSON, Row
 from sallyport.console.declare import Context, Pages, Redirect
 from sallyport.console.pages.enforcement import person_url
-from sallyport.console.pages.finding import number_at, rights
 from sallyport.console.pages.people import login_columns
+from sallyport.console.pages.reading import number_at, rights
 from sallyport.console.pages.sessions import session_columns
 from sallyport.console.table import Column, Filter, listed
 from sallyport.console.visit import Visit, address

@@ -5,7 +5,7 @@ from typing import Final
 from sallyport.base.wire import JSON, Row
 from sallyport.console.declare import Context, Pages, Redirect
 from sallyport.console.pages.domains import configuration, provider_of
-from sallyport.console.pages.finding import domain_at
+from sallyport.console.pages.reading import domain_at
 from sallyport.console.visit import Visit
 from sallyport.web.scope import ADMINS
 

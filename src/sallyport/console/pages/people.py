@@ -8,7 +8,7 @@ from sallyport.base.text import fold
 from sallyport.base.wire import JSON, Row
 from sallyport.console.declare import Context, Pages, Redirect
 from sallyport.console.pages.enforcement import person_url
-from sallyport.console.pages.finding import named, rights
+from sallyport.console.pages.reading import named, rights
 from sallyport.console.pages.sessions import session_columns
 from sallyport.console.table import Column, Filter, listed
 from sallyport.console.visit import Visit, address
