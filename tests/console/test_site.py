@@ -105,6 +105,35 @@ async def test_a_page_that_does_not_exist_in_the_tenant_is_an_error_page(admin: 
     assert "Sign out" in answer.text
 
 
+BROWSER = "text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8"
+"""The header Accept of a browser that follows a link."""
+
+
+@pytest.mark.parametrize("path", ["/nothing", "/devices/", "/devices/1/nothing", "/static/other.css", "/enrolled"])
+async def test_a_browser_gets_a_page_for_an_unknown_path(site: Site, admin: Visitor, path: str) -> None:
+    """A browser gets a page with a way back, with the menu if the person is signed in. A program gets JSON."""
+    shown = await admin.get(path, accept=BROWSER)
+    async with site.visitor() as stranger:
+        bare = await stranger.get(path, accept=BROWSER)
+        told = await stranger.get(path, accept="*/*")
+    for page in (shown, bare):
+        check_headers(page)
+        assert page.status_code == 404
+        assert "there is no page at this address" in text_of(page)
+        assert '<a href="/">' in page.text
+    assert "Sign out" in shown.text and "Sign out" not in bare.text
+    assert told.status_code == 404
+    assert told.json() == {"code": 404, "status": "Failure", "message": "no such path"}
+
+
+@pytest.mark.parametrize("path", ["/api/v1/nothing", "/ad/nothing", "/network_device/nothing"])
+async def test_an_unknown_path_of_the_api_is_json_for_everyone(admin: Visitor, path: str) -> None:
+    """A person who tries an operation in the browser gets the answer of the API."""
+    answer = await admin.get(path, accept=BROWSER)
+    assert answer.status_code == 404
+    assert answer.json()["code"] == 404
+
+
 async def test_a_notice_is_shown_once_and_escaped(admin: Visitor) -> None:
     """A notice is text, wherever it comes from, and the next page does not repeat it."""
     admin.http.cookies.set("__Host-sallyport_notice", "%3Cscript%3Ealert(1)%3C%2Fscript%3E", domain="console.example")

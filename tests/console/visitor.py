@@ -109,6 +109,7 @@ def site_of(areas: Areas, clock: SetClock) -> Site:
         not_ready=lambda: [],
         metrics=None,
         pages=pages(areas, gate, site),
+        unknown=site.unknown,
     )
     return Site(areas, clock, app, declared)
 

@@ -11,7 +11,7 @@ from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 from starlette.routing import BaseRoute
 
-from sallyport.base.errors import Forbidden, Refused
+from sallyport.base.errors import Forbidden, NotFound, Refused
 from sallyport.console import sign_in
 from sallyport.console.declare import Context, Form, Page, Pages, Redirect
 from sallyport.console.guard import HEADERS, NOTICE, SESSION, Guard, form_token, source
@@ -203,6 +203,15 @@ class Site:
         return response
 
     # --- errors -----------------------------------------------------------------------------------------------
+
+    async def unknown(self, request: Request) -> Response:
+        """Return the page for a path that does not exist. A signed-in person sees it with the menu."""
+        return await self._safely(self._unknown, request)
+
+    async def _unknown(self, request: Request) -> Response:
+        person = await self._person(request, is_quiet=False)
+        visit = None if person is None else Visit(request, self._services, person, {}, QueryParams())
+        return await self._error(request, NotFound("there is no page at this address"), visit)
 
     async def _safely(self, answer: _Handler, request: Request) -> Response:
         try:
