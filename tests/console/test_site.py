@@ -6,6 +6,7 @@ from importlib.resources import files
 import httpx
 import pytest
 
+from sallyport.console.declare import Form
 from sallyport.console.pages import ALL
 from sallyport.web.scope import Role
 from tests.console.visitor import Site, Visitor, text_of
@@ -72,9 +73,9 @@ async def test_every_form_needs_its_role(site: Site, role: Role) -> None:
 
 
 @pytest.mark.parametrize("form", FORMS, ids=[form.path for form in FORMS])
-async def test_every_form_needs_the_token_of_the_session(site: Site, admin: Visitor, form: object) -> None:
+async def test_every_form_needs_the_token_of_the_session(site: Site, admin: Visitor, form: Form) -> None:
     """Without the token, with that of another session, or from another site, a form is refused."""
-    path = address(FORMS[FORMS.index(form)].path)  # type: ignore[arg-type]
+    path = address(form.path)
     async with site.visitor() as other:
         await other.sign_in(await site.token())
         (foreign,) = set(re.findall(r'name="csrf" value="(\w+)"', (await other.get("/account")).text))
@@ -85,7 +86,10 @@ async def test_every_form_needs_the_token_of_the_session(site: Site, admin: Visi
         ({"csrf": own}, {"sec-fetch-site": "cross-site"}),
         ({"csrf": own}, {"origin": "https://evil.example"}),
     ):
-        answer = await admin.http.post(path, data=fields, headers=headers)
+        if form.has_file:
+            answer = await admin.post_file(path, fields, "file", b"", **headers)
+        else:
+            answer = await admin.http.post(path, data=fields, headers=headers)
         assert answer.status_code == 403
         assert "form" in text_of(answer)
 

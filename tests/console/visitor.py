@@ -29,6 +29,21 @@ PASSWORD = "a horse and 42 batteries"
 _TOKEN = re.compile(r'name="csrf" value="([0-9a-f]{64})"')
 
 
+class _Stream(httpx.AsyncByteStream):
+    """A body that the service need not read to its end. Of httpx's own streams, an unread part is a warning."""
+
+    def __init__(self, octets: bytes) -> None:
+        self._left = [octets]
+
+    def __aiter__(self) -> "_Stream":
+        return self
+
+    async def __anext__(self) -> bytes:
+        if not self._left:
+            raise StopAsyncIteration
+        return self._left.pop()
+
+
 class Visitor:
     """A browser. http: its client, which has the cookies."""
 
@@ -45,6 +60,23 @@ class Visitor:
         found = _TOKEN.search(shown.text)
         assert found, f"no form on {page or path}: {shown.status_code} {shown.text[:300]}"
         return await self.http.post(path, data={"csrf": found[1], **(fields or {})})
+
+    async def send_file(self, path: str, fields: dict[str, str], name: str, octets: bytes) -> httpx.Response:
+        """Send a form with a file, with the form token of its page."""
+        found = _TOKEN.search((await self.get(path)).text)
+        assert found, f"no form on {path}"
+        return await self.post_file(path, {"csrf": found[1], **fields}, name, octets)
+
+    async def post_file(
+        self, path: str, fields: dict[str, str], name: str, octets: bytes, **headers: str
+    ) -> httpx.Response:
+        """Send fields and a file as they are."""
+        form = httpx.Request("POST", "http://form", data=fields, files={"file": (name, octets)})
+        url, headers = self.http.base_url.join(path), {**headers, **form.headers, "host": self.http.base_url.host}
+        stream = _Stream(form.read())
+        return await self.http.send(
+            httpx.Request("POST", url, headers=headers, stream=stream, cookies=self.http.cookies)
+        )
 
     async def sign_in(self, token: str, **fields: str) -> httpx.Response:
         """Send the form for an access token."""

@@ -45,12 +45,13 @@ class Page:
 @dataclass(frozen=True, slots=True)
 class Form:
     """A form, which is sent to the path of its page. template: the template for an answer that is not a redirect; None
-    for the template of the page."""
+    for the template of the page. has_file: whether the form contains a file (multipart/form-data)."""
 
     path: str
     roles: frozenset[Role]
     submit: Submit
     template: str | None = None
+    has_file: bool = False
 
 
 class Pages:
@@ -79,16 +80,20 @@ class Pages:
 
         return declare
 
-    def submit(self, path: str, *, roles: frozenset[Role], template: str | None = None) -> Callable[[Submit], Submit]:
+    def submit(
+        self, path: str, *, roles: frozenset[Role], template: str | None = None, has_file: bool = False
+    ) -> Callable[[Submit], Submit]:
         """Declare a form. There must be a page with the same path. If the function raises Refused, that page is shown
         again, with `visit.problem` and the submitted `visit.fields`.
 
         The function usually returns a Redirect. If the answer contains something that is shown only once, the function
         returns the variables of a template instead.
+
+        With `has_file`, the function receives no fields: it passes the form to an operation by `visit.upload`.
         """
 
         def declare(work: Submit) -> Submit:
-            self.forms.append(Form(path, roles, work, template))
+            self.forms.append(Form(path, roles, work, template, has_file))
             return work
 
         return declare

@@ -117,8 +117,12 @@ class Site:
         return await self._rendered(page, page.template, content, visit, status)
 
     async def _submitted(self, place: _Place, form: Form, visit: Visit) -> Response:
-        fields = await self._guard.fields(visit.request, self._guard.cookie(visit.request, SESSION))
-        visit = replace(visit, fields=fields)
+        key = self._guard.cookie(visit.request, SESSION)
+        if form.has_file:
+            self._guard.check_origin(visit.request)
+            visit = replace(visit, key=key)
+        else:
+            visit = replace(visit, fields=await self._guard.fields(visit.request, key))
         if not visit.may(form.roles):
             raise Forbidden("your role does not allow this change")
         try:

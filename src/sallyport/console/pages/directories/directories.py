@@ -43,7 +43,7 @@ COLUMNS: Final = (
 MAPPED: Final = (Column("field", "Field"), Column("attribute", "Attributes", "code"), Column("groupName", "Only group"))
 EMPTY: Final = (
     "No directory yet. Add your Active Directory, LDAP server, Entra ID or Okta, so that rules can use its groups; or "
-    "import LDIF files with: sallyport directory import-ldif FILE --domain DOMAIN"
+    "import LDIF files."
 )
 
 

@@ -60,6 +60,21 @@ async def read(visit: Visit) -> Redirect:
     return Redirect(of(f"/directories/imports/{queued['jobId']}", domain), "The reading is queued.")
 
 
+@pages.show("/directories/imports/add", "Import an LDIF file", roles=OPERATORS, template="directory_ldif.html")
+async def new_import(visit: Visit) -> Context:
+    """Show the form for an LDIF file."""
+    return {"domain": visit.domain(), "directory": visit.query.get("directory", "")}
+
+
+@pages.submit("/directories/imports/add", roles=OPERATORS, has_file=True)
+async def add_import(visit: Visit) -> Redirect:
+    """Store the file, and queue its import."""
+    domain = visit.domain()
+    queued = await visit.upload("/api/v1/integrations/directory/importLdif")
+    job_id = str(queued["message"]).rpartition(" ")[2]
+    return Redirect(of(f"/directories/imports/{job_id}", domain), "The import is queued.")
+
+
 @pages.show("/directories/imports/{job}", "Import", roles=READERS, template="directory_job.html", is_quiet=True)
 async def job(visit: Visit) -> Context:
     """Show an import with its progress and the entries that could not be used."""
