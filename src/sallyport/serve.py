@@ -356,7 +356,10 @@ async def _serve_http(
         sites.append(Listener(apart, settings.metrics_bind, setting="metrics_bind"))
     if sockets:
         sites = [replace(each, bound=sock) for each, sock in zip(sites, sockets, strict=True)]
-    await serve_http(sites, stop, task_status=task_status)
+    async with trio.open_nursery() as nursery:
+        await nursery.start(site.running.run)
+        await serve_http(sites, stop, task_status=task_status)
+        nursery.cancel_scope.cancel()
 
 
 async def _reload(

@@ -19,6 +19,7 @@ from starlette.types import ASGIApp
 
 from sallyport.base.clock import SECOND
 from sallyport.commands import commands
+from sallyport.console.running import Running
 from sallyport.operations import console, operations, pages
 from sallyport.web.app import create_app
 from sallyport.web.operation import Operations
@@ -93,12 +94,14 @@ class Visitor:
 
 @dataclass
 class Site:
-    """The console over the areas. declared: the operations that it runs."""
+    """The console over the areas. declared: the operations that it runs. running: its slow actions, which run only if a
+    test starts them."""
 
     areas: Areas
     clock: SetClock
     app: ASGIApp
     declared: list[Operations]
+    running: Running
 
     @asynccontextmanager
     async def visitor(self, source: str = "127.0.0.1", base: str = "https://console.example") -> AsyncIterator[Visitor]:
@@ -143,7 +146,7 @@ def site_of(areas: Areas, clock: SetClock) -> Site:
         pages=pages(areas, gate, site),
         unknown=site.unknown,
     )
-    return Site(areas, clock, app, declared)
+    return Site(areas, clock, app, declared, site.running)
 
 
 def text_of(page: httpx.Response) -> str:

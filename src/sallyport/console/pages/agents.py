@@ -185,7 +185,7 @@ async def ask_order(visit: Visit) -> Context:
     return {"domain": domain, "agent": found["agent"], "users": found["users"], "kinds": KINDS}
 
 
-@pages.submit("/agents/{instance}/order", roles=OPERATORS)
+@pages.submit("/agents/{instance}/order", roles=OPERATORS, is_slow=True)
 async def give_order(visit: Visit) -> Redirect:
     """Give an order, and wait some seconds for its outcome."""
     domain, fields = visit.domain(), visit.fields

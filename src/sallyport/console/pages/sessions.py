@@ -88,7 +88,7 @@ async def confirm(visit: Visit) -> Context:
     }
 
 
-@pages.submit("/sessions/{session}/disconnect", roles=OPERATORS)
+@pages.submit("/sessions/{session}/disconnect", roles=OPERATORS, is_slow=True)
 async def disconnect(visit: Visit) -> Context:
     """Ask the device to end the session, and show its answer."""
     domain, number = visit.domain(), number_at(visit, "session")

@@ -33,7 +33,7 @@ async def mapping(visit: Visit) -> Context:
     return await _mapping(visit, domain)
 
 
-@pages.submit("/directories/{directory}/mapping", roles=OPERATORS)
+@pages.submit("/directories/{directory}/mapping", roles=OPERATORS, is_slow=True)
 async def set_mapping(visit: Visit) -> Redirect | Context:
     """Save the field mapping. If the person asks for a preview, only show how it would change ten people."""
     domain, fields = visit.domain(), visit.fields

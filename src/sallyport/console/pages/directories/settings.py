@@ -27,7 +27,7 @@ async def new(visit: Visit) -> Context:
     return _form(visit.domain(), None)
 
 
-@pages.submit("/directories/add", roles=OPERATORS)
+@pages.submit("/directories/add", roles=OPERATORS, is_slow=True)
 async def add(visit: Visit) -> Redirect | Context:
     """Test the settings of a new directory, and add it if it can be read."""
     domain = visit.domain()
@@ -50,7 +50,7 @@ async def edit(visit: Visit) -> Context:
     return {**_form(domain, found), "title": f"Settings of {found['directoryName']}"}
 
 
-@pages.submit("/directories/{directory}/edit", roles=OPERATORS)
+@pages.submit("/directories/{directory}/edit", roles=OPERATORS, is_slow=True)
 async def change(visit: Visit) -> Redirect | Context:
     """Test the settings, and save them if the directory can be read with them."""
     domain = visit.domain()
