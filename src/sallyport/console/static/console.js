@@ -4,6 +4,7 @@
 //   [data-refresh=N]     an element with an id: replaced every N seconds by the same element of the page
 //   [data-search]        the field that the key / focuses
 //   select[data-submit]  a choice that sends its form at once
+//   [data-choose-all]    a checkbox that sets all checkboxes of its table
 //   [data-busy]          a status that says what runs after a button is pressed
 
 const SHOWN = { year: "numeric", month: "2-digit", day: "2-digit", hour: "2-digit", minute: "2-digit", second: "2-digit", hour12: false };
@@ -106,6 +107,12 @@ function busy(event) {
   setTimeout(() => { clearTimeout(timer); idle(); }, BUSY_MOST_MS);  // the person may have stopped the request
 }
 
+for (const all of document.querySelectorAll("[data-choose-all]")) {
+  all.hidden = false;
+  all.addEventListener("change", () => {
+    for (const each of all.closest("table").querySelectorAll("td input[type=checkbox]")) each.checked = all.checked;
+  });
+}
 document.addEventListener("submit", busy);
 window.addEventListener("pageshow", idle);
 for (const each of document.querySelectorAll("a.export")) {
