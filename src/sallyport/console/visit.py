@@ -29,7 +29,7 @@ from sallyport.tenancy.signin.openid import OpenId
 from sallyport.tenancy.signin.person import Person
 from sallyport.tenancy.signin.sessions import Sessions
 from sallyport.web.operation import Operation, Operations
-from sallyport.web.scope import Caller, Gate, Role
+from sallyport.web.scope import ADMINS, Caller, Gate, Role
 from sallyport.web.upload import BeforeFile
 
 _NOTHING: Mapping[str, JSON] = MappingProxyType({})
@@ -164,6 +164,17 @@ class Visit:
             raise Forbidden("role not allowed")
         ready = self.services.commands.ready(name, arguments)
         with acting_as(self.caller.actor):
+            return await ready()
+
+    async def tenant_command(self, name: str, /, **arguments: JSON) -> JSON:
+        """Run a command of the control socket in the tenant of the person. The method sets the arguments `org` and
+        `tenant`, whatever the caller gives. Only an admin may do this. Raises Refused, StoreError."""
+        caller = self.caller
+        if not self.may(ADMINS):
+            raise Forbidden("role not allowed")
+        scope: dict[str, JSON] = {"org": caller.organization, "tenant": caller.tenant_number}
+        ready = self.services.commands.ready(name, {**arguments, **scope})
+        with acting_as(caller.actor), self.services.gate.running(caller):
             return await ready()
 
     async def stream(self, rows: Rows, still: Callable[[Person], bool]) -> Response:

@@ -20,6 +20,7 @@ from sallyport.console.pages import (
     rules,
     senders,
     sessions,
+    tokens,
     trail,
 )
 from sallyport.console.pages.credentials import credentials, dids, presentations, schemas, wallets
@@ -56,6 +57,7 @@ ALL: Final = (
     wallets.pages,
     presentations.pages,
     keys.pages,
+    tokens.pages,
     trail.pages,
     account.pages,
     installation.pages,
