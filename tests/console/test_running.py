@@ -1,4 +1,4 @@
-"""Actions that take longer than a second: the page that says so, and the answer afterwards."""
+"""Actions that take longer than a second: the page with the progress, and the answer afterwards."""
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -50,7 +50,7 @@ async def test_slow_work_is_answered_later_and_once(running: Running, autojump_c
         await running.result(OWN, number)
 
 
-async def test_an_answer_that_nobody_fetches_is_forgotten(running: Running, autojump_clock: trio.abc.Clock) -> None:
+async def test_an_unread_answer_is_forgotten(running: Running, autojump_clock: trio.abc.Clock) -> None:
     """A complete answer is deleted after some time."""
     number = await running.start(OWN, after(2 * FIRST_S))
     assert isinstance(number, str)

@@ -106,7 +106,7 @@ def revoke(line: CommandLine, *, session: int) -> None:
 @_json
 @click.pass_obj
 def identities(line: CommandLine, *, form: Form | None) -> None:
-    """List the people who have signed in through an identity provider."""
+    """List the people that signed in through an identity provider."""
     line.print_rows(line.rows("admin.identities"), IDENTITY_COLUMNS, form)
 
 

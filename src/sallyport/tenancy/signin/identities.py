@@ -1,4 +1,4 @@
-"""The people who have signed in through an identity provider."""
+"""The people that signed in through an identity provider."""
 
 from sallyport.base.clock import Clock
 from sallyport.base.errors import NotFound

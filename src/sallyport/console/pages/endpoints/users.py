@@ -1,4 +1,4 @@
-"""Endpoint users: their credentials, and what is removed with them."""
+"""Endpoint users, with their credentials and their removal."""
 
 from typing import Final
 
