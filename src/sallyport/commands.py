@@ -158,7 +158,7 @@ def commands(app: App) -> Commands:
         [
             token_commands.commands(app.tenancy, now_us),
             administrator_commands.commands(
-                app.administrators, app.console_sessions, app.tenancy, app.administrator_uri
+                app.administrators, app.identities, app.console_sessions, app.tenancy, app.administrator_uri
             ),
             cert_commands.commands(
                 app.certificate_files,

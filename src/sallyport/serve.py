@@ -340,21 +340,26 @@ async def _serve_http(
     def not_ready() -> list[str]:
         return [] if app.store.ready and not stop.is_set() else ["the store does not take writes"]
 
+    site = console(app, gate, declared, commands(app), stop)
     main = create_app(
         declared,
         version=app.version,
         observe=observe,
         not_ready=not_ready,
         metrics=None if settings.metrics_bind else metrics,
-        pages=pages(app, gate, console(app, gate, declared, commands(app), stop)),
+        pages=pages(app, gate, site),
+        unknown=site.unknown,
     )
     sites = [Listener(main, settings.http_bind, app.tls, settings.trusted_proxies)]
     if settings.metrics_bind is not None:
         apart = create_metrics_app(observe=observe, not_ready=not_ready, metrics=metrics)
         sites.append(Listener(apart, settings.metrics_bind, setting="metrics_bind"))
     if sockets:
-        sites = [replace(site, bound=sock) for site, sock in zip(sites, sockets, strict=True)]
-    await serve_http(sites, stop, task_status=task_status)
+        sites = [replace(each, bound=sock) for each, sock in zip(sites, sockets, strict=True)]
+    async with trio.open_nursery() as nursery:
+        await nursery.start(site.running.run)
+        await serve_http(sites, stop, task_status=task_status)
+        nursery.cancel_scope.cancel()
 
 
 async def _reload(

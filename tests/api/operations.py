@@ -267,6 +267,7 @@ OPERATIONS = (
         in_domain=False,
     ),
     Operation("/api/v1/verifierService/presentationStatus", READER, {"presentationRequestId": 1}, in_domain=False),
+    Operation("/api/v1/verifierService/listPresentations", READER),
     *(
         Operation(
             f"/api/v1/walletService/{name}",

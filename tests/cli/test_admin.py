@@ -77,3 +77,10 @@ def test_sessions_are_listed_and_revoked(service: Service) -> None:
     assert json.loads(service.ok("admin", "sessions", "--json")) == []
     done = service.cli("admin", "revoke", "12345")
     assert (done.returncode, "no such session of the console" in done.stderr) == (1, True)
+
+
+def test_identities_are_listed_and_removed(service: Service) -> None:
+    """Without an identity provider, the list is empty, and the removal names the command that lists."""
+    assert json.loads(service.ok("admin", "identities", "--json")) == []
+    done = service.cli("admin", "forget", "12345")
+    assert (done.returncode, "there is no identity 12345: `admin identities` lists them" in done.stderr) == (1, True)

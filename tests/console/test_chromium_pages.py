@@ -1,6 +1,7 @@
 """The pages of domains, people and the network in real Chromium, with the data of real requests."""
 
 import re
+import socket
 from collections.abc import Iterator
 
 import pytest
@@ -101,6 +102,34 @@ def test_a_domain_is_enforced_with_a_revert(chromium: Chromium, service: Running
     assert "Mode: monitor" in chromium.run(returns, base_of(service), service.token)
     with service.radius(SECRET) as client:
         assert client.login("alice", PASSWORD) == ACCESS_ACCEPT
+
+
+PRESSED = """button => {
+    button.click();
+    const shown = () => [button.getAttribute("aria-busy"), document.querySelector("[data-busy]").textContent];
+    return new Promise(resolve => setTimeout(() => resolve(shown()), 400));
+}"""
+
+
+def tests_a_silent_directory(page: Page, base: str, token: str, url: str) -> None:
+    """Test the settings of a directory that does not answer. The button is busy, then the page says that the test runs,
+    and at last it shows the reason."""
+    sign_in(page, base, token, "/directories/add")
+    page.get_by_label("Name").fill("Silent")
+    page.get_by_label("URL").fill(url)
+    page.get_by_label("Base DN").fill("dc=x")
+    button = page.get_by_role("button", name="Test only")
+    assert button.evaluate(PRESSED) == ["true", "Please wait: Test only"]
+    expect(page.get_by_role("progressbar")).to_be_visible()
+    expect(page.get_by_role("alert")).to_contain_text("Nothing is saved", timeout=60_000)
+    expect(page.get_by_label("Name")).to_have_value("Silent")
+
+
+def test_a_slow_action_shows_its_progress(chromium: Chromium, service: RunningService) -> None:
+    """A person sees that a test of settings runs, and its result without a further press."""
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        url = f"ldap://127.0.0.1:{silent.getsockname()[1]}"
+        chromium.run(tests_a_silent_directory, base_of(service), service.token, url)
 
 
 def unlocks_and_enrols(page: Page, base: str, token: str) -> str:

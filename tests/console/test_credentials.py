@@ -2,6 +2,9 @@
 
 import re
 
+from sallyport.base.clock import SECOND
+from sallyport.console.table import SIZE
+from sallyport.did.presentations.verifier import AccessRequest
 from sallyport.endpoints.instances.instance import NewInstance
 from sallyport.web.scope import Role
 from tests.console.visitor import Site, Visitor, text_of
@@ -90,6 +93,26 @@ async def test_a_presentation_is_asked_for(site: Site, admin: Visitor) -> None:
     assert answer.headers["location"] == "/presentations?domain=1&request=1"
     assert "1 pending" in text_of(await admin.get(answer.headers["location"])).lower()
     assert "no presentation request 99" in text_of(await admin.get("/presentations?request=99"))
+
+
+async def test_presentation_requests_are_listed_newest_first(site: Site, admin: Visitor) -> None:
+    """The list has state, wallet, credential and times of each request, in parts, and as CSV in whole."""
+    issuer, holder = await make(admin)
+    await site.areas.instances.add(site.areas.domain, NewInstance("server"))
+    for _ in range(SIZE + 1):
+        await site.areas.did.verifier.issue(
+            site.areas.tenant, AccessRequest(issuer, holder, "", "server", of_group=False)
+        )
+    first = await admin.get("/presentations")
+    assert f"{SIZE + 1} pending 2" in text_of(first) and "ann any server" in text_of(first)
+    assert " 1 pending" not in text_of(first)
+    assert f"before={2}" in first.text
+    last = await admin.get("/presentations?domain=1&before=2")
+    assert " 1 pending" in text_of(last) and "before=" not in last.text
+    export = await admin.get("/presentations?format=csv&column=presentationRequestId")
+    assert export.text.split() == ["Request", *(str(each) for each in range(SIZE + 1, 0, -1))]
+    site.clock.now += 900 * SECOND
+    assert "1 expired" in text_of(await admin.get("/presentations?before=2"))
 
 
 async def test_an_auditor_reads_credentials(site: Site, admin: Visitor) -> None:

@@ -1,5 +1,6 @@
 """The pages of directories, their imports and their field mappings."""
 
+from sallyport.directory.imports.files import FOLDER
 from sallyport.web.scope import Role
 from tests.console.visitor import Site, Visitor, text_of
 from tests.directory.world import at_work, group, over, person, queue
@@ -122,3 +123,49 @@ async def test_text_of_a_directory_is_only_text(site: Site, admin: Visitor) -> N
         page = (await admin.get(path)).text
         assert "<script>alert" not in page, path
         assert "x&lt;script&gt;alert(1)" in page, path
+
+
+UPLOAD = "/directories/imports/add"
+
+
+async def test_an_ldif_file_is_uploaded(site: Site, admin: Visitor) -> None:
+    """The answer leads to the import, which shows its progress until it has ended."""
+    fields = {"domainId": str(site.areas.domain), "directoryName": "HR"}
+    async with at_work(site.areas):
+        answer = await admin.send_file(UPLOAD, fields, "hr.ldif", EVERYONE.encode())
+        assert answer.status_code == 303
+        page, _, _ = answer.headers["location"].partition("?")
+        await over(site.areas, int(page.rpartition("/")[2]))
+    shown = text_of(await admin.get(page))
+    assert "Directory HR Kind LDIF file, hr.ldif State done" in shown
+    assert "ann" in text_of(await admin.get("/directories/people"))
+
+
+async def test_an_upload_without_the_form_token_stores_nothing(site: Site, admin: Visitor) -> None:
+    """The form token is checked before the file is stored. A token after the file comes too late."""
+    files = site.areas.settings.data_dir / FOLDER
+    fields = {"domainId": str(site.areas.domain)}
+    other = "0" * 64
+    for given in ({}, {"csrf": other}):
+        answer = await admin.post_file(UPLOAD, {**fields, **given}, "x", EVERYONE.encode())
+        assert answer.status_code == 403
+        assert "this form has expired" in text_of(answer)
+    assert not files.exists() or not list(files.iterdir())
+    assert "No directory yet" in text_of(await admin.get("/directories"))
+
+
+async def test_an_upload_is_limited_to_the_domains_of_the_tenant(site: Site, admin: Visitor) -> None:
+    """Another tenant's domain, a missing file and a file that is too large are refused with the reason."""
+    foreign = await site.areas.domains.add(await site.areas.tenancy.ensure_tenant(2, 1), "other")
+    refused = await admin.send_file(UPLOAD, {"domainId": str(foreign)}, "x.ldif", b"")
+    assert refused.status_code == 403
+    assert "domain not in tenant" in text_of(refused)
+    missing = await admin.http.post(
+        UPLOAD, content=b"--x--\r\n", headers={"content-type": "multipart/form-data; boundary=x"}
+    )
+    assert missing.status_code == 400
+    large = await admin.http.post(
+        UPLOAD, content=b"", headers={"content-type": "multipart/form-data; boundary=x", "content-length": "70000000"}
+    )
+    assert large.status_code == 413
+    assert "the body is larger than 64 MiB" in text_of(large)

@@ -8,7 +8,10 @@ import httpx
 import pytest
 
 from sallyport.base.clock import SECOND
+from sallyport.base.command import entries
+from sallyport.base.errors import NotFound
 from sallyport.base.identity_provider import IdentityProvider
+from sallyport.commands import commands
 from sallyport.mfa.contract import Behaviour
 from tests.areas import stored
 from tests.console.provider import CLIENT, SECRET, Provider, new_key, providing
@@ -462,3 +465,20 @@ async def test_a_wrong_client_secret_is_the_fault_of_the_configuration(
         async with site.visitor() as visitor:
             assert (await sign_in(visitor, provider)).status_code == 503
     assert await site.audited("console.refuse") == []
+
+
+async def test_a_person_is_listed_and_removed(site: Site, provider: Provider, configured: Configure) -> None:
+    """The command line lists who has signed in. A removed person is signed out at once, and is a new one afterwards."""
+    run = commands(site.areas)
+    async with site.visitor() as visitor:
+        await sign_in(visitor, provider)
+        (found,) = entries(await run.ready("admin.identities", {})())
+        assert (found["name"], found["subject"], found["role"], found["org"]) == ("Ann Example", "4f1c", "operator", 1)
+        await run.ready("admin.forget", {"identity": found["id"]})()
+        assert not await visitor.is_signed_in()
+        assert await run.ready("admin.identities", {})() == []
+        with pytest.raises(NotFound, match="`admin identities` lists them"):
+            await run.ready("admin.forget", {"identity": found["id"]})()
+        await sign_in(visitor, provider)
+        assert await visitor.is_signed_in()
+    assert await site.audited("identity.remove") == ["identity 1 Ann Example (4f1c)"]

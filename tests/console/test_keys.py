@@ -63,7 +63,25 @@ async def test_a_token_is_created_and_revoked(site: Site) -> None:
         assert "1 1 revoked" in text_of(await root.get("/tokens?status=revoked"))
 
 
-async def test_a_tenant_has_no_page_of_tokens(admin: Visitor) -> None:
-    """Tokens belong to the installation, because a token of another tenant could be created otherwise."""
-    assert (await admin.get("/tokens")).status_code == 403
-    assert 'href="/tokens"' not in (await admin.get("/")).text
+async def test_an_admin_has_the_tokens_of_the_own_tenant(site: Site, admin: Visitor) -> None:
+    """An admin lists, creates and revokes tokens of the own tenant. Those of another tenant do not exist."""
+    await site.token(Role.AUDITOR, org=2)
+    (foreign,) = [each.id for each in await site.areas.tenancy.list_tokens(2, 1)]
+    assert "admin 1 1 active" in text_of(await admin.get("/tokens"))
+    assert f"/tokens/{foreign}/revoke" not in (await admin.get("/tokens")).text
+    assert (await admin.send("/tokens/add", {"scope": "2/1", "role": "auditor"})).status_code == 400
+    assert (await admin.send("/tokens/add", {"scope": "1/1", "role": "installation"})).status_code == 400
+    made = await admin.send("/tokens/add", {"scope": "1/1", "role": "operator", "name": "backup"})
+    (token,) = SECRET.findall(made.text)
+    async with site.visitor() as operator:
+        assert (await operator.sign_in(token)).status_code == 303
+        assert (await operator.get("/tokens")).status_code == 403
+        assert 'href="/tokens"' not in (await operator.get("/")).text
+        (own,) = [each.id for each in await site.areas.tenancy.list_tokens(1, 1) if each.name == "backup"]
+        await admin.send(f"/tokens/{own}/revoke")
+        assert not await operator.is_signed_in()
+    answer = await admin.send(f"/tokens/{foreign}/revoke", page="/tokens/add")
+    assert answer.status_code == 404
+    (kept,) = await site.areas.tenancy.list_tokens(2, 1)
+    assert kept.revoked_at is None
+    assert await site.audited("token.revoke") == [f"token {own} backup"]

@@ -45,6 +45,41 @@ async def with_device(site: Site) -> int:
     return at[1]
 
 
+async def test_several_devices_are_deleted_at_once(site: Site, admin: Visitor) -> None:
+    """The page lists every device with what is deleted. If one of them is gone, none is deleted."""
+    client = await site.areas.client()
+    numbers = [
+        (await device(site.areas, client, f"192.0.2.{each}", NAS_IDENTIFIER=b"ap-%d" % each))[1] for each in (1, 2, 3)
+    ]
+    for each in numbers:
+        assert f'form="choice" name="device" value="{each}"' in (await admin.get("/devices")).text
+    page = f"/devices/delete?device={numbers[0]}&device={numbers[1]}"
+    shown = text_of(await admin.get(page))
+    assert "Delete 2 devices" in shown
+    assert "the device ap-1" in shown and "the device ap-2" in shown and "ap-3" not in shown
+    gone = await admin.send("/devices/delete?device=999&" + page.partition("?")[2], page=page)
+    assert gone.status_code == 404
+    await admin.send(page)
+    left = text_of(await admin.get("/devices"))
+    assert "2 devices deleted" in left
+    assert "ap-3" in left and "ap-1" not in left and "ap-2" not in left
+
+
+async def test_devices_are_deleted_only_by_an_operator_of_their_tenant(site: Site, admin: Visitor) -> None:
+    """Without a choice, the page says what to do. An auditor has no checkboxes, and another tenant no such devices."""
+    number = await with_device(site)
+    assert "choose devices in the list first" in text_of(await admin.get("/devices/delete"))
+    async with site.visitor() as auditor:
+        await auditor.sign_in(await site.token(Role.AUDITOR))
+        assert 'name="device"' not in (await auditor.get("/devices")).text
+        assert (await auditor.get(f"/devices/delete?device={number}")).status_code == 403
+    await site.areas.domains.add(await site.areas.tenancy.ensure_tenant(2, 1), "other")
+    async with site.visitor() as stranger:
+        await stranger.sign_in(await site.token(org=2))
+        assert (await stranger.get(f"/devices/delete?device={number}")).status_code == 404
+        assert (await stranger.get(f"/devices/delete?device={number}&domain=1")).status_code == 404
+
+
 async def test_devices_are_found_by_filters_in_the_address(site: Site, admin: Visitor) -> None:
     """The filters, the columns and the export are in the address."""
     number = await with_device(site)

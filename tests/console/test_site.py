@@ -6,6 +6,7 @@ from importlib.resources import files
 import httpx
 import pytest
 
+from sallyport.console.declare import Form
 from sallyport.console.pages import ALL
 from sallyport.web.scope import Role
 from tests.console.visitor import Site, Visitor, text_of
@@ -72,9 +73,9 @@ async def test_every_form_needs_its_role(site: Site, role: Role) -> None:
 
 
 @pytest.mark.parametrize("form", FORMS, ids=[form.path for form in FORMS])
-async def test_every_form_needs_the_token_of_the_session(site: Site, admin: Visitor, form: object) -> None:
+async def test_every_form_needs_the_token_of_the_session(site: Site, admin: Visitor, form: Form) -> None:
     """Without the token, with that of another session, or from another site, a form is refused."""
-    path = address(FORMS[FORMS.index(form)].path)  # type: ignore[arg-type]
+    path = address(form.path)
     async with site.visitor() as other:
         await other.sign_in(await site.token())
         (foreign,) = set(re.findall(r'name="csrf" value="(\w+)"', (await other.get("/account")).text))
@@ -85,7 +86,10 @@ async def test_every_form_needs_the_token_of_the_session(site: Site, admin: Visi
         ({"csrf": own}, {"sec-fetch-site": "cross-site"}),
         ({"csrf": own}, {"origin": "https://evil.example"}),
     ):
-        answer = await admin.http.post(path, data=fields, headers=headers)
+        if form.has_file:
+            answer = await admin.post_file(path, fields, "file", b"", **headers)
+        else:
+            answer = await admin.http.post(path, data=fields, headers=headers)
         assert answer.status_code == 403
         assert "form" in text_of(answer)
 
@@ -103,6 +107,35 @@ async def test_a_page_that_does_not_exist_in_the_tenant_is_an_error_page(admin: 
     assert answer.status_code == 404
     assert "no such session of the console" in text_of(answer)
     assert "Sign out" in answer.text
+
+
+BROWSER = "text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8"
+"""The header Accept of a browser that follows a link."""
+
+
+@pytest.mark.parametrize("path", ["/nothing", "/devices/", "/devices/1/nothing", "/static/other.css", "/enrolled"])
+async def test_a_browser_gets_a_page_for_an_unknown_path(site: Site, admin: Visitor, path: str) -> None:
+    """A browser gets a page with a way back, with the menu if the person is signed in. A program gets JSON."""
+    shown = await admin.get(path, accept=BROWSER)
+    async with site.visitor() as stranger:
+        bare = await stranger.get(path, accept=BROWSER)
+        told = await stranger.get(path, accept="*/*")
+    for page in (shown, bare):
+        check_headers(page)
+        assert page.status_code == 404
+        assert "there is no page at this address" in text_of(page)
+        assert '<a href="/">' in page.text
+    assert "Sign out" in shown.text and "Sign out" not in bare.text
+    assert told.status_code == 404
+    assert told.json() == {"code": 404, "status": "Failure", "message": "no such path"}
+
+
+@pytest.mark.parametrize("path", ["/api/v1/nothing", "/ad/nothing", "/network_device/nothing"])
+async def test_an_unknown_path_of_the_api_is_json_for_everyone(admin: Visitor, path: str) -> None:
+    """A person who tries an operation in the browser gets the answer of the API."""
+    answer = await admin.get(path, accept=BROWSER)
+    assert answer.status_code == 404
+    assert answer.json()["code"] == 404
 
 
 async def test_a_notice_is_shown_once_and_escaped(admin: Visitor) -> None:

@@ -19,6 +19,7 @@ from starlette.types import ASGIApp
 
 from sallyport.base.clock import SECOND
 from sallyport.commands import commands
+from sallyport.console.running import Running
 from sallyport.operations import console, operations, pages
 from sallyport.web.app import create_app
 from sallyport.web.operation import Operations
@@ -27,6 +28,21 @@ from tests.areas import Areas, SetClock
 
 PASSWORD = "a horse and 42 batteries"
 _TOKEN = re.compile(r'name="csrf" value="([0-9a-f]{64})"')
+
+
+class _Stream(httpx.AsyncByteStream):
+    """A body that the service need not read to its end. Of httpx's own streams, an unread part is a warning."""
+
+    def __init__(self, octets: bytes) -> None:
+        self._left = [octets]
+
+    def __aiter__(self) -> "_Stream":
+        return self
+
+    async def __anext__(self) -> bytes:
+        if not self._left:
+            raise StopAsyncIteration
+        return self._left.pop()
 
 
 class Visitor:
@@ -46,6 +62,23 @@ class Visitor:
         assert found, f"no form on {page or path}: {shown.status_code} {shown.text[:300]}"
         return await self.http.post(path, data={"csrf": found[1], **(fields or {})})
 
+    async def send_file(self, path: str, fields: dict[str, str], name: str, octets: bytes) -> httpx.Response:
+        """Send a form with a file, with the form token of its page."""
+        found = _TOKEN.search((await self.get(path)).text)
+        assert found, f"no form on {path}"
+        return await self.post_file(path, {"csrf": found[1], **fields}, name, octets)
+
+    async def post_file(
+        self, path: str, fields: dict[str, str], name: str, octets: bytes, **headers: str
+    ) -> httpx.Response:
+        """Send fields and a file as they are."""
+        form = httpx.Request("POST", "http://form", data=fields, files={"file": (name, octets)})
+        url, headers = self.http.base_url.join(path), {**headers, **form.headers, "host": self.http.base_url.host}
+        stream = _Stream(form.read())
+        return await self.http.send(
+            httpx.Request("POST", url, headers=headers, stream=stream, cookies=self.http.cookies)
+        )
+
     async def sign_in(self, token: str, **fields: str) -> httpx.Response:
         """Send the form for an access token."""
         return await self.send("/sign-in", {"token": token, **fields})
@@ -61,12 +94,14 @@ class Visitor:
 
 @dataclass
 class Site:
-    """The console over the areas. declared: the operations that it runs."""
+    """The console over the areas. declared: the operations that it runs. running: its slow actions, which run only if a
+    test starts them."""
 
     areas: Areas
     clock: SetClock
     app: ASGIApp
     declared: list[Operations]
+    running: Running
 
     @asynccontextmanager
     async def visitor(self, source: str = "127.0.0.1", base: str = "https://console.example") -> AsyncIterator[Visitor]:
@@ -109,8 +144,9 @@ def site_of(areas: Areas, clock: SetClock) -> Site:
         not_ready=lambda: [],
         metrics=None,
         pages=pages(areas, gate, site),
+        unknown=site.unknown,
     )
-    return Site(areas, clock, app, declared)
+    return Site(areas, clock, app, declared, site.running)
 
 
 def text_of(page: httpx.Response) -> str:

@@ -50,6 +50,7 @@ def path(tmp_path_factory: pytest.TempPathFactory) -> Path:
         lambda tx: dids.of_tenant(tx, 1, "did:key:z", Kind.ISSUER),
         lambda tx: dids.document(tx, "did:web:a.test"),
         lambda tx: requests.first_open(tx, 5, "did:key:z", 1),
+        lambda tx: requests.listed(tx, 3, 0, 50),
         lambda tx: requests.close_all(tx, 3, "did:key:z", "", 1),
         lambda tx: requests.close_all(tx, 3, "", "did:key:z", 1),
     ],

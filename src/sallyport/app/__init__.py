@@ -110,6 +110,7 @@ from sallyport.tenancy.keys.service import Keys
 from sallyport.tenancy.service import Tenancy
 from sallyport.tenancy.signin import repo as sign_in_repo
 from sallyport.tenancy.signin.administrators import Administrators
+from sallyport.tenancy.signin.identities import Identities
 from sallyport.tenancy.signin.openid import OpenId
 from sallyport.tenancy.signin.sessions import Sessions as ConsoleSessions
 from sallyport.web.server import Tls
@@ -270,6 +271,7 @@ class App:
         self.open_id = OpenId(
             settings.identity_providers, self.http, lambda: self.settings.link_base(self.http_address), self.clock
         )
+        self.identities = Identities(self.store, self.clock)
         self.console_sessions = ConsoleSessions(
             self.store,
             self.vault,

@@ -1,4 +1,5 @@
-"""`sallyport admin`: local administrators of the console, and the sessions of signed-in people."""
+"""`sallyport admin`: local administrators of the console, people of identity providers, and the sessions of signed-in
+people."""
 
 import sys
 
@@ -11,6 +12,7 @@ from sallyport.base.wire import Row
 
 COLUMNS = ("id", "name", "role", "org", "tenant", "created")
 SESSION_COLUMNS = ("id", "kind", "name", "role", "org", "tenant", "from", "began", "seen", "ends")
+IDENTITY_COLUMNS = ("id", "name", "role", "org", "tenant", "issuer", "subject", "signed_in")
 NUMBER = click.IntRange(min=1)
 
 _password = click.option(
@@ -21,7 +23,7 @@ _json = click.option("--json", "form", flag_value="json", help="Print JSON.")
 
 @click.group(cls=Group)
 def admin() -> None:
-    """Local administrators of the console, and sessions."""
+    """Local administrators of the console, identities, and sessions."""
 
 
 @admin.command()
@@ -98,6 +100,23 @@ def revoke(line: CommandLine, *, session: int) -> None:
     """End a session of the console at once."""
     ended = line.row("admin.revoke", session=session)
     line.note(f"session {session} of {ended['name']} has ended")
+
+
+@admin.command()
+@_json
+@click.pass_obj
+def identities(line: CommandLine, *, form: Form | None) -> None:
+    """List the people that signed in through an identity provider."""
+    line.print_rows(line.rows("admin.identities"), IDENTITY_COLUMNS, form)
+
+
+@admin.command()
+@click.argument("identity", type=NUMBER)
+@click.pass_obj
+def forget(line: CommandLine, *, identity: int) -> None:
+    """Remove a person of an identity provider and end the person's sessions."""
+    removed = line.row("admin.forget", identity=identity)
+    line.note(f"{removed['name']} is removed; a group with a role in the settings lets the person sign in again")
 
 
 def _show(line: CommandLine, made: Row) -> None:

@@ -31,6 +31,7 @@ else: session, roles, form token, headers, errors, CSV.
     table     lists: filters, sorting, paging, columns and CSV, all in the URL
     assets    templates and static files
     live      events that the server sends to an open page
+    running   answers that take longer than a second
     sign_in   the pages of sign-in and sign-out
     site      the routes: checks, rendering, errors
     pages     the pages
@@ -41,10 +42,12 @@ Rules for pages:
   also shows the form. So a destructive change is a page that lists everything that it deletes, with a button. If the
   operation refuses the form, the page is shown again with the reason and the submitted values.
 - Every page works without JavaScript. The only script is `static/console.js`. It adds live rows, partial refresh, the
-  keyboard search and local times, all by attributes in the templates.
+  keyboard search, local times and busy buttons, all by attributes in the templates.
 - A template has no style attribute, no inline style and no inline script, because the Content-Security-Policy refuses
   them. Autoescape is always on, and `safe` is not used.
 - An empty list says what to do next.
+- A page or a form that may take longer than a second is declared with `is_slow=True`: if its function is not done after
+  0.7 s, the browser shows a page that refreshes itself.
 
 The session cookie is `SameSite=Lax`, not `Strict`: links to filtered pages are shared in chats and tickets, and with
 `Strict` such a link would lead to the sign-in page. Every change needs the form token as well, which is bound to the

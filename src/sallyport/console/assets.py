@@ -13,14 +13,13 @@ from typing import Final
 import trio
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
+from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import BaseRoute
 
-from sallyport.base.errors import NotFound
 from sallyport.base.fair import FairLimiter
 from sallyport.base.text import counted
-from sallyport.web import problem
 from sallyport.web.routing import TemplateRoute
 
 TYPES: Final[Mapping[str, str]] = {
@@ -67,7 +66,7 @@ class Assets:
         async def static(request: Request) -> Response:
             name = str(request.path_params["name"])
             if name not in TYPES:
-                return problem.response(NotFound("no such path"), "/static/{name}")
+                raise HTTPException(404)
             headers = {
                 "cache-control": "public, max-age=31536000, immutable",
                 "x-content-type-options": "nosniff",

@@ -17,6 +17,7 @@ from starlette.responses import Response
 from sallyport.base.errors import Forbidden, Invalid
 from sallyport.tenancy.signin.sessions import Browser
 from sallyport.web import content
+from sallyport.web.docs import SELF_ONLY
 
 SESSION: Final = "sallyport"
 BEFORE: Final = "sallyport_form"
@@ -34,7 +35,7 @@ _FIELDS: Final = 2000
 _OUTDATED: Final = "this form has expired: send it again"
 HEADERS: Final[Mapping[str, str]] = {
     "cache-control": "no-store",
-    "content-security-policy": "default-src 'self'; frame-ancestors 'none'; base-uri 'none'; form-action 'self'",
+    "content-security-policy": SELF_ONLY,
     "cross-origin-opener-policy": "same-origin",
     "cross-origin-resource-policy": "same-origin",
     "referrer-policy": "same-origin",
@@ -107,7 +108,7 @@ class Guard:
     async def fields(self, request: Request, key: str, limit: int = FORM_LIMIT) -> QueryParams:
         """Return the fields of a form whose token belongs to a key. Raises Forbidden if another site has sent the form,
         or if its token is not right. Raises Invalid."""
-        self._check_origin(request)
+        self.check_origin(request)
         octets = await content.read(request, kind=FORM, limit=limit)
         if octets.count(b"&") >= _FIELDS:
             raise Invalid("the form has too many fields")
@@ -115,11 +116,11 @@ class Guard:
             fields = QueryParams(octets.decode("ascii"))
         except ValueError:
             raise Invalid("invalid form") from None
-        if not key or not hmac.compare_digest(fields.get(TOKEN, "").encode(), form_token(key).encode()):
-            raise Forbidden(_OUTDATED)
+        check_token(fields.get(TOKEN, ""), key)
         return fields
 
-    def _check_origin(self, request: Request) -> None:
+    def check_origin(self, request: Request) -> None:
+        """Check that a form comes from a page of this service. Raises Forbidden."""
         headers = content.headers_of(request)
         site, origin = headers.get("sec-fetch-site"), headers.get("origin")
         if site is not None:
@@ -133,6 +134,12 @@ class Guard:
 def form_token(key: str) -> str:
     """Return the token of forms for the key in a cookie."""
     return hmac.digest(key.encode(), b"form", "sha256").hex()
+
+
+def check_token(token: str, key: str) -> None:
+    """Check the token of a form. Raises Forbidden if it does not belong to the key in the cookie."""
+    if not key or not hmac.compare_digest(token.encode(), form_token(key).encode()):
+        raise Forbidden(_OUTDATED)
 
 
 def new_key() -> str:

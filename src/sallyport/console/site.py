@@ -11,8 +11,8 @@ from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 from starlette.routing import BaseRoute
 
-from sallyport.base.errors import Forbidden, Refused
-from sallyport.console import sign_in
+from sallyport.base.errors import Forbidden, NotFound, Refused
+from sallyport.console import running, sign_in
 from sallyport.console.declare import Context, Form, Page, Pages, Redirect
 from sallyport.console.guard import HEADERS, NOTICE, SESSION, Guard, form_token, source
 from sallyport.console.sign_in import SignIn
@@ -55,6 +55,8 @@ class Site:
         self._services = services
         self._guard = Guard(public_url)
         self._assets = services.assets
+        self.running = running.Running()
+        """The slow actions. The owner of the site runs it."""
         self._places: dict[str, _Place] = {}
         for page in (page for area in areas for page in area.pages):
             if page.path in self._places:
@@ -86,22 +88,34 @@ class Site:
     # --- one request ------------------------------------------------------------------------------------------
 
     async def _answer(self, place: _Place, request: Request) -> Response:
-        person = await self._person(request, is_quiet=place.page.is_quiet)
+        query = QueryParams(request.scope["query_string"].decode("latin-1"))
+        waits_for = query.get(running.PARAMETER, "")
+        person = await self._person(request, is_quiet=place.page.is_quiet or bool(waits_for))
         if person is None:
             return self._to_sign_in(request)
-        visit = Visit(
-            request,
-            self._services,
-            person,
-            {name: str(value) for name, value in request.path_params.items()},
-            QueryParams(request.scope["query_string"].decode("latin-1")),
-        )
-        try:
-            if request.method == "POST" and place.form is not None:
-                return await self._submitted(place, place.form, visit)
-            return await self._shown(place.page, visit)
-        except Exception as error:
-            return await self._error(request, error, visit)
+        at = {name: str(value) for name, value in request.path_params.items()}
+        kept = [(name, value) for name, value in query.multi_items() if name != running.PARAMETER]
+        visit = Visit(request, self._services, person, at, QueryParams(kept))
+        return await self._or_error(partial(self._answer_visit, place, visit, waits_for), visit)
+
+    async def _answer_visit(self, place: _Place, visit: Visit, waits_for: str) -> Response:
+        if visit.request.method == "POST" and place.form is not None:
+            visit = await self._with_form(place.form, visit)
+            work, is_slow = partial(self._submitted, place, place.form, visit), place.form.is_slow
+        elif waits_for:
+            return await self._waited(place, visit, waits_for)
+        else:
+            is_slow = place.page.is_slow or visit.query.get("format") == "csv"
+            work = partial(self._shown, place.page, visit)
+        return await self._slowly(visit, work) if is_slow else await work()
+
+    async def _with_form(self, form: Form, visit: Visit) -> Visit:
+        """Return the visit with the fields of its form. Raises Forbidden, Invalid."""
+        key = self._guard.cookie(visit.request, SESSION)
+        if form.has_file:
+            self._guard.check_origin(visit.request)
+            return replace(visit, key=key)
+        return replace(visit, fields=await self._guard.fields(visit.request, key))
 
     async def _shown(self, page: Page, visit: Visit, status: int = 200) -> Response:
         if not visit.may(page.roles):
@@ -117,8 +131,6 @@ class Site:
         return await self._rendered(page, page.template, content, visit, status)
 
     async def _submitted(self, place: _Place, form: Form, visit: Visit) -> Response:
-        fields = await self._guard.fields(visit.request, self._guard.cookie(visit.request, SESSION))
-        visit = replace(visit, fields=fields)
         if not visit.may(form.roles):
             raise Forbidden("your role does not allow this change")
         try:
@@ -130,6 +142,38 @@ class Site:
             self._guard.set_notice(visit.request, response, answer.notice)
             return response
         return await self._rendered(place.page, form.template or place.page.template, answer, visit)
+
+    # --- answers that take longer than a second ---------------------------------------------------------------
+
+    async def _slowly(self, visit: Visit, work: running.Work) -> Response:
+        """Return the answer of slow work, or send the browser to the page that waits for it."""
+        safe = partial(self._or_error, work, visit)
+        answer = await self.running.start(visit.person.session.id, safe)
+        if isinstance(answer, Response):
+            return answer
+        kind = "form" if visit.request.method == "POST" else "page"
+        return RedirectResponse(visit.url(**{running.PARAMETER: f"{kind}-{answer}"}), 303, HEADERS)
+
+    async def _waited(self, place: _Place, visit: Visit, waits_for: str) -> Response:
+        """Return the answer of slow work that was started before, or a page that says that it runs."""
+        kind, _, number = waits_for.partition("-")
+        try:
+            answer = await self.running.result(visit.person.session.id, number)
+        except LookupError:
+            if kind != "form":
+                return await self._shown(place.page, visit)
+            lost = RedirectResponse(visit.url(), 303, HEADERS)
+            self._guard.set_notice(visit.request, lost, "The answer is not kept any longer. Look at the result.")
+            return lost
+        if answer is not None:
+            return answer
+        is_export = visit.query.get("format") == "csv"
+        back = visit.url(format=None) if is_export else ""
+        response = await self._rendered(place.page, "running.html", {"is_export": is_export, "back": back}, visit)
+        response.headers["refresh"] = str(running.AGAIN_S)
+        return response
+
+    # --- rendering --------------------------------------------------------------------------------------------
 
     async def _rendered(
         self, page: Page | None, template: str, content: Context, visit: Visit, status: int = 200
@@ -204,11 +248,26 @@ class Site:
 
     # --- errors -----------------------------------------------------------------------------------------------
 
+    async def unknown(self, request: Request) -> Response:
+        """Return the page for a path that does not exist. A signed-in person sees it with the menu."""
+        return await self._safely(self._unknown, request)
+
+    async def _unknown(self, request: Request) -> Response:
+        person = await self._person(request, is_quiet=False)
+        visit = None if person is None else Visit(request, self._services, person, {}, QueryParams())
+        return await self._error(request, NotFound("there is no page at this address"), visit)
+
     async def _safely(self, answer: _Handler, request: Request) -> Response:
         try:
             return await answer(request)
         except Exception as error:
             return await self._error(request, error, None)
+
+    async def _or_error(self, work: running.Work, visit: Visit) -> Response:
+        try:
+            return await work()
+        except Exception as error:
+            return await self._error(visit.request, error, visit)
 
     async def _error(self, request: Request, error: Exception, visit: Visit | None) -> Response:
         """Return an error as a page. `problem` determines its status, its text and the entry in the log."""

@@ -46,6 +46,19 @@ class Filter:
     choices: Sequence[tuple[str, str]] = ()
 
 
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """An action on rows that the person chooses by checkboxes. path: the page that lists the chosen rows and confirms
+    the action. name: the parameter in the address of this page. key: the field of the rows with its value. title: the
+    field that names a row. button: the text of the button."""
+
+    path: str
+    name: str
+    key: str
+    title: str
+    button: str
+
+
 @dataclass
 class Table:
     """A list as its page shows it. total: the number of all matching rows; None if it is not known. empty: a text for a
@@ -64,6 +77,7 @@ class Table:
     next_url: str = ""
     kept: Sequence[str] = field(default=("domain",))
     """Parameters of the address that belong to no filter, and that the form of the filters must keep."""
+    choice: Choice | None = None
 
     @property
     def chosen(self) -> list[Column]:

@@ -19,6 +19,7 @@ from sallyport.base.config import Settings
 from sallyport.base.errors import Forbidden, Invalid, NotFound, Refused
 from sallyport.base.wire import JSON, Row
 from sallyport.console.assets import Assets
+from sallyport.console.guard import TOKEN, check_token
 from sallyport.console.live import Feed, Rows, Streams
 from sallyport.domains.domain import Domain
 from sallyport.domains.service import Domains
@@ -28,7 +29,8 @@ from sallyport.tenancy.signin.openid import OpenId
 from sallyport.tenancy.signin.person import Person
 from sallyport.tenancy.signin.sessions import Sessions
 from sallyport.web.operation import Operation, Operations
-from sallyport.web.scope import Caller, Gate, Role
+from sallyport.web.scope import ADMINS, Caller, Gate, Role
+from sallyport.web.upload import BeforeFile
 
 _NOTHING: Mapping[str, JSON] = MappingProxyType({})
 
@@ -78,6 +80,13 @@ class Services:
         with self.gate.running(caller):
             return cast(JSON, json.loads(await operation.run(octets, caller)))
 
+    async def upload(self, path: str, request: Request, caller: Caller, before_file: BeforeFile) -> JSON:
+        """Run an operation with a file after all checks of the API. Raises Refused, StoreError, OSError."""
+        operation = self._operations[path]
+        if operation.take is None:
+            raise LookupError(f"{path} takes no file")
+        return cast(JSON, json.loads(await operation.take(request, caller, before_file)))
+
 
 @dataclass(frozen=True, slots=True)
 class Problem:
@@ -99,7 +108,7 @@ class Problem:
 class Visit:
     """One request. at: the parameters of the path. query: the parameters of the address. fields: the fields of the
     submitted form; empty if a page is shown. problem: the reason why the form was refused, if the page is shown again
-    for this reason."""
+    for this reason. key: the key of the form token; empty if the token is checked already."""
 
     request: Request
     services: Services
@@ -108,6 +117,7 @@ class Visit:
     query: QueryParams
     fields: QueryParams = field(default_factory=QueryParams)
     problem: Problem | None = None
+    key: str = ""
 
     @property
     def caller(self) -> Caller:
@@ -136,8 +146,16 @@ class Visit:
         if domain is not None:
             filled["domainId"] = domain
         whole: object = {**filled, **body} if isinstance(body, Mapping) else [{**filled, **each} for each in body]
-        answer = await self.services.run(path, whole, caller)
-        return answer if isinstance(answer, dict) else {"message": answer}
+        return _object(await self.services.run(path, whole, caller))
+
+    async def upload(self, path: str) -> Row:
+        """Run an operation of the API that takes a file, with the form of this request, and return its answer as `call`
+        does. The form token must be before the file. Raises Refused, StoreError."""
+
+        def check(fields: dict[str, str]) -> None:
+            check_token(fields.pop(TOKEN, ""), self.key)
+
+        return _object(await self.services.upload(path, self.request, self.caller, check))
 
     async def command(self, name: str, /, **arguments: JSON) -> JSON:
         """Run a command of the control socket. It is used for data that belongs to no tenant. Only an installation
@@ -146,6 +164,17 @@ class Visit:
             raise Forbidden("role not allowed")
         ready = self.services.commands.ready(name, arguments)
         with acting_as(self.caller.actor):
+            return await ready()
+
+    async def tenant_command(self, name: str, /, **arguments: JSON) -> JSON:
+        """Run a command of the control socket in the tenant of the person. The method sets the arguments `org` and
+        `tenant`, whatever the caller gives. Only an admin may do this. Raises Refused, StoreError."""
+        caller = self.caller
+        if not self.may(ADMINS):
+            raise Forbidden("role not allowed")
+        scope: dict[str, JSON] = {"org": caller.organization, "tenant": caller.tenant_number}
+        ready = self.services.commands.ready(name, {**arguments, **scope})
+        with acting_as(caller.actor), self.services.gate.running(caller):
             return await ready()
 
     async def stream(self, rows: Rows, still: Callable[[Person], bool]) -> Response:
@@ -171,6 +200,10 @@ class Visit:
         """Return the domains of the tenant, ordered by id."""
         return sorted(self.services.domains.of_tenant(self.caller.tenant_id), key=lambda domain: domain.id)
 
+    def domain_choices(self) -> list[tuple[str, str]]:
+        """Return the domains of the tenant as choices of a form: (id, name) for each domain."""
+        return [(str(domain.id), domain.name) for domain in self.domains()]
+
     def domain(self) -> Domain:
         """Return the domain whose id is in the parameter `domain` of the address. Without this parameter, return the
         first domain of the tenant. Raises NotFound if there is no such domain."""
@@ -186,6 +219,10 @@ class Visit:
         kept = [(name, value) for name, value in self.query.multi_items() if name not in changes]
         added = [(name, str(value)) for name, value in changes.items() if value not in (None, "")]
         return address(self.request.scope["path"], [*kept, *added])
+
+
+def _object(answer: JSON) -> Row:
+    return answer if isinstance(answer, dict) else {"message": answer}
 
 
 def address(path: str, parameters: Sequence[tuple[str, str]]) -> str:

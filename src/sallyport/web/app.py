@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Callable, Sequence
-from typing import TypeAlias
+from typing import Final, TypeAlias
 
 import trio
 from starlette.applications import Starlette
@@ -14,8 +14,9 @@ from starlette.types import ASGIApp
 
 from sallyport.base.errors import Refused, StoreError
 from sallyport.web import docs, problem
+from sallyport.web.content import headers_of
 from sallyport.web.description import Description
-from sallyport.web.operation import Operations
+from sallyport.web.operation import Handler, Operations
 from sallyport.web.routing import ByPath, Observe, Observed, TemplateRoute
 
 NotReady: TypeAlias = Callable[[], Sequence[str]]
@@ -23,6 +24,8 @@ NotReady: TypeAlias = Callable[[], Sequence[str]]
 RenderMetrics: TypeAlias = Callable[[], bytes]
 """A function that returns the metrics in Prometheus's text format. It is called in a worker thread."""
 
+API_PREFIXES: Final = ("/api/", *problem.RADIUS_PREFIXES)
+"""The beginnings of the paths of the API. A browser that asks for an unknown path there gets JSON as well."""
 _TEXT_FORMAT = "text/plain; version=0.0.4; charset=utf-8"
 
 
@@ -34,15 +37,19 @@ def create_app(
     not_ready: NotReady,
     metrics: RenderMetrics | None,
     pages: Sequence[BaseRoute] = (),
+    unknown: Handler | None = None,
 ) -> ASGIApp:
     """Return the ASGI application for the service's address.
 
     metrics: a function that returns the metrics, or None if the metrics have a separate address. pages: routes that are
-    not operations, such as the enrolment page. Raises ValueError if two operations have the same method and path.
+    not operations, such as the enrolment page. unknown: a function that answers a browser that asks for an unknown
+    path; None if browsers get the same answer as programs.
+
+    Raises ValueError if two operations have the same method and path.
     """
     every = [operation for one in operations for operation in one.all]
     described = [*Description(every, version).routes(), *docs.routes()]
-    rest = _starlette([*_service_routes(not_ready, metrics), *described, *pages])
+    rest = _starlette([*_service_routes(not_ready, metrics), *described, *pages], unknown)
     return Observed(ByPath(every, rest), observe)
 
 
@@ -51,10 +58,10 @@ def create_metrics_app(*, observe: Observe, not_ready: NotReady, metrics: Render
     return Observed(_starlette(_service_routes(not_ready, metrics)), observe)
 
 
-def _starlette(routes: Sequence[BaseRoute]) -> ASGIApp:
+def _starlette(routes: Sequence[BaseRoute], unknown: Handler | None = None) -> ASGIApp:
     app = Starlette(routes=routes)
     app.router.redirect_slashes = False
-    _install_problems(app)
+    _install_problems(app, unknown)
     return app
 
 
@@ -90,8 +97,11 @@ def _metrics_route(render: RenderMetrics) -> BaseRoute:
     return TemplateRoute("/metrics", scrape)
 
 
-def _install_problems(app: Starlette) -> None:
+def _install_problems(app: Starlette, unknown: Handler | None) -> None:
     async def answer(request: Request, error: Exception) -> Response:
+        is_unknown = isinstance(error, HTTPException) and error.status_code == 404
+        if unknown is not None and is_unknown and _is_for_a_person(request):
+            return await unknown(request)
         response = problem.response(error, request.scope["path"])
         if response.status_code == 405:
             response.headers["allow"] = ", ".join(_allowed(app, request.scope["path"]))
@@ -99,6 +109,12 @@ def _install_problems(app: Starlette) -> None:
 
     for kind in (Refused, StoreError, HTTPException, Exception):
         app.add_exception_handler(kind, answer)
+
+
+def _is_for_a_person(request: Request) -> bool:
+    """Return whether a request comes from a browser, and not for a path of the API."""
+    is_api = request.scope["path"].startswith(API_PREFIXES)
+    return not is_api and "text/html" in headers_of(request).get("accept", "")
 
 
 def _allowed(app: Starlette, path: str) -> list[str]:

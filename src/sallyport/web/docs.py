@@ -17,8 +17,10 @@ from starlette.routing import BaseRoute
 from sallyport.web.operation import Handler
 from sallyport.web.routing import TemplateRoute
 
+SELF_ONLY: Final = "default-src 'self'; frame-ancestors 'none'; base-uri 'none'; form-action 'self'"
+"""The Content-Security-Policy of pages whose scripts and styles are files of this service. The console has it too."""
 POLICY: Final = {
-    "content-security-policy": "default-src 'self'; frame-ancestors 'none'; base-uri 'none'; form-action 'self'",
+    "content-security-policy": SELF_ONLY,
     "x-content-type-options": "nosniff",
 }
 _FILES: Final = ("swagger-ui.css", "swagger-ui-bundle.js", "favicon-32x32.png")

@@ -283,6 +283,7 @@ STORY: Final[tuple[tuple[str, str, dict[str, JSON]], ...]] = (
         {"issuerDid": _ISSUER, "holderDid": _HOLDER, "endpoint": "build-1", "username": "ann"},
     ),
     ("POST", "/api/v1/verifierService/presentationStatus", {"presentationRequestId": 1}),
+    ("POST", "/api/v1/verifierService/listPresentations", _in()),
     (
         "POST",
         "/api/v1/walletService/pollPresentationRequest",

@@ -35,7 +35,7 @@ from sallyport.base.validation import refusal
 from sallyport.web import content, problem
 from sallyport.web.paging import TOTAL_HEADER, Counted
 from sallyport.web.scope import Body, Caller, Gate, Role
-from sallyport.web.upload import Keeper, Reader, Upload
+from sallyport.web.upload import BeforeFile, Keeper, Reader, Upload
 
 STRANGERS = 0
 """A placeholder for the tenant's id while the tenant is unknown, because the body with the API key is not read yet."""
@@ -61,6 +61,9 @@ Handler: TypeAlias = Callable[[Request], Coroutine[None, None, Response]]
 Run: TypeAlias = Callable[[bytes, Caller], Awaitable[bytes]]
 """A function that runs an operation for an authenticated caller. It makes all checks except the check of the token. Its
 signature is (JSON body, caller) -> JSON answer. It raises Refused or another SallyportError."""
+Take: TypeAlias = Callable[[Request, Caller, BeforeFile], Awaitable[bytes]]
+"""A function that runs an operation with a file for an authenticated caller. As for Run, all checks are made except the
+check of the token."""
 
 
 class Success(Model):
@@ -96,7 +99,8 @@ class Operation:
     """One operation of the API.
 
     handler: a function that checks and answers an HTTP request. run: a function that answers a request of the control
-    socket. has_file: whether the request is a form with a file instead of JSON. In this case `run` is None.
+    socket; None if the request is a form with a file. take: a function that answers such a form; None if the request is
+    JSON.
     """
 
     method: str
@@ -110,7 +114,12 @@ class Operation:
     answer: type[object]
     handler: Handler
     run: Run | None = None
-    has_file: bool = False
+    take: Take | None = None
+
+    @property
+    def has_file(self) -> bool:
+        """Whether the request is a form with a file instead of JSON."""
+        return self.take is not None
 
 
 class Operations:
@@ -156,7 +165,7 @@ class Operations:
             self.all.append(
                 Operation(
                     *("POST", (path,), self._gate, roles, self._tag, name, description, form, answer, checked.handle),
-                    has_file=True,
+                    take=checked.take,
                 )
             )
             return work
@@ -354,17 +363,22 @@ class _CheckedUpload(Generic[FormT, AnswerT]):
         try:
             source = request.client.host if request.client else ""
             caller = await self._gate.caller(token_of(request), source)
-            upload = await self._reader.read(request, keeps=caller.role in self._roles)
-            try:
-                self._gate.admit(caller, [upload.form], self._roles)
-                with self._gate.running(caller), acting_as(caller.actor):
-                    answer = await self._work(upload, caller)
-            except BaseException:
-                await self._reader.discard(upload.kept)
-                raise
-            return self._answer.response(answer)
+            return self._answer.response(await self._run(request, caller, None))
         except Exception as error:
             return problem.response(error, request.scope["path"])
+
+    async def take(self, request: Request, caller: Caller, before_file: BeforeFile) -> bytes:
+        return self._answer.content(await self._run(request, caller, before_file))
+
+    async def _run(self, request: Request, caller: Caller, before_file: BeforeFile | None) -> AnswerT:
+        upload = await self._reader.read(request, keeps=caller.role in self._roles, before_file=before_file)
+        try:
+            self._gate.admit(caller, [upload.form], self._roles)
+            with self._gate.running(caller), acting_as(caller.actor):
+                return await self._work(upload, caller)
+        except BaseException:
+            await self._reader.discard(upload.kept)
+            raise
 
 
 def token_of(request: Request) -> str | None:

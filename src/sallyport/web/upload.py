@@ -6,6 +6,7 @@ preamble is an error: RFC 2046 allows it, but no HTTP client sends one.
 """
 
 import logging
+from collections.abc import Callable
 from contextlib import aclosing
 from dataclasses import dataclass
 from typing import Final, Generic, Protocol, TypeAlias, TypeVar
@@ -125,6 +126,9 @@ AROUND_FILE: Final = 1 << 17
 """Maximum size in octets of a form, not counting its file."""
 
 FormT = TypeVar("FormT", bound=Body)
+BeforeFile: TypeAlias = Callable[[dict[str, str]], None]
+"""A function that gets the fields before the file, and may remove some of them. If it raises an error, no file is
+stored."""
 
 
 class Keeper(Protocol):
@@ -163,12 +167,13 @@ class Reader(Generic[FormT]):
         self._keeper = keeper
         self._limit = limit
 
-    async def read(self, request: Request, *, keeps: bool) -> Upload[FormT]:
+    async def read(self, request: Request, *, keeps: bool, before_file: BeforeFile | None = None) -> Upload[FormT]:
         """Return the form and its file. keeps: whether to store the file. If it is False, the form is only validated.
+        before_file: is called when the file begins.
 
         Raises WrongContentType, TooLarge, Invalid, StoreFull, OSError. After an error the file is deleted.
         """
-        receiver = _Receiver(self._keeper, self._limit, keeps=keeps)
+        receiver = _Receiver(self._keeper, self._limit, before_file, keeps=keeps)
         try:
             await receiver.receive(request)
             try:
@@ -191,9 +196,10 @@ class Reader(Generic[FormT]):
 class _Receiver:
     """The state of one form while it is received."""
 
-    def __init__(self, keeper: Keeper, limit: int, *, keeps: bool) -> None:
+    def __init__(self, keeper: Keeper, limit: int, before_file: BeforeFile | None, *, keeps: bool) -> None:
         self._keeper = keeper
         self._limit = limit
+        self._before_file = before_file
         self._keeps = keeps
         self._size = 0
         self._field: tuple[str, bytearray] | None = None
@@ -230,6 +236,8 @@ class _Receiver:
             return
         if self.file_name is not None:
             raise invalid_field(FILE, "one file")
+        if self._before_file is not None:
+            self._before_file(self.fields)
         self.file_name = part.file_name or ""
         if self._keeps:
             self.kept = await self._keeper.open(self._limit)

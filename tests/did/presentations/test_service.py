@@ -354,3 +354,18 @@ async def test_each_holder_of_a_group_is_asked_once(world: World) -> None:
     await areas.instances.add(areas.domain, NewInstance("server"))
     with pytest.raises(NotFound):
         await issued(world, "server", of_group=True)
+
+
+async def test_requests_are_listed_by_domain(world: World) -> None:
+    """The list is bounded, newest first, and has the state of each request. Another domain has none of them."""
+    answered, waiting = await requested(world), await requested(world)
+    await submit(world, answered, shown(world, answered))
+    service, domain = world.did.presentations, world.areas.domain
+    listed = await service.listed(domain, 0, 10)
+    assert [(each.id, state, each.username) for each, state, _ in listed] == [
+        (waiting.id, State.PENDING, "ann"),
+        (answered.id, State.ACCEPTED, "ann"),
+    ]
+    assert [each.id for each, _, _ in await service.listed(domain, 0, 1)] == [waiting.id]
+    assert [each.id for each, _, _ in await service.listed(domain, waiting.id, 10)] == [answered.id]
+    assert await service.listed(await world.areas.domains.add(world.areas.tenant, "other"), 0, 10) == []

@@ -7,11 +7,8 @@ from sallyport.console.pages import (
     agents,
     bypass,
     clients,
-    credentials,
     devices,
-    directories,
     domains,
-    endpoints,
     enforcement,
     factors,
     home,
@@ -23,8 +20,13 @@ from sallyport.console.pages import (
     rules,
     senders,
     sessions,
+    tokens,
     trail,
 )
+from sallyport.console.pages.credentials import credentials, dids, presentations, schemas, wallets
+from sallyport.console.pages.directories import directories, imports, mappings, settings
+from sallyport.console.pages.directories import people as directory_people
+from sallyport.console.pages.endpoints import groups, instances, users
 
 ALL: Final = (
     home.pages,
@@ -39,12 +41,23 @@ ALL: Final = (
     sessions.pages,
     clients.pages,
     people.pages,
+    directory_people.pages,
+    settings.pages,
     directories.pages,
-    endpoints.pages,
+    imports.pages,
+    mappings.pages,
+    instances.pages,
+    groups.pages,
+    users.pages,
     agents.pages,
     policies.pages,
+    dids.pages,
+    schemas.pages,
     credentials.pages,
+    wallets.pages,
+    presentations.pages,
     keys.pages,
+    tokens.pages,
     trail.pages,
     account.pages,
     installation.pages,

@@ -131,8 +131,7 @@ async def drift(visit: Visit) -> Context:
 async def settings(visit: Visit) -> Context:
     """Show the settings of the agents of a domain, or of one instance."""
     domain, instance = visit.domain(), visit.query.get("instance", "")
-    body: Row = {"instanceId": number(instance, "instance") if instance else 0}
-    shown = await visit.call("/api/v1/agent/getSettings", body, domain=domain.id)
+    shown = await visit.call("/api/v1/agent/getSettings", _chosen(instance), domain=domain.id)
     return {"domain": domain, "settings": shown, "flags": SETTINGS, "numbers": NUMBERS, "instance": instance}
 
 
@@ -141,7 +140,7 @@ async def set_settings(visit: Visit) -> Redirect:
     """Set the settings."""
     domain, fields, instance = visit.domain(), visit.fields, visit.query.get("instance", "")
     body: Row = {
-        "instanceId": number(instance, "instance") if instance else 0,
+        **_chosen(instance),
         "removal": fields.get("removal", ""),
         **{name: bool(fields.get(name)) for name in SETTINGS},
         **{name: fields.get(name, "") for name in NUMBERS},
@@ -186,7 +185,7 @@ async def ask_order(visit: Visit) -> Context:
     return {"domain": domain, "agent": found["agent"], "users": found["users"], "kinds": KINDS}
 
 
-@pages.submit("/agents/{instance}/order", roles=OPERATORS)
+@pages.submit("/agents/{instance}/order", roles=OPERATORS, is_slow=True)
 async def give_order(visit: Visit) -> Redirect:
     """Give an order, and wait some seconds for its outcome."""
     domain, fields = visit.domain(), visit.fields
@@ -195,7 +194,7 @@ async def give_order(visit: Visit) -> Redirect:
     given = entries((await visit.call("/api/v1/agent/order", body, domain=domain.id))["orders"])
     outcome = str(given[0]["outcome"]) if given else "waiting"
     text = "The agent has not answered yet: the order waits." if outcome == "waiting" else f"The order is {outcome}."
-    return Redirect(of(f"/agents/{body['instanceId']}", domain), text)
+    return Redirect(_address(body, domain), text)
 
 
 @pages.show("/agents/{instance}/accounts", "Discovered accounts", roles=READERS, template="agent_accounts.html")
@@ -228,7 +227,12 @@ async def take_over(visit: Visit) -> Redirect:
     body: Row = {**_one(visit), "userNames": names, "action": action}
     await visit.call("/api/v1/agent/takeOver", body, domain=domain.id)
     done = "manages" if action == "add" else "no longer manages"
-    return Redirect(of(f"/agents/{body['instanceId']}", domain), f"The agent {done} {counted(len(names), 'account')}.")
+    return Redirect(_address(body, domain), f"The agent {done} {counted(len(names), 'account')}.")
+
+
+def _chosen(instance: str) -> Row:
+    """Return the field of a request for settings. instance: an instance id; empty for the settings of the domain."""
+    return {"instanceId": number(instance, "instance") if instance else 0}
 
 
 def _one(visit: Visit) -> Row:

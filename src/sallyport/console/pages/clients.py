@@ -8,7 +8,7 @@ from sallyport.base.secret import new_shared_secret
 from sallyport.base.wire import JSON, Row
 from sallyport.console.declare import Context, Pages, Redirect
 from sallyport.console.pages.devices import device_columns
-from sallyport.console.pages.finding import number_at, rights
+from sallyport.console.pages.reading import number_at, rights
 from sallyport.console.table import Column, Filter, listed
 from sallyport.console.visit import Visit
 from sallyport.vendors import PRODUCTS
@@ -111,8 +111,7 @@ async def client(visit: Visit) -> Context:
 )
 async def settings(visit: Visit) -> Context:
     """Show the form of the settings that an operator may change."""
-    found = await _client(visit)
-    return {"title": f"Settings of {found['name']}", "client": found, **_choices(visit)}
+    return {**await _titled(visit, "Settings of"), **_choices(visit)}
 
 
 @pages.submit("/clients/{client}/settings", roles=OPERATORS)
@@ -124,8 +123,7 @@ async def change(visit: Visit) -> Redirect:
 @pages.show("/clients/{client}/trust", "Trust of a RADIUS client", roles=ADMINS, template="client_trust.html")
 async def trust(visit: Visit) -> Context:
     """Show the form of the settings that decide which requests are trusted."""
-    found = await _client(visit)
-    return {"title": f"Domains and signatures of {found['name']}", "client": found, **_choices(visit)}
+    return {**await _titled(visit, "Domains and signatures of"), **_choices(visit)}
 
 
 @pages.submit("/clients/{client}/trust", roles=ADMINS)
@@ -137,8 +135,7 @@ async def change_trust(visit: Visit) -> Redirect:
 @pages.show("/clients/{client}/unlatch", "Unlatch a RADIUS client", roles=ADMINS, template="client_unlatch.html")
 async def latched(visit: Visit) -> Context:
     """Show the settings that the service has learned for the client."""
-    found = await _client(visit)
-    return {"title": f"Unlatch {found['name']}", "client": found}
+    return await _titled(visit, "Unlatch")
 
 
 @pages.submit("/clients/{client}/unlatch", roles=ADMINS)
@@ -150,8 +147,7 @@ async def unlatch(visit: Visit) -> Redirect:
 @pages.show("/clients/{client}/secret", "Change the secret", roles=ADMINS, template="client_new_secret.html")
 async def secret(visit: Visit) -> Context:
     """Show the form of a new secret."""
-    found = await _client(visit)
-    return {"title": f"Change the secret of {found['name']}", "client": found}
+    return await _titled(visit, "Change the secret of")
 
 
 @pages.submit("/clients/{client}/secret", roles=ADMINS, template="client_secret.html")
@@ -167,8 +163,7 @@ async def change_secret(visit: Visit) -> Context:
 @pages.show("/clients/{client}/delete", "Delete a RADIUS client", roles=OPERATORS, template="client_delete.html")
 async def removal(visit: Visit) -> Context:
     """Show the client that would be deleted, and the effects of its deletion."""
-    found = await _client(visit)
-    return {"title": f"Delete {found['name']}", "client": found}
+    return await _titled(visit, "Delete")
 
 
 @pages.submit("/clients/{client}/delete", roles=OPERATORS)
@@ -185,6 +180,13 @@ async def _client(visit: Visit) -> Row:
     if not found:
         raise NotFound("RADIUS client not found")
     return found[0]
+
+
+async def _titled(visit: Visit, title: str) -> dict[str, object]:
+    """Return the variables of a form about the client of the path. title: the title of the form, without the name of
+    the client. Raises NotFound."""
+    found = await _client(visit)
+    return {"title": f"{title} {found['name']}", "client": found}
 
 
 async def _changed(visit: Visit, body: dict[str, JSON], notice: str) -> Redirect:
@@ -218,7 +220,7 @@ def _trust(visit: Visit) -> dict[str, JSON]:
 
 
 def _choices(visit: Visit) -> dict[str, object]:
-    domains = [(str(domain.id), domain.name) for domain in visit.domains()]
+    domains = visit.domain_choices()
     return {
         "products": (NO_PRODUCT, *((name, name) for name in PRODUCTS)),
         "signatures": SIGNATURES,

@@ -3,13 +3,15 @@
 from typing import Final
 
 from sallyport.base.command import entries
+from sallyport.base.errors import Invalid
+from sallyport.base.text import counted
 from sallyport.base.wire import JSON, Row
 from sallyport.console.declare import Context, Pages, Redirect
 from sallyport.console.pages.enforcement import person_url
-from sallyport.console.pages.finding import number_at, rights
 from sallyport.console.pages.people import login_columns
+from sallyport.console.pages.reading import number, number_at, rights
 from sallyport.console.pages.sessions import session_columns
-from sallyport.console.table import Column, Filter, listed
+from sallyport.console.table import Choice, Column, Filter, listed
 from sallyport.console.visit import Visit, address
 from sallyport.inventory.devices.bodies import FILTERS as COLUMN_OF
 from sallyport.web.scope import OPERATORS, READERS
@@ -37,6 +39,9 @@ HISTORY_COLUMNS: Final = (
     Column("ip_address", "Source address", "code"),
 )
 ON_A_PAGE: Final = 10
+MOST_CHOSEN: Final = 100
+"""Maximum number of devices that are deleted at once."""
+CHOICE: Final = Choice("/devices/delete", "device", "device_id", "device_name", "Delete the chosen devices")
 
 
 def device_columns(domain_id: int) -> tuple[Column, ...]:
@@ -94,13 +99,33 @@ async def devices(visit: Visit) -> Context:
         filters=FILTERS,
         empty="No device yet. Add a RADIUS client, and point the device to this service: it registers itself.",
     )
+    table.choice = CHOICE if visit.may(OPERATORS) else None
     return {"domain": domain, "table": table, **rights(visit)}
+
+
+@pages.show("/devices/delete", "Delete devices", roles=OPERATORS, template="devices_delete.html")
+async def removals(visit: Visit) -> Context:
+    """List the chosen devices, the rows that are deleted with them, and the rows that stay."""
+    domain, found = visit.domain(), [await _device(visit, number) for number in _chosen(visit)]
+    live = 0
+    for each in found:
+        live += await _live_sessions(visit, each)
+    title = f"Delete {counted(len(found), 'device')}"
+    return {"title": title, "domain": domain, "devices": found, "sessions": live}
+
+
+@pages.submit("/devices/delete", roles=OPERATORS, is_slow=True)
+async def delete_chosen(visit: Visit) -> Redirect:
+    """Delete the chosen devices. If one of them does not exist any more, none is deleted."""
+    domain = visit.domain()
+    body: dict[str, JSON] = {"deviceId": list[JSON](_chosen(visit))}
+    return await _deleted(visit, body, domain.id)
 
 
 @pages.show("/devices/{device}", "Device", roles=READERS, template="device.html")
 async def device(visit: Visit) -> Context:
     """Show a device: product with evidence, posture, sessions, stations, logins and history."""
-    domain, found = visit.domain(), await _device(visit)
+    domain, found = visit.domain(), await _device(visit, number_at(visit, "device"))
     one: dict[str, JSON] = {"deviceId": found["device_id"], "pageSize": ON_A_PAGE}
     sessions = await visit.call("/network_device/ListSessions", {**one, "live": True}, domain=domain.id)
     stations = await visit.call("/network_device/ListStations", one, domain=domain.id)
@@ -129,19 +154,15 @@ async def device(visit: Visit) -> Context:
 @pages.show("/devices/{device}/delete", "Delete a device", roles=OPERATORS, template="device_delete.html")
 async def removal(visit: Visit) -> Context:
     """List the rows that are deleted with a device, and the rows that stay."""
-    domain, found = visit.domain(), await _device(visit)
-    live: dict[str, JSON] = {"deviceId": found["device_id"], "live": True, "pageSize": 1}
-    sessions = await visit.call("/network_device/ListSessions", live, domain=domain.id)
+    domain, found = visit.domain(), await _device(visit, number_at(visit, "device"))
     title = f"Delete {found['device_name']}"
-    return {"title": title, "domain": domain, "device": found, "sessions": sessions["totalCount"]}
+    return {"title": title, "domain": domain, "device": found, "sessions": await _live_sessions(visit, found)}
 
 
 @pages.submit("/devices/{device}/delete", roles=OPERATORS)
 async def delete(visit: Visit) -> Redirect:
     """Delete the device."""
-    domain, number = visit.domain(), number_at(visit, "device")
-    answer = await visit.call("/network_device/DeleteDevice", {"deviceId": number}, domain=domain.id)
-    return Redirect(f"/devices?domain={domain.id}", f"{answer['message']}. Its next request registers it again.")
+    return await _deleted(visit, {"deviceId": number_at(visit, "device")}, visit.domain().id)
 
 
 @pages.show("/stations", "Stations", roles=READERS, template="stations.html", menu="Network")
@@ -166,9 +187,31 @@ async def stations(visit: Visit) -> Context:
     return {"domain": domain, "table": table}
 
 
-async def _device(visit: Visit) -> Row:
-    body: dict[str, JSON] = {"deviceId": number_at(visit, "device")}
-    return await visit.call("/network_device/GetDevice", body, domain=visit.domain().id)
+async def _device(visit: Visit, number_: int) -> Row:
+    return await visit.call("/network_device/GetDevice", {"deviceId": number_}, domain=visit.domain().id)
+
+
+async def _live_sessions(visit: Visit, found: Row) -> int:
+    """Return the number of live sessions of a device."""
+    body: dict[str, JSON] = {"deviceId": found["device_id"], "live": True, "pageSize": 1}
+    answer = await visit.call("/network_device/ListSessions", body, domain=visit.domain().id)
+    return int(str(answer["totalCount"]))
+
+
+async def _deleted(visit: Visit, body: Row, domain_id: int) -> Redirect:
+    """Delete devices, and return to the list."""
+    answer = await visit.call("/network_device/DeleteDevice", body, domain=domain_id)
+    return Redirect(f"/devices?domain={domain_id}", f"{answer['message']}. The next request registers a device again.")
+
+
+def _chosen(visit: Visit) -> list[int]:
+    """Return the ids of the devices in the address, each once. Raises Invalid, NotFound."""
+    found = sorted({number(each, "device") for each in visit.query.getlist("device")})
+    if not found:
+        raise Invalid("no device is chosen: choose devices in the list first")
+    if len(found) > MOST_CHOSEN:
+        raise Invalid(f"{len(found)} devices are chosen: choose at most {MOST_CHOSEN}")
+    return found
 
 
 def _log(domain_id: int, **filters: JSON) -> str:

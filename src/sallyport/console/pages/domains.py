@@ -6,7 +6,7 @@ from sallyport.base.command import entries
 from sallyport.base.errors import Conflict, NotFound
 from sallyport.base.wire import JSON, Row
 from sallyport.console.declare import Context, Pages, Redirect
-from sallyport.console.pages.finding import domain_at, rights
+from sallyport.console.pages.reading import domain_at, rights
 from sallyport.console.table import Column, listed
 from sallyport.console.visit import Visit
 from sallyport.domains.domain import Domain
@@ -97,7 +97,7 @@ async def change(visit: Visit) -> Redirect:
     return Redirect(f"/domains/{found.id}", "The settings are changed, from the next request on.")
 
 
-@pages.show("/domains/{domain}/remove", "Remove a domain", roles=ADMINS, template="domain_remove.html")
+@pages.show("/domains/{domain}/remove", "Remove a domain", roles=ADMINS, template="domain_remove.html", is_slow=True)
 async def removal(visit: Visit) -> Context:
     """List everything that would be deleted with a domain. If the domain cannot be removed now, show the reason."""
     found, deleted, refused = domain_at(visit), list[Row](), ""
@@ -108,7 +108,7 @@ async def removal(visit: Visit) -> Context:
     return {"title": f"Remove {found.name}", "domain": found, "deleted": deleted, "refused": refused}
 
 
-@pages.submit("/domains/{domain}/remove", roles=ADMINS)
+@pages.submit("/domains/{domain}/remove", roles=ADMINS, is_slow=True)
 async def remove(visit: Visit) -> Redirect:
     """Remove the domain."""
     found = domain_at(visit)

@@ -6,7 +6,7 @@ from sallyport.base.command import entries
 from sallyport.base.text import counted
 from sallyport.base.wire import JSON, Row
 from sallyport.console.declare import Context, Pages, Redirect
-from sallyport.console.pages.finding import domain_at, rights
+from sallyport.console.pages.reading import domain_at, rights
 from sallyport.console.table import Column, Filter, complete
 from sallyport.console.visit import Visit, address
 from sallyport.domains.domain import Domain
@@ -53,7 +53,7 @@ def device_columns(domain: Domain) -> tuple[Column, ...]:
     )
 
 
-@pages.show("/domains/{domain}/preview", "Preview of enforcement", roles=READERS, template="preview.html")
+@pages.show("/domains/{domain}/preview", "Preview of enforcement", roles=READERS, template="preview.html", is_slow=True)
 async def preview(visit: Visit) -> Context:
     """Show the effect of enforce mode on the users and devices with recent logins."""
     domain, days = domain_at(visit), _choice(visit.query.get("days"), DAYS, str(DEFAULT_DAYS))
@@ -88,7 +88,7 @@ async def enrolments(visit: Visit) -> Context:
     return {"title": f"Check the enrolments in {domain.name}", "domain": domain}
 
 
-@pages.submit("/domains/{domain}/enrolments", roles=OPERATORS)
+@pages.submit("/domains/{domain}/enrolments", roles=OPERATORS, is_slow=True)
 async def check_enrolments(visit: Visit) -> Redirect:
     """Ask the provider about the users whose enrolment is not known."""
     domain = domain_at(visit)
@@ -99,7 +99,7 @@ async def check_enrolments(visit: Visit) -> Redirect:
     return Redirect(f"/domains/{domain.id}/preview", f"{people} a second factor. {told}")
 
 
-@pages.show("/domains/{domain}/mode", "Switch the mode", roles=ADMINS, template="domain_mode.html")
+@pages.show("/domains/{domain}/mode", "Switch the mode", roles=ADMINS, template="domain_mode.html", is_slow=True)
 async def mode(visit: Visit) -> Context:
     """Show the effect of a switch of the mode. The page names the users and devices whose logins enforce mode would
     reject, or may reject."""
@@ -124,7 +124,7 @@ async def mode(visit: Visit) -> Context:
     }
 
 
-@pages.submit("/domains/{domain}/mode", roles=ADMINS)
+@pages.submit("/domains/{domain}/mode", roles=ADMINS, is_slow=True)
 async def switch(visit: Visit) -> Redirect:
     """Switch the mode, with the fallback action that the page has shown."""
     domain, to, minutes = domain_at(visit), _mode(visit), visit.fields.get("revert", "")

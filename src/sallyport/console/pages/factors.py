@@ -5,7 +5,7 @@ from typing import Final
 from sallyport.base.wire import JSON, Row
 from sallyport.console.declare import Context, Pages, Redirect
 from sallyport.console.pages.domains import configuration, provider_of
-from sallyport.console.pages.finding import domain_at
+from sallyport.console.pages.reading import domain_at
 from sallyport.console.visit import Visit
 from sallyport.web.scope import ADMINS
 
@@ -30,7 +30,7 @@ async def first_factor(visit: Visit) -> Context:
     return await _first(visit, None)
 
 
-@pages.submit("/domains/{domain}/first-factor", roles=ADMINS)
+@pages.submit("/domains/{domain}/first-factor", roles=ADMINS, is_slow=True)
 async def test(visit: Visit) -> Context:
     """Check a user name and a password, and show each step."""
     body: dict[str, JSON] = {
@@ -91,7 +91,7 @@ async def check(visit: Visit) -> Context:
     return _checked(visit, None)
 
 
-@pages.submit("/domains/{domain}/provider/check", roles=ADMINS)
+@pages.submit("/domains/{domain}/provider/check", roles=ADMINS, is_slow=True)
 async def run_check(visit: Visit) -> Context:
     """Ask the provider whether it works, and show its answer."""
     return _checked(visit, await visit.call("/ad/CheckMFAProvider", domain=domain_at(visit).id))

@@ -1,16 +1,14 @@
-"""API keys of agents, and access tokens."""
+"""API keys of agents."""
 
 from typing import Final
 
-from sallyport.base.command import entries
-from sallyport.base.errors import Invalid, NotFound
-from sallyport.base.wire import JSON, Row
+from sallyport.base.wire import Row
 from sallyport.console.declare import Context, Pages, Redirect
 from sallyport.console.pages.reading import every, lines, number, of, one, rights
-from sallyport.console.table import Column, Filter, complete, listed
+from sallyport.console.table import Column, listed
 from sallyport.console.visit import Visit
 from sallyport.domains.domain import Domain
-from sallyport.web.scope import ADMINS, INSTALLATIONS, READERS
+from sallyport.web.scope import ADMINS, READERS
 
 pages = Pages()
 KINDS: Final = {"enrolment": "enrols agents", "own": "agent's own key"}
@@ -28,24 +26,6 @@ COLUMNS: Final = (
 )
 AGENTS: Final = (("endpoint", "Endpoint agent"), ("directory", "Directory agent"))
 EMPTY: Final = "No key yet. Create one to enrol an endpoint agent or a directory agent."
-TOKENS: Final = (
-    Column("id", "Token", "number"),
-    Column("name", "Name"),
-    Column("role", "Role"),
-    Column("org", "Org", "number"),
-    Column("tenant", "Tenant", "number"),
-    Column("status", "Status"),
-    Column("created", "Created", "time"),
-    Column("expires", "Expires", "time"),
-    Column("revoked", "Revoked", "time", is_chosen=False),
-)
-ROLES: Final = (
-    ("admin", "admin: changes everything in the tenant"),
-    ("operator", "operator: changes everything but tokens, secrets of clients, rules and modes"),
-    ("auditor", "auditor: reads everything but secrets"),
-)
-EMPTY_TOKENS: Final = "No token yet. Create one for a program that uses the API."
-STATUS: Final = Filter("status", "Status", [(each, each) for each in ("active", "expired", "revoked")])
 
 
 @pages.show("/keys", "API keys", roles=READERS, template="keys.html", menu="Administration")
@@ -96,58 +76,6 @@ async def revoke_key(visit: Visit) -> Redirect:
     body: Row = {"keyId": number(visit.at["key"], "API key")}
     await visit.call("/api/v1/agent/revokeKey", body, domain=domain.id)
     return Redirect(of("/keys", domain), f"The key {body['keyId']} is revoked.")
-
-
-@pages.show("/tokens", "Access tokens", roles=INSTALLATIONS, template="tokens.html", menu="Installation")
-async def tokens(visit: Visit) -> Context:
-    """List the access tokens of all tenants."""
-    found = await _tokens(visit)
-    link = Column("id", "Token", link=lambda row: f"/tokens/{row['id']}/revoke")
-    filters = (Filter("search", "Text"), STATUS)
-    return {"table": complete(visit, (link, *TOKENS[1:]), found, filters=filters, empty=EMPTY_TOKENS)}
-
-
-@pages.show("/tokens/add", "Create an access token", roles=INSTALLATIONS, template="token_add.html")
-async def new_token(visit: Visit) -> Context:
-    """Show the form of a new token."""
-    scopes = sorted((await visit.services.tenancy.numbers()).values())
-    chosen = f"{visit.person.session.organization}/{visit.person.session.tenant_number}"
-    texts = [(f"{org}/{tenant}", f"org {org}, tenant {tenant}") for org, tenant in scopes]
-    return {"roles": ROLES, "scopes": texts, "chosen": chosen}
-
-
-@pages.submit("/tokens/add", roles=INSTALLATIONS, template="token_made.html")
-async def add_token(visit: Visit) -> Context:
-    """Create a token in a tenant that exists, and show it once."""
-    fields = visit.fields
-    wanted = {f"{org}/{tenant}": (org, tenant) for org, tenant in (await visit.services.tenancy.numbers()).values()}
-    scope = wanted.get(fields.get("scope", ""))
-    if scope is None:
-        raise Invalid.about("no such tenant", "scope")
-    arguments: dict[str, JSON] = {"role": fields.get("role", ""), "name": fields.get("name") or None}
-    if fields.get("expires"):
-        arguments["expires"] = fields["expires"]
-    made = await visit.command("token.create", org=scope[0], tenant=scope[1], **arguments)
-    return {"title": "The access token is created", "made": made}
-
-
-@pages.show("/tokens/{token}/revoke", "Revoke an access token", roles=INSTALLATIONS, template="token_revoke.html")
-async def confirm_token(visit: Visit) -> Context:
-    """Show the token that would be revoked."""
-    return {"token": one(await _tokens(visit), "id", visit.at["token"], "token")}
-
-
-@pages.submit("/tokens/{token}/revoke", roles=INSTALLATIONS)
-async def revoke_token(visit: Visit) -> Redirect:
-    """Revoke a token."""
-    revoked = await visit.command("token.revoke", token=number(visit.at["token"], "token"))
-    if not isinstance(revoked, dict):
-        raise NotFound("token not found")
-    return Redirect("/tokens", f"The token {revoked['name']} is revoked.")
-
-
-async def _tokens(visit: Visit) -> list[Row]:
-    return entries(await visit.command("token.list"))
 
 
 async def _instances(visit: Visit, domain: Domain) -> list[tuple[str, str]]:

@@ -8,7 +8,7 @@ from sallyport.base.text import fold
 from sallyport.base.wire import JSON, Row
 from sallyport.console.declare import Context, Pages, Redirect
 from sallyport.console.pages.enforcement import person_url
-from sallyport.console.pages.finding import named, rights
+from sallyport.console.pages.reading import named, rights
 from sallyport.console.pages.sessions import session_columns
 from sallyport.console.table import Column, Filter, listed
 from sallyport.console.visit import Visit, address
@@ -85,7 +85,7 @@ async def people(visit: Visit) -> Context:
     return {"domain": domain, "table": table, "typed": search.strip()}
 
 
-@pages.show("/people/person", "Person", roles=READERS, template="person.html")
+@pages.show("/people/person", "Person", roles=READERS, template="person.html", is_slow=True)
 async def person(visit: Visit) -> Context:
     """Show a person: factors, lock-out, sessions, groups, last logins, and the rule that decides now."""
     domain, user = _person(visit)
@@ -191,7 +191,7 @@ async def live_sessions(visit: Visit) -> Context:
     }
 
 
-@pages.submit("/people/person/disconnect", roles=OPERATORS)
+@pages.submit("/people/person/disconnect", roles=OPERATORS, is_slow=True)
 async def disconnect(visit: Visit) -> Context:
     """Ask the devices to end the sessions of a user. Show the result for each session."""
     domain, user = _person(visit)

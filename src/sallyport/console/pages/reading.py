@@ -1,11 +1,13 @@
-"""Functions that read all rows of a list, one row of a list, or the lines of a text field. Several pages use them."""
+"""Functions that several pages use: they read the rows of a list, the object in the address of a page, the lines of a
+text field, and the rights of the person."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from types import MappingProxyType
 from typing import Final
 
 from sallyport.base.command import entries
-from sallyport.base.errors import NotFound
+from sallyport.base.errors import Invalid, NotFound
+from sallyport.base.text import fold
 from sallyport.base.wire import JSON, Row
 from sallyport.console.visit import Visit
 from sallyport.domains.domain import Domain
@@ -13,6 +15,8 @@ from sallyport.web.scope import ADMINS, OPERATORS
 
 PAGE: Final = 1000
 MOST: Final = 100_000
+MOST_PAGES: Final = 10
+"""Maximum number of pages that are read to find a name."""
 _NOTHING: Final[Mapping[str, JSON]] = MappingProxyType({})
 
 
@@ -49,9 +53,36 @@ def number(text: str, kind: str) -> int:
     return int(text)
 
 
+def number_at(visit: Visit, name: str) -> int:
+    """Return the id that a parameter of the path contains. Raises NotFound if it is no id."""
+    return number(visit.at[name], name)
+
+
+def domain_at(visit: Visit) -> Domain:
+    """Return the domain whose id is in the path. Raises NotFound."""
+    for each in visit.domains():
+        if str(each.id) == visit.at["domain"]:
+            return each
+    raise NotFound("domain not found")
+
+
 def lines(text: str) -> list[JSON]:
     """Return the lines of a text field without spaces around them, and without empty lines."""
     return [line.strip() for line in text.splitlines() if line.strip()]
+
+
+def pairs(text: str, form: str, field: str) -> dict[str, JSON]:
+    """Return the names and values of a text field with NAME=VALUE on each line.
+
+    form: how to write a line, for the error message. field: the field of the operation. Raises Invalid.
+    """
+    found: dict[str, JSON] = {}
+    for line in map(str, lines(text)):
+        name, sign, value = line.partition("=")
+        if not sign:
+            raise Invalid.about(f'"{line}" is not understood: write {form}', field)
+        found[name.strip()] = value.strip()
+    return found
 
 
 def ids(values: Iterable[str], kind: str) -> list[JSON]:
@@ -105,3 +136,23 @@ async def find(
         if len(found) < PAGE or int(str(found[-1].get(key))) > value:
             break
     raise NotFound(f"{kind} not found")
+
+
+async def named(
+    visit: Visit, path: str, rows: str, body: dict[str, JSON], keys: tuple[str, ...], name: str, *, domain: int
+) -> Row | None:
+    """Search a list operation for the row in which one of the fields `keys` is equal to a name, ignoring case. Return
+    None if there is no such row.
+
+    The operation returns all rows that contain the name. So the function may need to read several pages. Raises
+    Refused, StoreError.
+    """
+    wanted = fold(name)
+    for page in range(1, MOST_PAGES + 1):
+        found = entries((await visit.call(path, {**body, "pageId": page, "pageSize": PAGE}, domain=domain)).get(rows))
+        for row in found:
+            if any(fold(str(row[key])) == wanted for key in keys):
+                return row
+        if len(found) < PAGE:
+            break
+    return None

@@ -112,7 +112,7 @@ async def new(visit: Visit) -> Context:
     return _form(visit.domain(), None)
 
 
-@pages.submit("/rules/add", roles=ADMINS)
+@pages.submit("/rules/add", roles=ADMINS, is_slow=True)
 async def add(visit: Visit) -> Redirect | Context:
     """Add a rule, or show its effect."""
     domain, body = visit.domain(), _body(visit)
@@ -130,7 +130,7 @@ async def edit(visit: Visit) -> Context:
     return {**_form(domain, rule), "title": f"Login rule {rule['name']}", **rights(visit)}
 
 
-@pages.submit("/rules/{rule}/edit", roles=ADMINS)
+@pages.submit("/rules/{rule}/edit", roles=ADMINS, is_slow=True)
 async def change(visit: Visit) -> Redirect | Context:
     """Change a rule, or show the effect of the change."""
     domain = visit.domain()
@@ -143,7 +143,7 @@ async def change(visit: Visit) -> Redirect | Context:
     return Redirect(of("/rules", domain), _notice("The rule is changed.", made))
 
 
-@pages.show("/rules/{rule}/remove", "Remove a login rule", roles=ADMINS, template="rule_remove.html")
+@pages.show("/rules/{rule}/remove", "Remove a login rule", roles=ADMINS, template="rule_remove.html", is_slow=True)
 async def confirm(visit: Visit) -> Context:
     """Show the rule that would be removed, and the logins that it decided."""
     domain = visit.domain()
@@ -161,7 +161,7 @@ async def remove(visit: Visit) -> Redirect:
     return Redirect(of("/rules", domain), f"The rule {rule['name']} is removed.")
 
 
-@pages.show("/rules/effect", "Rules of last week's logins", roles=READERS, template="rules_effect.html")
+@pages.show("/rules/effect", "Rules of last week's logins", roles=READERS, template="rules_effect.html", is_slow=True)
 async def effect(visit: Visit) -> Context:
     """Show which rules decide the logins of the last week."""
     domain = visit.domain()
@@ -176,7 +176,7 @@ async def effect(visit: Visit) -> Context:
     }  # fmt: skip
 
 
-@pages.show("/rules/test", "Test the login rules", roles=READERS, template="rules_test.html")
+@pages.show("/rules/test", "Test the login rules", roles=READERS, template="rules_test.html", is_slow=True)
 async def test(visit: Visit) -> Context:
     """Show which rule would decide a login with a correct password. The facts of the login are in the address."""
     domain, query = visit.domain(), visit.query

@@ -7,7 +7,7 @@ from sallyport.base.errors import NotFound
 from sallyport.base.wire import JSON, Row
 from sallyport.console.declare import Context, Pages
 from sallyport.console.pages.enforcement import person_url
-from sallyport.console.pages.finding import number_at, rights
+from sallyport.console.pages.reading import number_at, rights
 from sallyport.console.table import Column, Filter, listed, wanted
 from sallyport.console.visit import Visit
 from sallyport.web.scope import OPERATORS, READERS
@@ -88,7 +88,7 @@ async def confirm(visit: Visit) -> Context:
     }
 
 
-@pages.submit("/sessions/{session}/disconnect", roles=OPERATORS)
+@pages.submit("/sessions/{session}/disconnect", roles=OPERATORS, is_slow=True)
 async def disconnect(visit: Visit) -> Context:
     """Ask the device to end the session, and show its answer."""
     domain, number = visit.domain(), number_at(visit, "session")

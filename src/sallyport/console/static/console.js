@@ -4,6 +4,8 @@
 //   [data-refresh=N]     an element with an id: replaced every N seconds by the same element of the page
 //   [data-search]        the field that the key / focuses
 //   select[data-submit]  a choice that sends its form at once
+//   [data-choose-all]    a checkbox that sets all checkboxes of its table
+//   [data-busy]          a status that says what runs after a button is pressed
 
 const SHOWN = { year: "numeric", month: "2-digit", day: "2-digit", hour: "2-digit", minute: "2-digit", second: "2-digit", hour12: false };
 const MOST_ROWS = 500;
@@ -75,6 +77,46 @@ async function refresh(id) {
     localTimes(next);
     present.replaceWith(next);
   }
+}
+
+// A pressed button is busy until the next page is there. A second press of the same form sends nothing.
+const BUSY_AFTER_MS = 300;
+const BUSY_MOST_MS = 10000;
+
+function say(text) {
+  for (const each of document.querySelectorAll("[data-busy]")) each.textContent = text;
+}
+
+function idle() {
+  say("");
+  document.querySelectorAll("[aria-busy]").forEach((each) => each.removeAttribute("aria-busy"));
+  document.querySelectorAll("form[data-sent]").forEach((each) => each.removeAttribute("data-sent"));
+}
+
+function busy(event) {
+  const form = event.target;
+  if (form.dataset.sent) {
+    event.preventDefault();
+    return;
+  }
+  form.dataset.sent = "yes";
+  const button = event.submitter || form.querySelector("button");
+  if (button) button.setAttribute("aria-busy", "true");
+  const text = button ? button.textContent.trim() : "";
+  const timer = setTimeout(() => say(`Please wait: ${text}`), BUSY_AFTER_MS);
+  setTimeout(() => { clearTimeout(timer); idle(); }, BUSY_MOST_MS);  // the person may have stopped the request
+}
+
+for (const all of document.querySelectorAll("[data-choose-all]")) {
+  all.hidden = false;
+  all.addEventListener("change", () => {
+    for (const each of all.closest("table").querySelectorAll("td input[type=checkbox]")) each.checked = all.checked;
+  });
+}
+document.addEventListener("submit", busy);
+window.addEventListener("pageshow", idle);
+for (const each of document.querySelectorAll("a.export")) {
+  each.addEventListener("click", () => { say("The file is being made."); setTimeout(idle, BUSY_MOST_MS); });
 }
 
 localTimes(document);

@@ -5,14 +5,16 @@ from typing import Annotated
 from pydantic import AliasChoices, BeforeValidator, ConfigDict, Field, JsonValue, model_validator
 
 from sallyport.base.model import Model
-from sallyport.base.validation import unfit_because
+from sallyport.base.validation import Between, unfit_because
 from sallyport.did.dids.bodies import HolderDid, IssuerDid
 from sallyport.did.presentations.request import State
 from sallyport.did.wallets.bodies import WalletId, WalletKey
 from sallyport.web.operation import Done
-from sallyport.web.scope import Flag, Id, LongText, Name, PlainText, ScopedIfGiven, Text
+from sallyport.web.scope import Flag, Id, LongText, Name, OfDomain, PlainText, ScopedIfGiven, Text, Whole
 
 NO_GROUP = frozenset({"", "false", "no", "0", "none"})
+MOST_LISTED = 100
+"""Maximum number of requests in an answer of listPresentations."""
 RequestId = Annotated[
     Id, Field(description="Id of the presentation request, as issuePR or pollPresentationRequest returns it.")
 ]
@@ -143,6 +145,41 @@ class PresentationStatus(ScopedIfGiven):
     """Body of the operation `presentationStatus`."""
 
     presentationRequestId: RequestId
+
+
+class ListPresentations(OfDomain):
+    """Body of the operation `listPresentations`."""
+
+    before: Id = Field(
+        default=0, description="presentationRequestId before which the list begins. 0 begins with the newest."
+    )
+    pageSize: Annotated[Whole, Between(1, MOST_LISTED)] = Field(
+        default=50, description="Maximum number of requests in the answer."
+    )
+
+
+class PresentationEntry(Model):
+    """A presentation request in a list."""
+
+    presentationRequestId: int = Field(description="Id of the presentation request.")
+    status: State = Field(description="State of the request.")
+    at: str = Field(description="Time when the request entered this state, ISO 8601.")
+    walletId: int = Field(description="Id of the holder's wallet.")
+    username: str = Field(description="Owner of the wallet.")
+    holderDid: str = Field(description="DID of the holder.")
+    issuerDid: str = Field(description="DID of the issuer of the wanted credential.")
+    schemaName: str = Field(description="Schema of the wanted credential; empty for any schema.")
+    purpose: str = Field(description="Purpose of the request, in words.")
+    endpoint: str = Field(description="Instance or group to which the user wants access.")
+    createdAt: str = Field(description="Time of the request, ISO 8601.")
+    expiresAt: str = Field(description="Time when the request expires, ISO 8601.")
+
+
+class PresentationList(Done):
+    """Answer of the operation `listPresentations`."""
+
+    requests: list[PresentationEntry] = Field(description="Requests, newest first.")
+    before: int = Field(description="Value of `before` for the next part of the list; 0 if this is the last part.")
 
 
 class PresentationStanding(Model):

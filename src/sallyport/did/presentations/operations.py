@@ -9,17 +9,20 @@ from sallyport.did.presentations.bodies import (
     CreatePresentation,
     IssuedPR,
     IssuePR,
+    ListPresentations,
     PolledPR,
     PollPR,
     PresentationCreated,
+    PresentationList,
     PresentationStanding,
     PresentationStatus,
     PRsIssued,
     SubmitPresentation,
 )
+from sallyport.did.presentations.request import Listed, State
 from sallyport.did.presentations.service import Presentations
 from sallyport.did.presentations.verifier import AccessRequest, Verifier
-from sallyport.web.operation import Done, Operations
+from sallyport.web.operation import Done, Operations, Plain
 from sallyport.web.scope import OPERATORS, READERS, WALLETS, Caller, Gate
 
 
@@ -63,6 +66,37 @@ def _declare_asking(presentations: Operations, verifier: Verifier, service: Pres
             presentationRequestId=standing.request.id,
             holderDid=standing.request.holder_did,
         )
+
+    @presentations.post("/api/v1/verifierService/listPresentations", roles=READERS)
+    async def list_requests(body: ListPresentations, caller: Caller) -> Plain[PresentationList]:
+        """List the presentation requests of a domain, newest first. To get the next part of the list, send the field
+        `before` of the answer. A request is kept for 30 days after its expiry."""
+        found = await service.listed(body.domainId, body.before, body.pageSize)
+        answer: dict[str, object] = {
+            "code": 200,
+            "status": "Success",
+            "message": counted(len(found), "presentation request"),
+            "requests": [_entry(*each) for each in found],
+            "before": found[-1][0].id if len(found) == body.pageSize else 0,
+        }
+        return Plain(answer)
+
+
+def _entry(each: Listed, state: State, since: int) -> dict[str, object]:
+    return {
+        "presentationRequestId": each.id,
+        "status": state,
+        "at": iso(since),
+        "walletId": each.wallet_id,
+        "username": each.username,
+        "holderDid": each.holder_did,
+        "issuerDid": each.issuer_did,
+        "schemaName": each.schema_name,
+        "purpose": each.purpose,
+        "endpoint": each.endpoint,
+        "createdAt": iso(each.created_at),
+        "expiresAt": iso(each.expires_at),
+    }
 
 
 def _declare_answering(presentations: Operations, service: Presentations) -> None:

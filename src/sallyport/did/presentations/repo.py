@@ -2,7 +2,7 @@
 
 from dataclasses import asdict
 
-from sallyport.did.presentations.request import NewRequest, Request, Status
+from sallyport.did.presentations.request import Listed, NewRequest, Request, Status
 from sallyport.store.erasure import OF_TENANT
 from sallyport.store.model import Tx
 from sallyport.store.slices import SLICE
@@ -10,6 +10,8 @@ from sallyport.store.slices import SLICE
 KEEP_US = 30 * 86_400 * 1_000_000
 """Time for which a request is kept after its expiry, so that its result can still be read."""
 PURGED = 100
+LAST = 2**63 - 1
+"""An id that is larger than all others."""
 _SELECT = f"select {', '.join(Request.__dataclass_fields__)} from presentation_requests"
 _OPEN = "wallet_id = :wallet and status = 'open' and expires_at > :at"
 
@@ -49,6 +51,17 @@ def of_tenant(tx: Tx, tenant_id: int, request_id: int) -> Request | None:
     """Return a request of the tenant's domains, or None."""
     sql = f"{_SELECT} where id = :id and {OF_TENANT}"
     return tx.one(Request, sql, id=request_id, t=tenant_id)
+
+
+def listed(tx: Tx, domain_id: int, before: int, limit: int) -> list[Listed]:
+    """Return requests of a domain, the newest first. before: the id before which the list begins; 0 for the newest."""
+    sql = (
+        "select r.id, r.wallet_id, w.username, r.holder_did, r.issuer_did, coalesce(s.name, '') as schema_name, "
+        "r.purpose, r.endpoint, r.status, r.created_at, r.expires_at, r.answered_at from presentation_requests r "
+        "join wallets w on w.id = r.wallet_id left join credential_schemas s on s.id = r.schema_id "
+        "where r.domain_id = :d and r.id < :before order by r.id desc limit :limit"
+    )
+    return tx.all(Listed, sql, d=domain_id, before=before or LAST, limit=limit)
 
 
 def first_open(tx: Tx, wallet_id: int, holder_did: str, at: int) -> Request | None:

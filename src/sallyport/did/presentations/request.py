@@ -67,11 +67,38 @@ class Request:
 
     def standing(self, now: int) -> "Standing":
         """Return the request's state at the time `now`, and the time at which the state began."""
-        if self.is_open(now):
-            return Standing(self, State.PENDING, self.created_at)
-        if self.status == Status.OPEN:
-            return Standing(self, State.EXPIRED, self.expires_at)
-        return Standing(self, State(self.status.capitalize()), self.answered_at or self.created_at)
+        return Standing(self, *_state(self, now))
+
+
+@dataclass(frozen=True, slots=True)
+class Listed:
+    """A request in the list of a domain. username: the owner of the wallet. schema_name: the name of the schema; empty
+    for any schema. Times are in microseconds."""
+
+    id: int
+    wallet_id: int
+    username: str
+    holder_did: str
+    issuer_did: str
+    schema_name: str
+    purpose: str
+    endpoint: str
+    status: str
+    created_at: int
+    expires_at: int
+    answered_at: int | None
+
+    def state(self, now: int) -> tuple[State, int]:
+        """Return the request's state at the time `now`, and the time at which the state began."""
+        return _state(self, now)
+
+
+def _state(request: Request | Listed, now: int) -> tuple[State, int]:
+    if request.status != Status.OPEN:
+        return State(request.status.capitalize()), request.answered_at or request.created_at
+    if now < request.expires_at:
+        return State.PENDING, request.created_at
+    return State.EXPIRED, request.expires_at
 
 
 @dataclass(frozen=True, slots=True)

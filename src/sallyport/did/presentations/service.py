@@ -19,7 +19,7 @@ from sallyport.did.dids.did import Kind
 from sallyport.did.presentations import definition, evidence, repo
 from sallyport.did.presentations.evidence import Binding
 from sallyport.did.presentations.prompts import OpenRequests
-from sallyport.did.presentations.request import Request, Standing, Status
+from sallyport.did.presentations.request import Listed, Request, Standing, State, Status
 from sallyport.did.wallets import guard
 from sallyport.did.wallets.guard import Tries
 from sallyport.did.wallets.key import open_with
@@ -182,6 +182,12 @@ class Presentations:
         if request is None:
             raise NotFound(NO_REQUEST)
         return request.standing(self._clock())
+
+    async def listed(self, domain_id: int, before: int, limit: int) -> list[tuple[Listed, State, int]]:
+        """Return requests of a domain, the newest first. Each comes with its state, and the time at which the state
+        began. before: the id before which the list begins; 0 for the newest."""
+        found, now = await self._store.read(lambda tx: repo.listed(tx, domain_id, before, limit)), self._clock()
+        return [(each, *each.state(now)) for each in found]
 
 
 def _request(tx: Tx, wallet: Wallet, holder_did: str, request_id: int) -> Request:

@@ -24,6 +24,7 @@ the machine itself do not count against the name, so that an attacker cannot kee
     administrators  Administrators: add, list, change and remove
     openid          OpenId: discovery, the code flow and its checks, sign-out at the provider
     id_token        the check of an ID token
+    identities      Identities: list and remove the people of identity providers
     sessions        Sessions: sign in, look up, list, end
     commands        commands of the control socket, for `sallyport admin`
 """

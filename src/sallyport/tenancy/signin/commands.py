@@ -1,5 +1,5 @@
-"""Commands of local administrators and sessions: admin.add, admin.list, admin.remove, admin.password, admin.totp,
-admin.sessions, admin.revoke.
+"""Commands of local administrators, identities and sessions: admin.add, admin.list, admin.remove, admin.password,
+admin.totp, admin.sessions, admin.revoke, admin.identities, admin.forget.
 
 There is no operation of the API for administrators. Only a user of the service's host can make one.
 """
@@ -14,7 +14,8 @@ from sallyport.base.command import Arguments, Command, command
 from sallyport.base.wire import JSON
 from sallyport.tenancy.service import Tenancy
 from sallyport.tenancy.signin.administrators import Administrators
-from sallyport.tenancy.signin.person import Administrator, Session
+from sallyport.tenancy.signin.identities import Identities
+from sallyport.tenancy.signin.person import Administrator, Identity, Session
 from sallyport.tenancy.signin.sessions import Sessions
 from sallyport.web.scope import Role
 
@@ -52,7 +53,15 @@ class RevokeSession(Arguments):
     session: int
 
 
-def commands(service: Administrators, sessions: Sessions, tenancy: Tenancy, uri: Uri) -> dict[str, Command]:
+class ForgetIdentity(Arguments):
+    """Arguments of admin.forget. identity: the id of an identity, as admin.identities lists it."""
+
+    identity: Number
+
+
+def commands(
+    service: Administrators, identities: Identities, sessions: Sessions, tenancy: Tenancy, uri: Uri
+) -> dict[str, Command]:
     """Return the commands by name."""
 
     async def add(wanted: AddAdministrator) -> JSON:
@@ -81,6 +90,12 @@ def commands(service: Administrators, sessions: Sessions, tenancy: Tenancy, uri:
     async def revoke(wanted: RevokeSession) -> JSON:
         return _session(await sessions.end(wanted.session))
 
+    async def people(_: Arguments) -> JSON:
+        return [_identity(each) for each in await identities.list()]
+
+    async def forget(wanted: ForgetIdentity) -> JSON:
+        return _identity(await identities.forget(wanted.identity))
+
     return {
         "admin.add": command(AddAdministrator, add),
         "admin.list": command(Arguments, listing),
@@ -89,6 +104,8 @@ def commands(service: Administrators, sessions: Sessions, tenancy: Tenancy, uri:
         "admin.totp": command(Named, totp),
         "admin.sessions": command(Arguments, live),
         "admin.revoke": command(RevokeSession, revoke),
+        "admin.identities": command(Arguments, people),
+        "admin.forget": command(ForgetIdentity, forget),
     }
 
 
@@ -100,6 +117,20 @@ def _row(each: Administrator) -> dict[str, JSON]:
         "org": each.organization or None,
         "tenant": each.tenant_number or None,
         "created": iso(each.created_at),
+    }
+
+
+def _identity(each: Identity) -> dict[str, JSON]:
+    return {
+        "id": each.id,
+        "name": each.name,
+        "role": each.role,
+        "org": each.organization or None,
+        "tenant": each.tenant_number or None,
+        "issuer": each.issuer,
+        "subject": each.subject,
+        "created": iso(each.created_at),
+        "signed_in": iso(each.signed_in_at),
     }
 
 

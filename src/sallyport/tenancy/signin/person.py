@@ -1,4 +1,4 @@
-"""The values of sign-ins: an administrator, a session, and a signed-in person."""
+"""The values of sign-ins: an administrator, an identity, a session, and a signed-in person."""
 
 import json
 from dataclasses import dataclass
@@ -25,6 +25,28 @@ class Administrator:
     def target(self) -> str:
         """The administrator as target in the audit trail."""
         return f"administrator {self.id} {self.name}"
+
+
+@dataclass(frozen=True, slots=True)
+class Identity:
+    """A person of an identity provider, with the role of the latest sign-in. organization, tenant_number: the orgId and
+    the tenantId of the tenant; 0 for an installation administrator. Times are in microseconds."""
+
+    id: int
+    issuer: str
+    subject: str
+    name: str
+    role: str
+    tenant_id: int | None
+    organization: int
+    tenant_number: int
+    created_at: int
+    signed_in_at: int
+
+    @property
+    def target(self) -> str:
+        """The identity as target in the audit trail."""
+        return f"identity {self.id} {self.name} ({self.subject})"
 
 
 @dataclass(frozen=True, slots=True)

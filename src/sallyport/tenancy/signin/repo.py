@@ -5,12 +5,17 @@ from dataclasses import dataclass
 from sallyport.base.errors import SecretError
 from sallyport.store.model import Tx
 from sallyport.store.vault import Vault
-from sallyport.tenancy.signin.person import Administrator, Session
+from sallyport.tenancy.signin.person import Administrator, Identity, Session
 
 _ADMINISTRATOR = """
 select administrators.id, administrators.name, role, tenant_id, coalesce(organization_id, 0) as organization,
     coalesce(number, 0) as tenant_number, administrators.created_at
 from administrators left join tenants on tenants.id = tenant_id
+"""
+_IDENTITY = """
+select identities.id, issuer, subject, identities.name, role, tenant_id, coalesce(organization_id, 0) as organization,
+    coalesce(number, 0) as tenant_number, identities.created_at, signed_in_at
+from identities left join tenants on tenants.id = tenant_id
 """
 _SESSION = """
 select s.id, s.token_id, s.administrator_id, s.identity_id, coalesce(t.name, a.name, i.name) as name,
@@ -176,6 +181,22 @@ def identity_id(tx: Tx, issuer: str, subject: str) -> int | None:
     """Return the id of a person of an identity provider, or None."""
     sql = "select id from identities where issuer = :issuer and subject = :subject"
     return tx.value(int, sql, issuer=issuer, subject=subject)
+
+
+def identities(tx: Tx) -> list[Identity]:
+    """Return the people of identity providers, ordered by id."""
+    return tx.all(Identity, f"{_IDENTITY} order by identities.id")
+
+
+def identity(tx: Tx, identity_id: int) -> Identity | None:
+    """Return a person of an identity provider, or None."""
+    return tx.one(Identity, f"{_IDENTITY} where identities.id = :id", id=identity_id)
+
+
+def remove_identity(tx: Tx, identity_id: int) -> None:
+    """Delete a person of an identity provider and the person's sessions."""
+    end_of_identity(tx, identity_id)
+    tx.execute("delete from identities where id = :id", id=identity_id)
 
 
 def tenant_id(tx: Tx, organization: int, number: int) -> int | None:

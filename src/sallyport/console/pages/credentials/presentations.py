@@ -1,0 +1,112 @@
+"""Presentation requests."""
+
+from typing import Final
+
+from sallyport.base.command import entries
+from sallyport.base.errors import NotFound
+from sallyport.base.wire import JSON, Row
+from sallyport.console.declare import Context, Pages, Redirect
+from sallyport.console.pages.credentials.finding import (
+    all_dids,
+    did_choices,
+)
+from sallyport.console.pages.reading import number, of, rights
+from sallyport.console.table import MOST_EXPORTED, SIZE, Column, Table
+from sallyport.console.visit import Visit
+from sallyport.domains.domain import Domain
+from sallyport.web.scope import OPERATORS, READERS
+
+pages = Pages()
+STATUS: Final = "/api/v1/verifierService/presentationStatus"
+MOST_REQUESTS: Final = 50
+"""Maximum number of presentation requests on a page."""
+LIST: Final = "/api/v1/verifierService/listPresentations"
+MOST_LISTED: Final = 100
+COLUMNS: Final = (
+    Column("presentationRequestId", "Request", "number"),
+    Column("status", "State"),
+    Column("at", "Since", "time"),
+    Column("username", "Wallet of"),
+    Column("credential", "Credential"),
+    Column("endpoint", "For"),
+    Column("createdAt", "Created", "time"),
+    Column("expiresAt", "Expires", "time"),
+    Column("purpose", "Purpose", is_chosen=False),
+    Column("holderDid", "Holder", "code", is_chosen=False),
+    Column("issuerDid", "Issuer", "code", is_chosen=False),
+    Column("walletId", "Wallet id", "number", is_chosen=False),
+)
+EMPTY: Final = "No presentation request yet. Ask for a presentation, or let a domain use the wallet as second factor."
+REQUEST_COLUMNS: Final = (
+    Column("presentationRequestId", "Request", "number"),
+    Column("status", "State"),
+    Column("at", "Since", "time"),
+    Column("holderDid", "Holder", "code"),
+)
+
+
+@pages.show("/presentations", "Presentation requests", roles=READERS, template="presentations.html", menu="Credentials")
+async def presentations(visit: Visit) -> Context:
+    """List the requests of a domain, the newest first. If the address contains numbers of requests, show their states
+    above the list."""
+    domain = visit.domain()
+    numbers = [number(each, "presentation request") for each in visit.query.getlist("request") if each]
+    chosen, missing = list[Row](), list[int]()
+    for each in numbers[:MOST_REQUESTS]:
+        try:
+            answer = await visit.call(STATUS, {"presentationRequestId": each})
+            chosen.append({**answer, "status": str(answer["status"]).lower()})
+        except NotFound:
+            missing.append(each)
+    table = await _listed(visit, domain)
+    return {
+        "domain": domain,
+        "requests": chosen,
+        "request_columns": REQUEST_COLUMNS,
+        "missing": missing,
+        "table": table,
+        "is_open": any(each["status"] == "pending" for each in (*chosen, *table.rows)),
+        **rights(visit),
+    }
+
+
+async def _listed(visit: Visit, domain: Domain) -> Table:
+    """Return one part of the list, or the whole list for an export."""
+    exports, found = visit.query.get("format") == "csv", list[Row]()
+    before: JSON = number(visit.query.get("before", "0"), "presentation request")
+    while True:
+        body: Row = {"before": before, "pageSize": MOST_LISTED if exports else SIZE}
+        answer = await visit.call(LIST, body, domain=domain.id)
+        found += entries(answer["requests"])
+        before = answer["before"]
+        if not exports or not before or len(found) >= MOST_EXPORTED:
+            break
+    rows = [
+        {**each, "status": str(each["status"]).lower(), "credential": each["schemaName"] or "any"} for each in found
+    ]
+    following = visit.url(before=before, request=None) if before else ""
+    return Table(visit, COLUMNS, rows, None, empty=EMPTY, next_url=following)
+
+
+@pages.show("/presentations/add", "Ask for a presentation", roles=OPERATORS, template="presentation_add.html")
+async def new_request(visit: Visit) -> Context:
+    """Show the form of a new request."""
+    domain = visit.domain()
+    known = await all_dids(visit, domain)
+    return {
+        "domain": domain,
+        "issuers": did_choices(known, "Issuer"),
+        "holders": [("", "all holders of a group"), *did_choices(known, "User")],
+    }
+
+
+@pages.submit("/presentations/add", roles=OPERATORS)
+async def add_request(visit: Visit) -> Redirect:
+    """Send a presentation request to a holder, or to all holders of a group."""
+    domain, fields = visit.domain(), visit.fields
+    body: Row = {name: fields.get(name, "") for name in ("issuerDid", "holderDid", "username", "endpoint")}
+    if not body["holderDid"]:
+        body["groupop"] = "yes"
+    issued = await visit.call("/api/v1/verifierService/issuePR", body)
+    numbers = "".join(f"&request={each['prId']}" for each in entries(issued["prs"])[:MOST_REQUESTS])
+    return Redirect(f"{of('/presentations', domain)}{numbers}", f"{issued['message']}.")

@@ -1,0 +1,84 @@
+"""The field mapping of a directory, with a preview."""
+
+from typing import Final
+
+from sallyport.base.command import entries
+from sallyport.base.wire import Row
+from sallyport.console.declare import Context, Pages, Redirect
+from sallyport.console.pages.directories.finding import (
+    address_of,
+    directory_at,
+)
+from sallyport.console.pages.reading import every, number, pairs
+from sallyport.console.table import Column
+from sallyport.console.visit import Visit
+from sallyport.domains.domain import Domain
+from sallyport.web.scope import OPERATORS
+
+pages = Pages()
+MOST_GROUPS: Final = 100
+"""Maximum number of groups in the choice of the form."""
+COMPARED: Final = (
+    Column("dn", "Person", "code"),
+    Column("field", "Field"),
+    Column("before", "Now"),
+    Column("after", "With this mapping"),
+)
+
+
+@pages.show("/directories/{directory}/mapping", "Field mapping", roles=OPERATORS, template="directory_mapping.html")
+async def mapping(visit: Visit) -> Context:
+    """Show the form of the mapping."""
+    domain = visit.domain()
+    return await _mapping(visit, domain)
+
+
+@pages.submit("/directories/{directory}/mapping", roles=OPERATORS, is_slow=True)
+async def set_mapping(visit: Visit) -> Redirect | Context:
+    """Save the field mapping. If the person asks for a preview, only show how it would change ten people."""
+    domain, fields = visit.domain(), visit.fields
+    shown = await _mapping(visit, domain)
+    found = await directory_at(visit, domain)
+    taken = pairs(fields.get("fieldMappings", ""), "FIELD=ATTRIBUTE", "fieldMappings")
+    body: Row = {"directoryName": found["directoryName"], "fieldMappings": taken}
+    if group := fields.get("group"):
+        body = {"groupID": number(group, "group"), "fieldMappings": taken}
+    if fields.get("do") == "preview":
+        answer = await visit.call("/api/v1/mapping/preview", body, domain=domain.id)
+        return {**shown, "compared": _compared(entries(answer["users"]))}
+    body["apply"] = bool(fields.get("apply"))
+    await visit.call("/api/v1/reConfigure", body, domain=domain.id)
+    when = "It is applied to the stored people now." if body["apply"] else "The next import uses it."
+    return Redirect(address_of(found, domain), f"The mapping is saved. {when}")
+
+
+async def _mapping(visit: Visit, domain: Domain) -> dict[str, object]:
+    found = await directory_at(visit, domain)
+    stored = found["fieldMappings"]
+    pairs = sorted(stored.items()) if isinstance(stored, dict) else []
+    groups = await every(visit, "/ad/GetAllGroupsByDomain", "groups", {}, domain=domain.id)
+    own = [each for each in groups if each["directoryName"] == found["directoryName"]]
+    choices = [("", "everyone in the directory"), *((str(each["groupId"]), str(each["groupName"])) for each in own)]
+    return {
+        "title": f"Field mapping of {found['directoryName']}",
+        "domain": domain,
+        "directory": found,
+        "text": "\n".join(f"{field}={attribute}" for field, attribute in pairs),
+        "groups": choices[:MOST_GROUPS],
+        "compared": None,
+        "compared_columns": COMPARED,
+    }
+
+
+def _compared(users: list[Row]) -> list[Row]:
+    """Return a row for each field that a mapping would change, with the values before and after."""
+    found = list[Row]()
+    for user in users:
+        before, after = user["before"], user["after"]
+        if isinstance(before, dict) and isinstance(after, dict):
+            found += [
+                {"dn": user["dn"], "field": field, "before": before.get(field), "after": after.get(field)}
+                for field in sorted({*before, *after})
+                if before.get(field) != after.get(field)
+            ]
+    return found

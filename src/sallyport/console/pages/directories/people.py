@@ -1,0 +1,62 @@
+"""The people and groups that were imported from directories."""
+
+from typing import Final
+
+from sallyport.base.wire import Row
+from sallyport.console.declare import Context, Pages
+from sallyport.console.pages.directories.finding import (
+    SEARCH,
+)
+from sallyport.console.pages.reading import number, of
+from sallyport.console.table import Column, listed
+from sallyport.console.visit import Visit
+from sallyport.web.scope import READERS
+
+pages = Pages()
+PEOPLE: Final = (
+    Column("userName", "User name"),
+    Column("displayName", "Name"),
+    Column("email", "Mail"),
+    Column("status", "Account"),
+    Column("groups", "Groups"),
+    Column("directoryName", "Directory"),
+    Column("upn", "userPrincipalName", is_chosen=False),
+    Column("dn", "DN", "code", is_chosen=False),
+    Column("source", "Kind", is_chosen=False),
+)
+GROUPS: Final = (
+    Column("groupName", "Group", link=lambda row: str(row["address"])),
+    Column("memberCount", "Direct members", "number"),
+    Column("directoryName", "Directory"),
+    Column("dn", "DN", "code"),
+    Column("groupId", "Id", "number", is_chosen=False),
+)
+
+
+@pages.show("/directories/people", "People of the directories", roles=READERS, template="directory_people.html")
+async def people(visit: Visit) -> Context:
+    """List the people of all directories of a domain. If the address contains a group, list only the people of this
+    group."""
+    domain, group = visit.domain(), visit.query.get("group", "")
+    body: Row = {"search": visit.query.get("search", "")}
+    path = "/ad/GetAllUsersByGroup" if group else "/ad/GetAllAdUsers"
+    if group:
+        body["groupId"] = number(group, "group")
+    empty = "No person yet: import a directory."
+    table = await listed(visit, PEOPLE, path, "users", body, domain=domain.id, filters=SEARCH, empty=empty, most=1000)
+    table.kept = ("domain", "group")
+    table.rows = [{**each, "groups": each["groups"] or None} for each in table.rows]
+    return {"domain": domain, "table": table, "group": group}
+
+
+@pages.show("/directories/groups", "Groups of the directories", roles=READERS, template="directory_groups.html")
+async def groups(visit: Visit) -> Context:
+    """List the groups of a domain's directories."""
+    domain = visit.domain()
+    body: Row = {"search": visit.query.get("search", "")}
+    path = "/ad/GetAllGroupsByDomain"
+    empty = "No group yet: import a directory."
+    table = await listed(visit, GROUPS, path, "groups", body, domain=domain.id, filters=SEARCH, empty=empty, most=1000)
+    members = of("/directories/people", domain)
+    table.rows = [{**each, "address": f"{members}&group={each['groupId']}"} for each in table.rows]
+    return {"domain": domain, "table": table}

@@ -1,0 +1,93 @@
+"""The forms for users and methods, which instances and endpoint groups have in common."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Final
+
+from sallyport.base.command import entries
+from sallyport.base.wire import JSON, Row
+from sallyport.console.declare import Context, Redirect
+from sallyport.console.pages.reading import ids
+from sallyport.console.table import Filter
+from sallyport.console.visit import Visit
+from sallyport.domains.domain import Domain
+
+INSTANCES: Final = "/api/v1/instances/list"
+USERS: Final = "/api/v1/endpointUsers/listAllEpmUsers"
+METHODS: Final = (("SSH", "SSH key"), ("DID", "wallet (DID)"), ("Password", "password"))
+MOST_CHOICES: Final = 1000
+"""Maximum number of checkboxes on a page."""
+SEARCH: Final = (Filter("filter", "Text"),)
+
+
+@dataclass(frozen=True, slots=True)
+class Owner:
+    """An instance or an endpoint group. address: the address of its page. methods: its authentication methods,
+    separated by commas. has: a function that returns whether a user is assigned to it."""
+
+    name: JSON
+    address: str
+    methods: JSON
+    has: Callable[[Row], bool]
+
+
+async def users_form(visit: Visit, domain: Domain, owner: Owner, text: str) -> Context:
+    """Return the variables of the form for the users of an instance or a group. text: the effect of an assignment."""
+    users = await rows_of(visit, domain, USERS, "epmUsers")
+    return {
+        "title": f"Users of {owner.name}",
+        "text": text,
+        "label": "Users",
+        "choices": [(str(each["userId"]), str(each["userName"])) for each in users],
+        "chosen": [str(each["userId"]) for each in users if owner.has(each)],
+        "back": owner.address,
+    }
+
+
+async def set_users(visit: Visit, domain: Domain, owner: Owner, path: str, body: Mapping[str, JSON]) -> Redirect:
+    """Assign the chosen users of the form, and remove the assignments of all other users that the form could list.
+
+    path: the operation that adds or removes users. body: the fields of its body that name the instance or the group.
+    """
+    users = await rows_of(visit, domain, USERS, "epmUsers")
+    known = {int(str(each["userId"])) for each in users}
+    before = {int(str(each["userId"])) for each in users if owner.has(each)}
+    after = known & {int(str(each)) for each in ids(visit.fields.getlist("chosen"), "user")}
+    for action, changed in (("add", after - before), ("remove", before - after)):
+        if changed:
+            change: Row = {**body, "userIds": list[JSON](sorted(changed)), "action": action}
+            await visit.call(path, change, domain=domain.id)
+    return Redirect(owner.address, "The users are assigned.")
+
+
+def methods_form(owner: Owner, whose: str) -> Context:
+    """Return the variables of the form for authentication methods. whose: the end of the sentence "Ways in which users
+    may log in"."""
+    return {
+        "title": f"Methods of {owner.name}",
+        "text": f"Ways in which users {whose}. Without a choice, all are allowed.",
+        "label": "Methods",
+        "choices": METHODS,
+        "chosen": str(owner.methods).split(","),
+        "back": owner.address,
+    }
+
+
+def chosen_methods(visit: Visit) -> str:
+    """Return the methods that are chosen in the form, separated by commas."""
+    return ",".join(visit.fields.getlist("chosen"))
+
+
+async def rows_of(visit: Visit, domain: Domain, path: str, rows: str) -> list[Row]:
+    """Return the first rows of a list operation, as many as a form can show."""
+    return entries((await visit.call(path, {"pageSize": MOST_CHOICES}, domain=domain.id))[rows])
+
+
+def contains(values: JSON, value: JSON) -> bool:
+    """Return whether a field of a row is a list that contains a value."""
+    return isinstance(values, list) and value in values
+
+
+def is_yes(value: JSON) -> bool:
+    """Return whether a flag that the API stores as text is set."""
+    return str(value).lower() in ("true", "yes", "1")

@@ -1,0 +1,155 @@
+"""Instances: the machines of a domain, their users and their authentication methods."""
+
+from typing import Final
+
+from sallyport.base.command import entries
+from sallyport.base.errors import NotFound
+from sallyport.base.wire import Row
+from sallyport.console.declare import Context, Pages, Redirect
+from sallyport.console.pages.endpoints.access import (
+    INSTANCES,
+    MOST_CHOICES,
+    SEARCH,
+    USERS,
+    Owner,
+    chosen_methods,
+    contains,
+    methods_form,
+    set_users,
+    users_form,
+)
+from sallyport.console.pages.endpoints.users import USER_COLUMNS, user_row
+from sallyport.console.pages.reading import find, number, of, rights
+from sallyport.console.table import Column, listed
+from sallyport.console.visit import Visit
+from sallyport.domains.domain import Domain
+from sallyport.web.scope import OPERATORS, READERS
+
+pages = Pages()
+SYSTEMS: Final = ((1, "Linux"), (2, "Windows"), (3, "macOS"), (4, "Network device"), (0, "Unknown"))
+INSTANCE_COLUMNS: Final = (
+    Column("instanceName", "Instance", link=lambda row: str(row["address"])),
+    Column("osName", "System"),
+    Column("hostName", "Host name"),
+    Column("privateIp", "Private address", "code"),
+    Column("publicIp", "Public address", "code"),
+    Column("status", "Agent"),
+    Column("totalUsers", "Users", "number"),
+    Column("totalGroups", "Groups", "number"),
+    Column("authType", "Methods", is_chosen=False),
+    Column("created", "Added", "time", is_chosen=False),
+    Column("instanceId", "Id", "number", is_chosen=False),
+)
+NO_INSTANCE: Final = (
+    "No instance yet. Create an API key for endpoint agents: each machine that enrols with it is listed here. An "
+    "instance can also be added by hand."
+)
+
+
+@pages.show("/instances", "Instances", roles=READERS, template="instances.html", menu="Endpoints")
+async def instances(visit: Visit) -> Context:
+    """List the instances of a domain."""
+    domain = visit.domain()
+    body: Row = {"filter": visit.query.get("filter", "")}
+    table = await listed(
+        visit, INSTANCE_COLUMNS, INSTANCES, "instances", body, domain=domain.id, filters=SEARCH, empty=NO_INSTANCE,
+        most=1000,
+    )  # fmt: skip
+    table.rows = [{**each, "address": _address(each, domain)} for each in table.rows]
+    return {"domain": domain, "table": table, **rights(visit)}
+
+
+@pages.show("/instances/add", "Add an instance", roles=OPERATORS, template="instance_add.html")
+async def new_instance(visit: Visit) -> Context:
+    """Show the form of a new instance."""
+    return {"domain": visit.domain(), "systems": SYSTEMS}
+
+
+@pages.submit("/instances/add", roles=OPERATORS)
+async def add_instance(visit: Visit) -> Redirect:
+    """Add an instance."""
+    domain, fields = visit.domain(), visit.fields
+    body: Row = {name: fields.get(name, "") for name in ("instanceName", "hostName", "publicIp", "privateIp")}
+    body["osId"] = fields.get("osId") or 0
+    made = await visit.call("/api/v1/instances/addInstance", body, domain=domain.id)
+    return Redirect(_address(made, domain), "The instance is added.")
+
+
+@pages.show("/instances/{instance}", "Instance", roles=READERS, template="instance.html")
+async def instance(visit: Visit) -> Context:
+    """Show an instance with its users and policies."""
+    domain = visit.domain()
+    found = await _instance(visit, domain)
+    body: Row = {"instanceIds": [found["instanceId"]], "pageSize": MOST_CHOICES}
+    users = await visit.call(USERS, body, domain=domain.id)
+    try:
+        await visit.call("/api/v1/agent/agentStatus", {"instanceId": found["instanceId"]}, domain=domain.id)
+        has_agent = True
+    except NotFound:
+        has_agent = False
+    asked: Row = {"machineIds": [found["instanceId"]], "pageSize": 100}
+    policies = await visit.call("/api/v1/instances/listAllPasswordPolicy", asked)
+    return {
+        "title": found["instanceName"],
+        "domain": domain,
+        "instance": found,
+        "has_agent": has_agent,
+        "users": [user_row(each, domain) for each in entries(users["epmUsers"])],
+        "user_columns": [
+            column for column in USER_COLUMNS if column.key in ("userName", "source", "credType", "groups")
+        ],
+        "policies": entries(policies["passwordPolicies"]),
+        **rights(visit),
+    }
+
+
+@pages.show("/instances/{instance}/users", "Users of an instance", roles=OPERATORS, template="endpoint_choice.html")
+async def ask_users(visit: Visit) -> Context:
+    """Show the users that can be assigned to an instance."""
+    domain = visit.domain()
+    text = (
+        "Chosen users get access to the instance with the next message of its agent. A user whose group gives the "
+        "access is chosen too, and keeps the access through the group."
+    )
+    return await users_form(visit, domain, _owner(await _instance(visit, domain), domain), text)
+
+
+@pages.submit("/instances/{instance}/users", roles=OPERATORS)
+async def assign_users(visit: Visit) -> Redirect:
+    """Assign the chosen users to an instance. The assignments of all other users to this instance are removed."""
+    domain = visit.domain()
+    found = await _instance(visit, domain)
+    path, body = "/api/v1/instances/assignUsersToMachines", {"instanceIds": [found["instanceId"]]}
+    return await set_users(visit, domain, _owner(found, domain), path, body)
+
+
+@pages.show("/instances/{instance}/methods", "Methods of an instance", roles=OPERATORS, template="endpoint_choice.html")
+async def ask_methods(visit: Visit) -> Context:
+    """Show the authentication methods."""
+    domain = visit.domain()
+    return methods_form(_owner(await _instance(visit, domain), domain), "may log in on the machine")
+
+
+@pages.submit("/instances/{instance}/methods", roles=OPERATORS)
+async def set_methods(visit: Visit) -> Redirect:
+    """Set the authentication methods."""
+    domain = visit.domain()
+    body: Row = {"instanceId": number(visit.at["instance"], "instance"), "authType": chosen_methods(visit)}
+    await visit.call("/api/v1/instances/updateAuthType", body, domain=domain.id)
+    return Redirect(_address(body, domain), "The methods are set.")
+
+
+async def _instance(visit: Visit, domain: Domain) -> Row:
+    wanted = number(visit.at["instance"], "instance")
+    return await find(visit, INSTANCES, "instances", "instanceId", wanted, "instance", domain=domain.id)
+
+
+def _address(row: Row, domain: Domain) -> str:
+    return of(f"/instances/{row['instanceId']}", domain)
+
+
+def _owner(row: Row, domain: Domain) -> Owner:
+    def has(user: Row) -> bool:
+        return contains(user["instanceIds"], row["instanceId"])
+
+    return Owner(row["instanceName"], _address(row, domain), row["authType"], has)

@@ -1,0 +1,149 @@
+"""Endpoint users, with their credentials and their removal."""
+
+from typing import Final
+
+from sallyport.base.wire import JSON, Row
+from sallyport.console.declare import Context, Pages, Redirect
+from sallyport.console.pages.endpoints.access import USERS, is_yes
+from sallyport.console.pages.reading import find, joined, number, of, rights
+from sallyport.console.table import Column, Filter, listed
+from sallyport.console.visit import Visit
+from sallyport.domains.domain import Domain
+from sallyport.web.scope import OPERATORS, READERS
+
+pages = Pages()
+CREDENTIALS: Final = (("", "as the user has"), ("Password", "Password"), ("SSH", "SSH key"), ("DID", "DID"))
+USER_COLUMNS: Final = (
+    Column("userName", "User", link=lambda row: str(row["address"])),
+    Column("source", "Source"),
+    Column("credType", "Credential"),
+    Column("hasPassword", "Password", "flag"),
+    Column("hasTotp", "One-time codes", "flag"),
+    Column("isPrivileged", "Root", "flag"),
+    Column("groups", "Groups"),
+    Column("machines", "Instances"),
+    Column("did", "DID", "code", is_chosen=False),
+    Column("userType", "Type", is_chosen=False),
+    Column("created", "Added", "time", is_chosen=False),
+    Column("userId", "Id", "number", is_chosen=False),
+)
+USER_FILTERS: Final = (
+    Filter("userName", "Name"),
+    Filter("source", "Source", (("Local", "local"), ("discovered", "discovered"))),
+    Filter("assign", "Assigned", (("true", "to an instance"), ("false", "to none"))),
+)
+NO_USER: Final = "No user yet. Add users, or let an agent discover the accounts of its machine."
+
+
+@pages.show("/endpoint-users", "Endpoint users", roles=READERS, template="endpoint_users.html", menu="Endpoints")
+async def users(visit: Visit) -> Context:
+    """List the endpoint users of a domain. The list operation accepts only one filter at a time."""
+    domain = visit.domain()
+    chosen = next((each.name for each in USER_FILTERS if visit.query.get(each.name)), "")
+    body: Row = {"filter": {"filterBy": chosen, "value": visit.query.get(chosen, "")}}
+    table = await listed(
+        visit, USER_COLUMNS, USERS, "epmUsers", body, domain=domain.id, filters=USER_FILTERS, empty=NO_USER, most=1000
+    )
+    table.rows = [user_row(each, domain) for each in table.rows]
+    return {"domain": domain, "table": table, **rights(visit)}
+
+
+@pages.show("/endpoint-users/add", "Add an endpoint user", roles=OPERATORS, template="endpoint_user_form.html")
+async def newuser_row(visit: Visit) -> Context:
+    """Show the form of a new user."""
+    return {"domain": visit.domain(), "user": None, "credentials": CREDENTIALS}
+
+
+@pages.submit("/endpoint-users/add", roles=OPERATORS)
+async def adduser_row(visit: Visit) -> Redirect:
+    """Add a user."""
+    domain = visit.domain()
+    await visit.call("/api/v1/endpointUsers/addEpmUserInfo", _user_body(visit), domain=domain.id)
+    return Redirect(of("/endpoint-users", domain), f"The user {visit.fields.get('userName', '')} is added.")
+
+
+@pages.show("/endpoint-users/{user}", "Endpoint user", roles=OPERATORS, template="endpoint_user_form.html")
+async def user(visit: Visit) -> Context:
+    """Show the form of a user, with the stored values. It does not contain the stored secrets."""
+    domain = visit.domain()
+    found = await _founduser_row(visit, domain)
+    return {
+        "title": f"Endpoint user {found['userName']}",
+        "domain": domain,
+        "user": user_row(found, domain),
+        "credentials": CREDENTIALS,
+    }
+
+
+@pages.submit("/endpoint-users/{user}", roles=OPERATORS)
+async def changeuser_row(visit: Visit) -> Redirect:
+    """Change a user. If the password or a field for keys is empty, the stored value stays."""
+    domain = visit.domain()
+    body: Row = {**_user_body(visit), "userId": number(visit.at["user"], "user")}
+    await visit.call("/api/v1/endpointUsers/updateEpmUserInfo", body, domain=domain.id)
+    return Redirect(of("/endpoint-users", domain), f"The user {visit.fields.get('userName', '')} is changed.")
+
+
+@pages.show("/endpoint-users/{user}/remove", "Remove an endpoint user", roles=OPERATORS, template="confirm.html")
+async def confirmuser_row(visit: Visit) -> Context:
+    """Show what would be removed with a user."""
+    domain = visit.domain()
+    found = user_row(await _founduser_row(visit, domain), domain)
+    secrets = [name for name, has in (("password", found["hasPassword"]), ("one-time codes", found["hasTotp"])) if has]
+    return {
+        "text": "The user is deleted. Agents remove the account from the machines, as their settings say.",
+        "facts": [
+            ("User", found["userName"]),
+            ("Domain", domain.name),
+            ("Secrets that are deleted", ", ".join(secrets)),
+            ("Instances", found["machines"]),
+            ("Groups", joined(found["groups"], 20)),
+            ("DID", found["did"]),
+        ],
+        "button": "Delete the user",
+        "back": of(f"/endpoint-users/{found['userId']}", domain),
+    }
+
+
+@pages.submit("/endpoint-users/{user}/remove", roles=OPERATORS)
+async def removeuser_row(visit: Visit) -> Redirect:
+    """Delete a user."""
+    domain = visit.domain()
+    body: Row = {"key": "delete", "epmUsers": [{"epmUserId": number(visit.at["user"], "user")}]}
+    answer = await visit.call("/api/v1/endpointUsers/deleteEpmUser", body, domain=domain.id)
+    return Redirect(of("/endpoint-users", domain), f"{answer['message']}.")
+
+
+async def _founduser_row(visit: Visit, domain: Domain) -> Row:
+    wanted = number(visit.at["user"], "user")
+    body: Row = {"filter": {"filterBy": "userId", "value": str(wanted)}}
+    return await find(visit, USERS, "epmUsers", "userId", wanted, "user", domain=domain.id, body=body)
+
+
+def user_row(user: Row, domain: Domain) -> Row:
+    """Return an endpoint user with its instances, its rights and the address of its page."""
+    machines = user["instanceIds"] if isinstance(user["instanceIds"], list) else []
+    names = user["hostNames"] if isinstance(user["hostNames"], list) else []
+    shown = [str(name or f"instance {each}") for each, name in zip(machines, names, strict=False)]
+    return {
+        **user,
+        "isPrivileged": is_yes(user["privilegedUser"]),
+        "machines": joined(list[JSON](shown)) or None,
+        "groups": user["groups"] or None,
+        "address": of(f"/endpoint-users/{user['userId']}", domain),
+    }
+
+
+def _user_body(visit: Visit) -> Row:
+    fields = visit.fields
+    body: Row = {
+        "userName": fields.get("userName", ""),
+        "password": fields.get("password", ""),
+        "privilegedUser": "yes" if fields.get("privileged") else "no",
+        "did": fields.get("did", ""),
+    }
+    if fields.get("credType"):
+        body["credType"] = fields["credType"]
+    if fields.get("sshKey") or fields.get("no_keys"):
+        body["sshKey"] = fields.get("sshKey", "")
+    return body
