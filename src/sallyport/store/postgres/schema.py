@@ -11,7 +11,7 @@ import psycopg
 
 from sallyport.store.postgres import announcements, limits
 from sallyport.store.postgres.connection import Connection
-from sallyport.store.schema import IDENTITIES, SEARCHED, SIGN_IN, statements, statements_of
+from sallyport.store.schema import IDENTITIES, LOGIN_STEPS, SEARCHED, SIGN_IN, statements, statements_of
 
 LAST_CASED: Final = 0x1FFFF
 """All letters with upper and lower case have code points up to this one."""
@@ -119,6 +119,12 @@ def create_sign_in(connection: Connection) -> None:
 def create_identities(connection: Connection) -> None:
     """Create the table of people who sign in to the console through an identity provider."""
     for statement in statements_of(IDENTITIES, PostgresDialect()):
+        connection.execute(statement.encode())
+
+
+def add_login_steps(connection: Connection) -> None:
+    """Add the columns for the steps of a login. PostgreSQL changes no row for this."""
+    for statement in statements_of(LOGIN_STEPS, PostgresDialect()):
         connection.execute(statement.encode())
 
 

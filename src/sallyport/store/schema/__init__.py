@@ -22,6 +22,8 @@ SIGN_IN: Final = "signin"
 """The file of the step after the baseline."""
 IDENTITIES: Final = "identities"
 """The file of the step after that of `SIGN_IN`."""
+LOGIN_STEPS: Final = "login_steps"
+"""The file of the step after that of `IDENTITIES`."""
 SEARCHED: Final = (
     "devices", "directory_groups", "directory_users", "dids", "endpoint_groups", "endpoint_instances", "endpoint_users",
     "wallets",
