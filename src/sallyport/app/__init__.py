@@ -206,7 +206,7 @@ class App:
             directory_metrics,
             lambda domain_id: self._http_of(domain_id).egress.advice(),
         )
-        self.events = Events(store, self.cluster)
+        self.events = Events(store, self.cluster, clock)
         leader_store = store_of_leader(store, self.cluster)
         self.retention = Retention(
             leader_store,

@@ -11,7 +11,15 @@ from sallyport.base.bounded import ExpiringMap
 from sallyport.base.clock import SECOND, Clock, now_us
 from sallyport.base.errors import Conflict, NotFound, StoreError
 from sallyport.inventory.devices import repo, station_repo
-from sallyport.inventory.devices.device import MAX_DELETED, DeviceQuery, DeviceRow, Forwarder, HistoryRow, StationRow
+from sallyport.inventory.devices.device import (
+    MAX_DELETED,
+    DeviceQuery,
+    DeviceRow,
+    Forwarder,
+    Heard,
+    HistoryRow,
+    StationRow,
+)
 from sallyport.inventory.devices.sightings import Changes, Refused, Registered, Sightings, write_counts
 from sallyport.metrics import InventoryMetrics
 from sallyport.store import audit, counters
@@ -20,6 +28,7 @@ from sallyport.store.slices import in_slices
 from sallyport.web.paging import SHORT
 
 FLUSH_S = 1.0
+MOST_HEARD = 100_000  # maximum number of source addresses of a tenant whose times are read
 WARN_AGAIN_US = 3600 * SECOND
 MAX_WARNED = 10_000
 NOTHING: Final = Changes([], [])
@@ -113,6 +122,11 @@ class Devices:
         """Return the source addresses from which devices of all domains send requests, with the products of the
         devices."""
         return await self._store.search(lambda tx: repo.forwarders(tx, limit))
+
+    async def heard(self, tenant_id: int) -> list[Heard]:
+        """Return when each source address of a tenant's devices has sent requests. The times lag by a few seconds.
+        Raises StoreError if the tenant has so many devices that the search reaches its time limit."""
+        return await self._store.search(lambda tx: repo.heard(tx, tenant_id, MOST_HEARD))
 
     async def delete(
         self, domain_id: int, *, device_ids: list[int], addresses: tuple[str, str] | None, actor: str
