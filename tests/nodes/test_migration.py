@@ -130,7 +130,7 @@ def test_a_database_of_the_baseline_gets_the_tables_of_the_console(tmp_path: Pat
     """The step adds the tables, and nodes of the baseline may run beside it."""
     url = database_in(tmp_path, is_empty=True)
     assert migrated(url, STEPS[:1]) == [BASELINE]
-    assert migrated(url, STEPS) == ["p0002_signin", "p0003_identities", "p0004_login_steps"]
+    assert migrated(url, STEPS) == ["p0002_signin", "p0003_identities", "p0004_login_steps", "p0005_node_senders"]
     with connect(url) as connection:
         assert connection.execute("select count(*) from console_sessions, administrators, identities").fetchone() == (
             0,

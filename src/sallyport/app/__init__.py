@@ -234,6 +234,7 @@ class App:
         kept = SharedFiles if store.is_shared else OwnFiles
         self.certificate_files: CertificateFiles = kept(store, vault, Directory(settings.data_dir.absolute()))
         self.senders = Senders()
+        self.node_senders = node_parts.senders_of(self)
         self._wire_logins()
         self._wire_store()
 

@@ -49,6 +49,7 @@ STEPS: Final[Steps] = (
     Step("p0002_signin", schema.create_sign_in, beside=BASELINE),
     Step("p0003_identities", schema.create_identities, beside=BASELINE),
     Step("p0004_login_steps", schema.add_login_steps, beside=BASELINE),
+    Step("p0005_node_senders", schema.create_node_senders, beside=BASELINE),
 )
 """The history of the schema, oldest step first. A released step is never changed."""
 

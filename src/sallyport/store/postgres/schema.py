@@ -128,6 +128,14 @@ def add_login_steps(connection: Connection) -> None:
         connection.execute(statement.encode())
 
 
+def create_node_senders(connection: Connection) -> None:
+    """Create the table of the senders without an answer of each node, see `nodes.senders`."""
+    connection.execute(
+        "create table node_senders (node_id bigint primary key references nodes (id) on delete cascade, "
+        "senders text not null)"
+    )
+
+
 def _has_trigrams(connection: Connection) -> bool:
     """Return whether the extension pg_trgm exists or could be created."""
     try:
