@@ -55,6 +55,16 @@ async def test_a_client_that_was_heard_and_is_silent_is_named(site: Site, admin:
     assert "2 RADIUS clients have sent no request for a day: vpn, floor." in text_of(await admin.get("/"))
 
 
+async def test_the_times_of_clients_are_read_once_a_minute(site: Site, admin: Visitor) -> None:
+    """An open home page does not read the whole inventory each time it refreshes itself."""
+    await site.areas.client("192.0.2.1/32", name="vpn")
+    await admin.get("/")
+    await device(site, "192.0.2.1", seen_s=DAY_S + 60)
+    assert "sent no request for a day" not in text_of(await admin.get("/"))
+    site.clock.pass_by(60)
+    assert "sent no request for a day" in text_of(await admin.get("/"))
+
+
 async def test_a_client_that_sends_unsigned_requests_is_named(site: Site, admin: Visitor) -> None:
     """A client is named for a day after its last request without Message-Authenticator."""
     await site.areas.client("192.0.2.1/32", name="old")

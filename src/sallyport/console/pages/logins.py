@@ -268,15 +268,15 @@ def _rule(row: Row) -> str:
     """Return the text of the step of the login rules."""
     if row["ruleId"] is None:
         return "no rule blocks the login; an earlier version has not recorded the rule"
-    return "decided by the rule" if row["ruleId"] else "no rule matched, so the second factor is required"
+    return "decided by the rule" if row["ruleId"] else "no rule matched"
 
 
 def _waited(milliseconds: JSON) -> str:
-    """Return the time of a step for which the login waited, as the end of a text. Return an empty text if the login did
-    not wait."""
+    """Return the time of a step for which the login waited, in parentheses. Return an empty text if the login did not
+    wait."""
     if not isinstance(milliseconds, int | float):
         return ""
-    return f", in {milliseconds / 1000:.1f} s" if milliseconds >= 1000 else f", in {milliseconds:.1f} ms"
+    return f" ({milliseconds / 1000:.1f} s)" if milliseconds >= 1000 else f" ({milliseconds:.1f} ms)"
 
 
 def _state(row: Row) -> State:

@@ -95,7 +95,7 @@ def operations(service: Clients, gate: Gate, heard: Callable[[int], Awaitable[Se
         """Show when each RADIUS client of the tenant has sent its last request, and its last request without
         Message-Authenticator. A client that was heard before and is silent now may have lost its connection.
 
-        The times come from the inventory of devices, and lag by a few seconds. A RadSec client is found by the address
+        The times come from the inventory of devices, and lag by up to a minute. A RadSec client is found by the address
         of its connection only if it was registered with this address.
         """
         own, found = service.of_tenant(caller.tenant_id), await heard(caller.tenant_id)
