@@ -81,6 +81,12 @@ class Level(Arguments):
     level: Literal["debug", "info", "warning", "error"] | None = None
 
 
+class Unanswered(Arguments):
+    """Arguments of listen.senders. own: whether to leave out the senders of other machines."""
+
+    own: bool = False
+
+
 class DomainOf(Arguments):
     """Arguments of session.domain. session: the id of a session."""
 
@@ -202,10 +208,15 @@ def _single_commands(app: App) -> dict[str, Command]:
         return {**made.model_dump(), "new": token_commands.new(before, wanted.orgId, wanted.tenantId)}
 
     async def own_senders(_: Arguments) -> JSON:
-        return list[JSON](senders.listed(app.senders, app.clients.table.find))
+        return list[JSON](senders.listed(app.senders, app.clients.table.find, app.cluster.name))
 
-    async def unanswered(wanted: Arguments) -> JSON:
-        lists = [await own_senders(wanted), *(await app.siblings.ask("worker.senders")).values()]
+    async def unanswered(wanted: Unanswered) -> JSON:
+        elsewhere = [] if wanted.own else await app.node_senders.elsewhere()
+        lists = [
+            await own_senders(wanted),
+            *(await app.siblings.ask("worker.senders")).values(),
+            list[JSON](senders.still_unknown(elsewhere, app.clients.table.find)),
+        ]
         return list[JSON](
             senders.merged([row for each in lists if isinstance(each, list) for row in each if isinstance(row, dict)])
         )
@@ -229,7 +240,7 @@ def _single_commands(app: App) -> dict[str, Command]:
 
     return {
         "domain.add": command(AddDomain, add),
-        "listen.senders": command(Arguments, unanswered),
+        "listen.senders": command(Unanswered, unanswered),
         "log.level": command(Level, level),
         "session.domain": command(DomainOf, domain),
         "worker.level": command(Level, own_level),

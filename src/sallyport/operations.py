@@ -50,7 +50,7 @@ def operations(app: App, gate: Gate) -> list[Operations]:
         devices_api.operations(app.devices, app.dictionary.name, gate, now_us),
         sessions_api.operations(app.sessions, app.value_name, gate),
         dynamic_api.operations(app.dynamic, gate),
-        clients_api.operations(app.clients, gate),
+        clients_api.operations(app.clients, gate, app.devices.heard),
         domains_api.operations(app.domains, app.enforcement, app.removal, gate),
         *previews_api.operations(app.preview, app.logins.rule_test, app.rules.translation, gate, now_us),
         providers_api.operations(app.logins.providers, gate, now_us),

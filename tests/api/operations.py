@@ -58,6 +58,7 @@ OPERATIONS = (
     ),
     Operation("/network_device/AddClient", ADMIN, {"name": "n", "address": "203.0.113.77"}),
     Operation("/network_device/ListClients", READER, in_domain=False),
+    Operation("/network_device/ClientActivity", READER, in_domain=False),
     Operation("/network_device/UpdateClient", OPERATOR, {"clientId": 1}),
     Operation("/network_device/DeleteClient", OPERATOR, {"clientId": 1}, in_domain=False),
     Operation("/ad/GetAllDomains", READER, in_domain=False),

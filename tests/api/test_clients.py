@@ -11,6 +11,7 @@ ADD = "/network_device/AddClient"
 LIST = "/network_device/ListClients"
 UPDATE = "/network_device/UpdateClient"
 DELETE = "/network_device/DeleteClient"
+ACTIVITY = "/network_device/ClientActivity"
 NOT_FOUND = (404, "client not found")
 ACCEPT, REJECT = 2, 3
 
@@ -42,6 +43,23 @@ def test_an_added_client_is_answered_at_once(world: World, tenant: Tenant) -> No
     assert isinstance(client_id, int)
     assert answer == {"code": 200, "status": "Success", "message": "client added", "secret": SECRET, "warnings": []}
     assert logs_in(tenant, address)
+
+
+def test_when_a_client_was_heard(world: World, tenant: Tenant) -> None:
+    """Each client has the time of its last request, and of its last request without Message-Authenticator. Both are
+    empty for a client that was never heard. Clients of another tenant are not listed."""
+    signs, lax, silent = (world.address() for _ in range(3))
+    for name, address in (("signs", signs), ("lax", lax), ("silent", silent)):
+        tenant.ask(ADD, name=name, address=address, secret=SECRET, requireMessageAuthenticator="no")
+    assert logs_in(tenant, signs)
+    assert logs_in(tenant, lax, signed=False)
+    tenant.ask("/network_device/ListStations", domainId=tenant.domain)  # writes the counts of devices to the store
+    found = {each["name"]: each for each in tenant.ask(ACTIVITY)["clients"]}
+    assert [found[name]["address"] for name in ("signs", "lax", "silent")] == [signs, lax, silent]
+    assert found["signs"]["lastSeen"] and not found["signs"]["lastUnsigned"]
+    assert found["lax"]["lastUnsigned"] == found["lax"]["lastSeen"] != ""
+    assert (found["silent"]["lastSeen"], found["silent"]["lastUnsigned"]) == ("", "")
+    assert set(found) == {each["name"] for each in listed(tenant)}
 
 
 def test_a_secret_is_made_where_none_is_given(world: World, tenant: Tenant) -> None:

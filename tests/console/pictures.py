@@ -68,7 +68,7 @@ def demo() -> Iterator[tuple[str, str]]:
         text = ""
         for line in process.stdout:
             text += line
-            if "stays up" in line:
+            if "keeps running" in line:
                 break
         found = re.search(r"SALLYPORT_DATA_DIR=(\S+)", text), re.search(r"token +(sp_\S+)", text)
         assert found[0] and found[1], text

@@ -13,25 +13,29 @@ from sallyport.web.scope import Role
 from tests.console.visitor import Site, Visitor, text_of
 
 EVIL = '<img src=x onerror="alert(1)">'
-FIELDS = (
-    "at, domain_id, user_name, ip_address, client_ip, device_id, device_name, station, method, factor, decision, "
-    "applied_decision, would_have_been, reason, latency_us"
-)
 
 
-async def add(site: Site, user: str, *, reason: Reason = Reason.NONE, domain: int = 0, station: str = "02-01") -> int:
-    """Store the event of a login of enforce mode, and return its id."""
+async def add(
+    site: Site,
+    user: str,
+    *,
+    reason: Reason = Reason.NONE,
+    domain: int = 0,
+    station: str = "02-01",
+    **more: int | str,
+) -> int:
+    """Store the event of a login of enforce mode, and return its id. more: values of further columns."""
     answer = "accept" if reason is Reason.NONE else "reject"
     site.clock.pass_by(1)
-    values = {
-        "at": site.clock.now, "domain": domain or site.areas.domain, "user": user, "station": station,
-        "answer": answer, "reason": reason.value,
+    values: dict[str, int | str] = {
+        "at": site.clock.now, "domain_id": domain or site.areas.domain, "user_name": user, "ip_address": "192.0.2.1",
+        "client_ip": "10.0.0.1", "device_id": 0, "device_name": "wlc-1", "station": station, "method": "pap",
+        "factor": "local", "decision": answer, "applied_decision": answer, "would_have_been": "",
+        "reason": reason.value, "latency_us": 1500, **more,
     }  # fmt: skip
-    sql = (
-        f"insert into events ({FIELDS}) values (:at, :domain, :user, '192.0.2.1', '10.0.0.1', 0, 'wlc-1', :station, "  # noqa: S608
-        "'pap', 'local', :answer, :answer, '', :reason, 1500) returning id"
-    )
-    made = await site.areas.store.write(lambda tx: tx.value(int, sql, **values))  # type: ignore[arg-type]
+    named = ", ".join(f":{name}" for name in values)
+    sql = f"insert into events ({', '.join(values)}) values ({named}) returning id"  # noqa: S608
+    made = await site.areas.store.write(lambda tx: tx.value(int, sql, **values))
     assert made is not None
     return made
 
@@ -94,6 +98,26 @@ async def test_a_login_shows_its_steps_and_what_to_do(site: Site, admin: Visitor
     assert ADVICE[Reason.WRONG_PASSWORD].remedy in text
     page = await admin.get(f"/logins/{number}?domain={site.areas.domain}")
     assert f"/logins/{earlier}?" in page.text
+
+
+async def test_a_login_shows_its_rule_and_the_times_of_its_steps(site: Site, admin: Visitor) -> None:
+    """The rule is a link to its page. The times of the factors are shown for a login that waited, and for no other."""
+    number = await add(site, "ann", rule_id=7, rule_name="night <shift>", first_us=2500, second_us=6_500_000)
+    page = await admin.get(f"/logins/{number}?domain={site.areas.domain}")
+    text = text_of(page)
+    assert "first factor passed checked by local (2.5 ms)" in text
+    assert "login rules passed decided by the rule night <shift>" in text
+    assert f'href="/rules/7/edit?domain={site.areas.domain}"' in page.text
+    assert "second factor passed not required (6.5 s)" in text
+    plain = text_of(await admin.get(f"/logins/{await add(site, 'ann', rule_id=0)}?domain={site.areas.domain}"))
+    assert "checked by local login rules passed no rule matched" in plain
+
+
+async def test_a_login_of_an_earlier_version_says_so(site: Site, admin: Visitor) -> None:
+    """An event without a recorded rule does not claim that no rule matched."""
+    text = text_of(await admin.get(f"/logins/{await add(site, 'ann')}?domain={site.areas.domain}"))
+    assert "an earlier version has not recorded the rule" in text
+    assert "no rule matched" not in text
 
 
 async def test_a_login_is_tested_as_it_would_be_decided_now(site: Site, admin: Visitor) -> None:

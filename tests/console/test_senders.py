@@ -4,6 +4,7 @@ import re
 from collections.abc import AsyncIterator
 
 import pytest
+import trio
 
 from sallyport.listen.causes import UNKNOWN
 from tests.console.visitor import Site, Visitor, text_of
@@ -44,6 +45,17 @@ async def test_an_unknown_address_is_registered_in_one_step(site: Site, root: Vi
     assert page.headers["cache-control"] == "no-store"
     assert ADDRESS not in (await root.get("/senders")).text
     assert "client.add" in str(await site.areas.store.read(lambda tx: tx.rows("select action, actor from audit_trail")))
+
+
+async def test_a_sender_is_listed_once_with_its_node(site: Site, root: Visitor) -> None:
+    """A node lists its own senders from memory, and does not read the row that it has written for other nodes."""
+    hear(site)
+    with trio.move_on_after(0.5):
+        await site.areas.node_senders.run()
+    page = await root.get("/senders?column=address&column=packets&column=node")
+    assert page.text.count(f"<code>{ADDRESS}</code>") + page.text.count(f">{ADDRESS}</a>") == 1
+    assert f"{ADDRESS} 1 {site.areas.cluster.name}" in text_of(page)
+    assert f"Node {site.areas.cluster.name}" in text_of(await root.get(f"/senders/sender?address={ADDRESS}"))
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,9 @@ import pytest
 import trio
 import trio.testing
 
+from sallyport.login.login import Reason
 from sallyport.mfa.provider import Outcome
+from sallyport.policy.rules.bodies import RuleFields
 from sallyport.radius.packet import ACCESS_ACCEPT, ACCESS_REJECT, SharedSecret, decode_reply
 from tests.areas import SECRET
 from tests.listen.conftest import NAS, Wire
@@ -25,6 +27,7 @@ from tests.listen.second import (
     script,
     wire,
 )
+from tests.login.eap.sides import new_password
 from tests.login.second.scripted import Script
 from tests.packets import attributes, chap, pap
 from tests.waiting import until
@@ -47,6 +50,33 @@ async def test_a_push_is_parked_until_it_is_approved(wire: Wire, script: Script)
     (question,) = script.started
     assert (question.user, question.domain, question.source) == ("ann", "corp", "192.0.2.1")
     assert question.station == "02-00-00-00-00-01"
+
+
+async def test_the_event_has_the_time_of_the_second_factor(wire: Wire, script: Script) -> None:
+    """The time from the question to the answer is stored with the rule that required the second factor. The first
+    factor is local, so the login has not waited for it."""
+    areas = wire.areas
+    rule = await areas.rules.add(areas.domain, RuleFields.model_validate({"name": "staff", "action": "mfa_required"}))
+    wire.put(a_login())
+    await prompted(script)
+    areas.clock.pass_by(4)
+    script.answer(0, Outcome.APPROVED)
+    await wire.take()
+    (event,) = await events(areas)
+    assert (event.rule_id, event.rule_name, event.first_us, event.second_us) == (rule, "staff", 0, 4_000_000)
+
+
+async def test_a_wrong_first_factor_after_the_wait_names_no_rule(wire: Wire, script: Script) -> None:
+    """If the password changes while a push is pending, the password has decided, and no rule."""
+    areas = wire.areas
+    await areas.rules.add(areas.domain, RuleFields.model_validate({"name": "staff", "action": "mfa_required"}))
+    wire.put(a_login())
+    await prompted(script)
+    await new_password(areas)
+    script.answer(0, Outcome.APPROVED)
+    await wire.take()
+    (event,) = await events(areas)
+    assert (event.reason, event.rule_id, event.rule_name) == (Reason.WRONG_PASSWORD, 0, "")
 
 
 async def test_a_push_is_denied(wire: Wire, script: Script) -> None:

@@ -117,6 +117,7 @@ async def test_the_command_line_sees_the_table() -> None:
         "address": "192.0.2.1", "packets": 1, "reason": "unknown_client", "verdict": causes.NOISE, "remedy": "",
         "client": "",
         "packet": "", "nas_identifier": "", "product": "", "signed": False, "first": time, "last": time,
+        "node": "node-1",
     }  # fmt: skip
 
 
@@ -125,7 +126,7 @@ def known(senders: Senders, *clients: str) -> list[Row]:
 
     clients: the addresses of RADIUS clients.
     """
-    return listed(senders, lambda host: client() if host in clients else None)
+    return listed(senders, lambda host: client() if host in clients else None, "node-1")
 
 
 SIGNED = push_attribute(NAS_IDENTIFIER, b"lobby") + push_vendor_attribute(14988, 10, b"identity")

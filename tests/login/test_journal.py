@@ -14,7 +14,8 @@ from sallyport.base.errors import StoreError
 from sallyport.events.repo import EventQuery, EventRow
 from sallyport.events.service import Events
 from sallyport.login.journal import LONG, MOST, PURGE_S, Journal, KeptAnswer, pack, unpack
-from sallyport.login.login import AccountingRecord, Answered, Login
+from sallyport.login.login import AccountingRecord, Answered, Login, Waits
+from sallyport.policy.rules.bodies import RuleFields
 from sallyport.radius.attributes import push_attribute
 from sallyport.radius.duplicates import Entry
 from sallyport.radius.packet import ACCOUNTING_RESPONSE, encode_reply
@@ -24,6 +25,7 @@ from tests.areas import Areas, only_sqlite
 from tests.login.conftest import SOURCE, Answers, FakeListener, unproven
 from tests.packets import access_request, accounting, attributes, opened, pap
 
+USERS = ("ann", "ann", "bob")
 SWITCH = attributes(NAS_IDENTIFIER=b"switch-1", CALLING_STATION_ID=b"02-00-00-00-00-01")
 
 
@@ -74,11 +76,34 @@ async def test_a_login_is_written_with_its_event_and_answer(listener: FakeListen
         reason="no provider",
         latency_us=1234,
         node_id=0,
+        rule_id=0,
+        rule_name="",
+        first_us=0,
+        second_us=0,
     )
     assert [await count(listener.areas, table) for table in ("devices", "stations", "answers")] == [1, 1, 1]
     authenticator = login.request.authenticator
     assert await listener.areas.journal.recent() == [KeptAnswer(0, SOURCE, 0, authenticator, login.reply, signed=True)]
     assert listener.answers.sent == [login]
+
+
+async def test_a_login_that_waited_is_written_with_its_waits_and_its_rule(listener: FakeListener) -> None:
+    """In one transaction, each event has the rule and the waits of its own login. A local login has waited for nothing.
+
+    The name of the rule is the name at the time of the login.
+    """
+    areas = listener.areas
+    fields = {"name": "vpn", "action": "allow", "users": ["ann"]}
+    rule = await areas.rules.add(areas.domain, RuleFields.model_validate(fields))
+    await areas.add_user(areas.domain, "bob", b"hello")
+    plain, waited, other = [await listener.ready(pap(user, "hello", identifier=n)) for n, user in enumerate(USERS)]
+    waited.waits = Waits(first_us=2500, second_us=7_000_000)
+    await written(listener, plain, waited, other)
+    await areas.rules.update(areas.domain, rule, RuleFields.model_validate({"name": "renamed"}))
+    found = [
+        (each.user_name, each.rule_id, each.rule_name, each.first_us, each.second_us) for each in await events(areas)
+    ]
+    assert sorted(found) == [("ann", rule, "vpn", 0, 0), ("ann", rule, "vpn", 2500, 7_000_000), ("bob", 0, "", 0, 0)]
 
 
 async def test_a_refused_login_is_an_event_too(listener: FakeListener) -> None:

@@ -207,7 +207,7 @@ class App:
             directory_metrics,
             lambda domain_id: self._http_of(domain_id).egress.advice(),
         )
-        self.events = Events(store, self.cluster)
+        self.events = Events(store, self.cluster, clock)
         leader_store = store_of_leader(store, self.cluster)
         self.retention = Retention(
             leader_store,
@@ -235,6 +235,7 @@ class App:
         kept = SharedFiles if store.is_shared else OwnFiles
         self.certificate_files: CertificateFiles = kept(store, vault, Directory(settings.data_dir.absolute()))
         self.senders = Senders()
+        self.node_senders = node_parts.senders_of(self)
         self._wire_logins()
         self._wire_store()
 

@@ -6,11 +6,14 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING
 
+from sallyport.base.wire import Row
+from sallyport.listen import senders
 from sallyport.login.spool import Spool
 from sallyport.login.spool_file import paths_of
 from sallyport.metrics import SpoolMetrics
 from sallyport.nodes.follower import Follower
 from sallyport.nodes.notices import NoNotices, Notices, SharedNotices
+from sallyport.nodes.senders import NodeSenders, NoOtherNodes, SharedSenders
 from sallyport.nodes.service import Alone, Cluster, Nodes
 from sallyport.store.directory import installation_id
 from sallyport.store.foreign import CERTIFICATES, CONFIGURATION, KEYS, PRINCIPALS, TOKENS, USERS
@@ -43,6 +46,17 @@ def cluster_of(app: App) -> Cluster:
 def notices_of(app: App) -> Notices:
     """Return the object that exchanges notices with other nodes."""
     return SharedNotices(app.store, lambda: app.cluster.id) if app.store.is_shared else NoNotices()
+
+
+def senders_of(app: App) -> NodeSenders:
+    """Return the object that exchanges senders without an answer with other nodes."""
+    if not app.store.is_shared:
+        return NoOtherNodes()
+
+    def rows(most: int) -> list[Row]:
+        return senders.listed(app.senders, app.clients.table.find, app.cluster.name, most)
+
+    return SharedSenders(app.store, app.cluster, app.settings.nodes, lambda: app.senders.changes, rows)
 
 
 def guesses_of(app: App, kind: str, *, burst: int) -> Guesses:

@@ -23,6 +23,7 @@ def of_node(app: App) -> Tasks:
     return (
         app.cluster.run,
         app.nodes.run,
+        app.node_senders.run,
         app.follower.run,
         app.certificate_files.run,
         app.devices.run,

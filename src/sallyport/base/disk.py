@@ -1,7 +1,9 @@
-"""Atomic replacement of files, safe against a crash of the machine: write a temporary file, sync it, and rename it."""
+"""Free space of a disk, and atomic replacement of files, safe against a crash of the machine: write a temporary file,
+sync it, and rename it."""
 
 import os
 import secrets
+import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -11,6 +13,8 @@ from sallyport.base.errors import ConfigError
 from sallyport.base.owner import as_owner
 
 PRIVATE = 0o600
+LOW = 1 << 30
+"""Free space below which an admin should act, in octets."""
 
 
 @contextmanager
@@ -59,3 +63,11 @@ def sync(path: Path) -> None:
         os.fsync(descriptor)
     finally:
         os.close(descriptor)
+
+
+def free(path: Path) -> int:
+    """Return the free space of the disk that contains a path, or would contain it, in octets. Raises OSError."""
+    place = path.absolute()
+    while not place.exists():
+        place = place.parent
+    return shutil.disk_usage(place).free

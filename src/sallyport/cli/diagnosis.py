@@ -66,7 +66,7 @@ def explain_silence(line: Line, client: RadiusClient, why: Why, began: str) -> N
     try:
         if line.connection.process_id(wait=False) is None:
             raise StartError(f"no service runs in {line.settings().data_dir}")
-        senders = line.rows("listen.senders")
+        senders = line.rows("listen.senders", own=True)
     except SallyportError as error:
         line.note(f"On this machine: {error}")
         return

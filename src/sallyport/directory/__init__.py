@@ -16,6 +16,7 @@ ends early, nothing changes in the store.
     imports     background jobs that write the entries to the store
     entries     people, groups and memberships in the store
     mappings    which attributes fill each field; the attributes in `secret_attributes` never do
+    health      whether the imports of a directory work
     principals  groups and units of a principal, cached for logins
 
 dn, entry, ldif and wire use neither the store, the HTTP server nor trio.

@@ -81,6 +81,17 @@ class EventEntry(Model):
         description="Decision that enforce mode would have made; empty in enforce mode."
     )
     reason: str = Field(description="Reason of the decision, in words; empty for a plain accept.")
+    ruleId: int | None = Field(
+        description="Id of the login rule that decided, or 0 if no rule did. null if the rule was not recorded."
+    )
+    rule: str = Field(description="Name of this rule at the time of the login; empty if no rule decided.")
+    firstFactorMs: float | None = Field(
+        description="Time that another server took for the first factor, in milliseconds. null if none was asked."
+    )
+    secondFactorMs: float | None = Field(
+        description="Time that the provider and the user took for the second factor, in milliseconds. null if the "
+        "second factor was not asked for."
+    )
     latencyMs: float = Field(description="Time from receipt of the request to the decision, in milliseconds.")
     node: str = Field(description="Name of the node that made the decision. Empty if the node was removed.")
 

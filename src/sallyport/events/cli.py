@@ -42,6 +42,10 @@ ALL_COLUMNS = (
     "appliedDecision",
     "wouldHaveBeen",
     "reason",
+    "ruleId",
+    "rule",
+    "firstFactorMs",
+    "secondFactorMs",
     "latencyMs",
     "node",
 )

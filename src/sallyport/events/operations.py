@@ -67,6 +67,10 @@ def entry(row: EventRow, domain: str, nodes: Mapping[int, str]) -> dict[str, JSO
         "appliedDecision": row.applied_decision,
         "wouldHaveBeen": row.would_have_been,
         "reason": row.reason,
+        "ruleId": row.rule_id,
+        "rule": row.rule_name,
+        "firstFactorMs": row.first_us / 1000 or None,
+        "secondFactorMs": row.second_us / 1000 or None,
         "latencyMs": row.latency_us / 1000,
         "node": nodes.get(row.node_id, ""),
     }

@@ -17,7 +17,13 @@ FOREVER = 2**63 - 1
 
 @dataclass(frozen=True, slots=True)
 class EventRow:
-    """An event of a login. Times are in microseconds. node_id: the node that decided, or 0 on an embedded database."""
+    """An event of a login. Times are in microseconds.
+
+    node_id: the node that decided, or 0 on an embedded database. rule_id, rule_name: the login rule that decided, with
+    its name at that time; 0 and empty if no rule decided. rule_id is None in an event of an earlier version, which did
+    not record the rule. first_us, second_us: the time for which the login waited for its first and its second factor,
+    or 0.
+    """
 
     id: int
     at: int
@@ -35,6 +41,10 @@ class EventRow:
     reason: str
     latency_us: int
     node_id: int
+    rule_id: int | None
+    rule_name: str
+    first_us: int
+    second_us: int
 
 
 @dataclass(frozen=True, slots=True)

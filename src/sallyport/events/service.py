@@ -3,19 +3,23 @@
 from collections.abc import Sequence
 from dataclasses import replace
 
+from sallyport.base.clock import Clock, now_us
 from sallyport.base.errors import invalid_field
 from sallyport.events import repo
+from sallyport.events.hours import Hours
 from sallyport.events.repo import EVENTS, FOREVER, EventQuery, EventRow, NewEvent, Stretch
 from sallyport.nodes.service import Cluster
 from sallyport.store.model import Store
 
 
 class Events:
-    """The service that reads events. cluster: the cluster, which has the names of the nodes."""
+    """The service that reads events. cluster: the cluster, which has the names of the nodes. hours: the number of
+    logins in each hour."""
 
-    def __init__(self, store: Store, cluster: Cluster | None = None) -> None:
+    def __init__(self, store: Store, cluster: Cluster | None = None, clock: Clock = now_us) -> None:
         self._store = store
         self._cluster = cluster
+        self.hours = Hours(store, clock)
 
     async def nodes(self) -> dict[int, str]:
         """Return the names of the nodes by their ids."""

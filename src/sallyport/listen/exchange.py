@@ -8,7 +8,7 @@ limit of pending requests.
 
 import time
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import structlog
 import trio
@@ -273,6 +273,7 @@ class Exchange:
                 began = self._clock()
                 decision = await self._pipeline.ask(login)
                 login.asked_us = self._clock() - began
+                login.waits = replace(login.waits, second_us=login.asked_us)
                 if login.noted:
                     login.device.posture.measure(login.known, time.monotonic())
                     self._sightings.touch(login.device)

@@ -84,11 +84,13 @@ class Senders:
 
     The RADIUS clients of a tenant together have a share of the table. All unknown addresses together have one share. If
     the table is full, one address is removed from the largest share: the address whose last datagram is the oldest.
+    changes: the number of changes so far.
     """
 
     def __init__(self, *, max_senders: int = MAX_SENDERS) -> None:
         self._senders = BoundedMap[str, Sender](max_senders)
         self._logged_at: dict[int, int] = {}  # by tenant
+        self.changes = 0
 
     def note(
         self, host: str, reason: str, at: int, *, client: Client | None = None, datagram: bytes = b""
@@ -106,6 +108,7 @@ class Senders:
         sender.last_at = at
         sender.reason, sender.client, sender.datagram, sender.is_over = reason, client, datagram, False
         self._senders.put(host, sender, tenant_id)
+        self.changes += 1
         since_us = abs(at - self._logged_at.get(tenant_id, -LOG_INTERVAL_US))
         if reason in (sender.logged, UNPROVEN) or since_us < LOG_INTERVAL_US:
             return None
@@ -129,39 +132,51 @@ class Senders:
         with the number of all its dropped datagrams.
         """
         sender = self._senders.get(host)
-        if sender is not None and sender.datagram[:1] == bytes((code,)):
+        if sender is not None and not sender.is_over and sender.datagram[:1] == bytes((code,)):
             sender.is_over, sender.logged = True, ""
+            self.changes += 1
 
     def forget(self, host: str) -> None:
         """Remove an address from the table, because it now belongs to a RADIUS client."""
         self._senders.pop(host)
+        self.changes += 1
 
     def all(self) -> list[Sender]:
         """Return the senders to list, the most recent first. Senders whose cause is over are left out."""
         return [each for each in self._senders.values()[::-1] if not each.is_over]
 
 
-def listed(senders: Senders, find_client: Callable[[str], Client | None]) -> list[Row]:
-    """Return the senders as rows for the command line.
+def listed(
+    senders: Senders, find_client: Callable[[str], Client | None], node: str = "", most: int = MAX_SENDERS
+) -> list[Row]:
+    """Return the senders as rows for the command line, the most recent first, at most `most` rows.
 
     An unknown address that now belongs to a RADIUS client is removed from the table. find_client: a function that
-    returns the RADIUS client of an address.
+    returns the RADIUS client of an address. node: the name of this node.
     """
     for each in senders.all():
         if each.reason == UNKNOWN and find_client(each.host) is not None:
             senders.forget(each.host)
-    return [_row(each, find_client(each.host)) for each in senders.all()]
+    return [{**_row(each, find_client(each.host)), "node": node} for each in senders.all()[:most]]
+
+
+def still_unknown(rows: Iterable[Row], find_client: Callable[[str], Client | None]) -> list[Row]:
+    """Return the rows of other nodes, without unknown addresses that now belong to a RADIUS client. The other nodes
+    write such an address until its next request is answered."""
+    return [row for row in rows if row["reason"] != UNKNOWN or find_client(str(row["address"])) is None]
 
 
 def merged(rows: Iterable[Row]) -> list[Row]:
-    """Merge the rows that several workers have listed, the latest first. Several workers may list the same address,
-    because datagrams from different ports of an address may go to different workers."""
+    """Merge the rows that several workers or nodes have listed, the latest first. Several of them may list the same
+    address: datagrams from different ports of an address may go to different workers, and a device may change to
+    another node. The row then has the names of all these nodes."""
     found: dict[JSON, Row] = {}
     for row in sorted(rows, key=lambda row: str(row["last"]), reverse=True):
         latest = found.setdefault(row["address"], row)
         if latest is not row:
             latest["packets"] = int(str(latest["packets"])) + int(str(row["packets"]))
             latest["first"] = min(str(latest["first"]), str(row["first"]))
+            latest["node"] = ", ".join(sorted({*str(latest["node"]).split(", "), str(row["node"])}))
     return list(found.values())
 
 

@@ -31,7 +31,7 @@ from sallyport.inventory.devices.sightings import Refused, Registered, write_fir
 from sallyport.inventory.sessions.report import OF_DEVICE
 from sallyport.login.accounting import write_accounting
 from sallyport.login.identity import kind
-from sallyport.login.login import AccountingRecord, Answered, Login
+from sallyport.login.login import NO_WAITS, AccountingRecord, Answered, Login
 from sallyport.login.spool import Spool
 from sallyport.nodes.service import Cluster
 from sallyport.policy.rules.rule import Kind
@@ -56,6 +56,7 @@ SKEW_US: Final = 180 * SECOND
 with a fast clock deletes no answer that another node still needs."""
 
 OWN_COLUMNS = ("at", "user_name", "ip_address", "client_ip", "device_id", "device_name", "station", "latency_us")
+WAITED_COLUMNS = (*OWN_COLUMNS, "first_us", "second_us")
 
 
 @dataclass(frozen=True, slots=True)
@@ -274,7 +275,10 @@ class _Batch:
             same = _common(logins[0])
             if self.node_id:
                 same["node_id"] = self.node_id
-            rows.append(NewRows("events", OWN_COLUMNS, [*map(_event, logins)], same))
+            if logins[0].waits is NO_WAITS:
+                rows.append(NewRows("events", OWN_COLUMNS, [*map(_event, logins)], same))
+            else:
+                rows.append(NewRows("events", WAITED_COLUMNS, [*map(_event_that_waited, logins)], same))
             totals[_domain_id(logins[0]), COUNTER] += len(logins)
         self.accounted = write_accounting(tx, records) if records else Counter()
         self.kept = [each for each in self.entries if each not in self.lost] if self.lost else self.entries
@@ -324,17 +328,31 @@ def _event(login: Login) -> tuple[Value, ...]:
     )
 
 
+def _event_that_waited(login: Login) -> tuple[Value, ...]:
+    return *_event(login), login.waits.first_us, login.waits.second_us
+
+
 def _likeness(login: Login) -> Hashable:
     """Return a key for the `_common` columns of a login. Logins with the same key have the same values in these
     columns. Most logins of a transaction have the same key. Their common values are bound only once, which saves much
     of the time for a login."""
-    service_type = login.request.first.get(SERVICE_TYPE)
-    return _domain_id(login), login.method, login.factor, login.decision, service_type, _machine(login)
+    service_type, rule = login.request.first.get(SERVICE_TYPE), login.rule
+    return (
+        _domain_id(login),
+        login.method,
+        login.factor,
+        login.decision,
+        service_type,
+        _machine(login),
+        rule and rule.id,
+        login.waits is NO_WAITS,
+    )
 
 
 def _common(login: Login) -> dict[str, Value]:
     """Return the column values of an event that are bound only once for all logins with the same `_likeness`."""
     decision, applied, would_have_been, reason = login.decision.row
+    rule_id, rule_name = (0, "") if login.rule is None else (login.rule.id, login.rule.name)
     return {
         "domain_id": _domain_id(login),
         "method": login.method,
@@ -345,6 +363,8 @@ def _common(login: Login) -> dict[str, Value]:
         "reason": reason,
         "service_type": login.service_type,
         "machine": _machine(login),
+        "rule_id": rule_id,
+        "rule_name": rule_name,
     }
 
 

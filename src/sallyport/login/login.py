@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from sallyport.inventory.clients.client import Client
     from sallyport.inventory.devices.device import Device, Station
     from sallyport.mfa.provider import Code
+    from sallyport.policy.rules.rule import Rule
     from sallyport.radius.duplicates import Entry, Source
     from sallyport.radius.eap.certificate import NamedBy
     from sallyport.radius.packet import Request
@@ -157,6 +158,22 @@ class Found:
 
 
 NOTHING: Final = Found()
+
+
+@dataclass(frozen=True, slots=True)
+class Waits:
+    """The time for which a login waited for other systems and for the user, in microseconds.
+
+    first_us: the time that another server took for the first factor, or 0 if no other server was asked. second_us: the
+    time that the second factor took, or 0 if it was not asked for.
+    """
+
+    first_us: int = 0
+    second_us: int = 0
+
+
+NO_WAITS: Final = Waits()
+"""The waits of a login that was decided without another system. Most logins have this value."""
 NAMELESS: Final = frozenset[str]()
 
 
@@ -210,9 +227,10 @@ class Login(Answered):
     certificate. found: what the first factor has found. code: the code that followed the password or that answers a
     challenge, or None. proven: whether the sender has proved its identity by a correct password or code. noted: whether
     the login is counted in the inventory. station: the Calling-Station-Id. attributes: the encoded attributes of the
-    answer. approved: whether the user has approved the second factor. continuation: a function that continues the login
-    after a wait. keep: a function that writes to the store in the transaction of the login's event. `keep` returns
-    False and writes nothing if another node answers the login.
+    answer. approved: whether the user has approved the second factor. rule: the login rule that decided, or None if no
+    rule matched or no rule was read. waits: the time for which the login waited; in EAP, over all its rounds.
+    continuation: a function that continues the login after a wait. keep: a function that writes to the store in the
+    transaction of the login's event. `keep` returns False and writes nothing if another node answers the login.
     """
 
     home: Domain | None = None
@@ -229,6 +247,8 @@ class Login(Answered):
     station: str = ""
     attributes: bytes = b""
     approved: bool = False
+    rule: Rule | None = None
+    waits: Waits = NO_WAITS
     continuation: Callable[[], Awaitable[Decision | None]] | None = None
     keep: Callable[[Tx], bool | None] | None = None
     latency_us: int = 0

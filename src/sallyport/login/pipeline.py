@@ -12,6 +12,9 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Final
 
+import trio
+
+from sallyport.base.clock import SECOND
 from sallyport.certs.credentials import Credentials
 from sallyport.directory.principals import Principals
 from sallyport.domains.domain import LOCAL, MONITOR, Domain, DomainTable, FirstFactor
@@ -23,7 +26,7 @@ from sallyport.login.eap.rounds import Rounds
 from sallyport.login.first.password import check_password, check_vouched, ends_in_code, known_as, still, typed_code
 from sallyport.login.first.service import FirstFactors
 from sallyport.login.identity import facts_of, who
-from sallyport.login.login import NOTHING, PASSED, Decision, Login, Reason, Verdict
+from sallyport.login.login import NOTHING, PASSED, Decision, Login, Reason, Verdict, Waits
 from sallyport.login.second.conversation import SecondFactorResult
 from sallyport.login.second.service import SecondFactor
 from sallyport.login.second.session import Asked
@@ -54,7 +57,8 @@ class Pipeline:
 
     domains: the current domains. credentials: a function that returns the current server certificate for EAP.
     certificate_tenant: a function that returns the tenant for which a client certificate was issued. Its argument is
-    the SHA-256 of the certificate in hex. node: a function that returns the number of this node.
+    the SHA-256 of the certificate in hex. node: a function that returns the number of this node. now: a function that
+    returns the seconds of a monotonic clock.
     """
 
     domains: Snapshot[DomainTable]
@@ -69,6 +73,7 @@ class Pipeline:
     credentials: Callable[[], Credentials | None]
     certificate_tenant: Callable[[str], int | None]
     node: Callable[[], int]
+    now: Callable[[], float] = trio.current_time
     rounds: Rounds = field(init=False)
 
     def __post_init__(self) -> None:
@@ -128,9 +133,17 @@ class Pipeline:
             return False  # the inner name is not known yet
         if self.second.asks_for_codes(domain) and ends_in_code(login):
             return False  # it may need a look-up to know whether the user has codes
-        return self.first.begin(
-            login, domain, _no_code, lambda first: decided(login, lambda: self._after_first(login, domain, first))
-        )
+        began = self.now()
+
+        def done(first: Reason) -> None:
+            login.waits = self._waited(began)
+            decided(login, lambda: self._after_first(login, domain, first))
+
+        return self.first.begin(login, domain, _no_code, done)
+
+    def _waited(self, began: float) -> Waits:
+        """Return the waits of a login whose first factor another server has checked. began: when the check started."""
+        return Waits(first_us=round((self.now() - began) * SECOND))
 
     async def check(self, login: Login) -> Decision | None:
         """Decide a login that `begin` did not decide. Return None if the caller must await `ask`. Return ROUND if the
@@ -151,8 +164,10 @@ class Pipeline:
             first = check_vouched(login)
         else:
             await self.recall(login, domain)
+            began = self.now()
             carries_code = ends_in_code(login) and await self.second.has_codes(domain, login.principal)
             first = await self.first.check(login, domain, lambda: carries_code)
+            login.waits = self._waited(began)
         await self.recall(login, domain)
         return self._after_first(login, domain, first)
 
@@ -163,7 +178,7 @@ class Pipeline:
         domain = login.domain
         if domain is None or domain.id in self.domains.value.by_id:
             return decision
-        login.found = NOTHING
+        login.found, login.rule = NOTHING, None
         return refuse(Reason.DOMAIN_REMOVED, domain)
 
     def abandoned(self, login: Login) -> None:
@@ -280,8 +295,8 @@ class Pipeline:
         return decide(first, action, second, domain.mode, domain.fallback)
 
     def _apply_rules(self, login: Login, domain: Domain) -> Action:
-        """Return the action of the domain's login rules, and set the login's reply attributes. Attributes of the
-        matching rule override attributes from the first factor."""
+        """Return the action of the domain's login rules, and set the login's rule and reply attributes. Attributes of
+        the matching rule override attributes from the first factor."""
         rules, found = self.rules.of(domain.id), login.found.accept
         if login.found.session_s is not None:
             found += push_attribute(SESSION_TIMEOUT, login.found.session_s.to_bytes(4))
@@ -291,6 +306,7 @@ class Pipeline:
         rule = rules.match(facts_of(login))
         if rule is None:
             return UNMATCHED
+        login.rule = rule
         login.attributes = combine(found, rule.attributes) if found else rule.attributes
         return rule.action
 
@@ -302,7 +318,8 @@ class Pipeline:
         if decision is None:
             return None
         if self.lockouts.some and self.lockouts.refuses(login, domain):
-            login.found = NOTHING  # otherwise the answer of another server reveals that the password is wrong
+            # otherwise the answer of another server reveals that the password is wrong
+            login.found, login.rule = NOTHING, None
             return refuse(Reason.LOCKED_OUT, domain)
         self.lockouts.note(login, domain, decision, wrong_code=wrong_code)
         return decision
@@ -349,6 +366,7 @@ class Pipeline:
     ) -> Decision:
         """Decide a login after its second factor, by the current user, rules and mode. The checked password must still
         be valid."""
+        login.rule = None  # the rules are read again
         if result.reason is Reason.CHALLENGE_OVER:
             return refuse(result.reason, domain)
         login.approved = result.reason is PASSED

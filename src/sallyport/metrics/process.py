@@ -1,7 +1,6 @@
 """Metrics of the process, the HTTP operations, and the store: transactions, their queue, errors, and files."""
 
 import math
-import shutil
 from collections import deque
 from collections.abc import Callable, Iterator
 from functools import partial
@@ -11,6 +10,7 @@ from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, Proc
 from prometheus_client.core import HistogramMetricFamily
 from prometheus_client.registry import Collector
 
+from sallyport.base import disk
 from sallyport.metrics.instruments import BUCKETS, Buckets
 
 LAG_SAMPLES = 240
@@ -124,6 +124,6 @@ def _size(path: Path) -> float:
 
 def _free(directory: Path) -> float:
     try:
-        return shutil.disk_usage(directory).free
+        return disk.free(directory)
     except OSError:
         return math.nan

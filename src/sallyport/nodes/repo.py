@@ -209,3 +209,24 @@ def notices(tx: Tx, read: Mapping[int, int], but: int, limit: int) -> list[Notic
         but=but,
         limit=limit,
     )
+
+
+def put_senders(tx: Tx, node_id: int, senders: str) -> None:
+    """Replace the senders without an answer of a node. senders: a list in JSON."""
+    tx.execute(
+        "insert into node_senders (node_id, senders) values (:id, :senders) "
+        "on conflict (node_id) do update set senders = excluded.senders",
+        id=node_id,
+        senders=senders,
+    )
+
+
+def senders_elsewhere(tx: Tx, own_id: int, own: Sequence[str]) -> list[str]:
+    """Return the senders without an answer of each live node, as lists in JSON, except the node `own_id` and the nodes
+    with the names `own`."""
+    sql = (
+        "select senders from node_senders join nodes n on n.id = node_id "
+        f"where n.seen_at > now_us() - {DEAD_US} and n.name not in (select value from json_each(:own)) "
+        "and n.id <> :id order by n.name"
+    )
+    return [str(senders) for (senders,) in tx.rows(sql, id=own_id, own=json.dumps(list(own)))]

@@ -48,6 +48,7 @@ STORY: Final[tuple[tuple[str, str, dict[str, JSON]], ...]] = (
         _domain(name="vpn", address="192.0.2.10", product="Fortinet FortiGate", requireMessageAuthenticator="auto"),
     ),
     ("POST", "/network_device/ListClients", _tenant()),
+    ("POST", "/network_device/ClientActivity", _tenant()),
     ("POST", "/network_device/UpdateClient", _domain(clientId=1, name="vpn-1")),
     ("POST", "/network_device/ListDevices", _domain(**_PAGE, filter={"filterBy": "", "value": ""}, search="")),
     ("POST", "/network_device/ListStations", _domain(**_PAGE)),

@@ -17,6 +17,7 @@ from sallyport.radius.eap import packet as eap
 from sallyport.radius.eap.packet import IDENTITY, RESPONSE, Packet, encode
 from sallyport.radius.mschap import MsChap1, MsChap2, NtKey, nt_hash, nt_hash_hash
 from sallyport.radius.packet import ACCESS_ACCEPT, ACCESS_CHALLENGE, ACCESS_REJECT
+from tests.listen.second import events
 from tests.login.eap.conftest import Nas
 from tests.login.second.scripted import Script
 from tests.radius.eap.supplicant import (
@@ -135,6 +136,16 @@ NEVER: dict[str, Callable[[bytes], Side]] = {
     "eap-ttls-chap": lambda password: ttls(in_ttls_chap(ANN, password)),
     "eap-md5": Md5Side,
 }
+
+
+async def test_the_event_has_the_time_of_the_directory(nas: Nas) -> None:
+    """The directory is asked in an earlier round than the last one. The event has the time of this round."""
+    await configure(nas)
+    assert (await nas.log_in(BINDS["eap-peap-gtc"](PASSWORD.encode()))).code == ACCESS_ACCEPT
+    assert (await nas.log_in(BINDS["eap-peap-gtc"](b"wrong"))).code == ACCESS_REJECT
+    for event in await events(nas.wire.areas):
+        assert event.first_us > 0
+        assert event.second_us == 0
 
 
 async def test_a_session_is_of_one_first_factor(nas: Nas) -> None:

@@ -43,6 +43,22 @@ async def test_a_push_while_the_client_waits(nas: Nas, script: Script) -> None:
     assert await nas.outcomes() == [("", "ann", "eap-peap-mschapv2")]
 
 
+async def test_the_event_has_the_rule_and_the_time_of_the_second_factor(nas: Nas, script: Script) -> None:
+    """The user is asked in an earlier round than the last one. The event of a refused login has the rule and the time
+    of this round too."""
+    areas = nas.wire.areas
+    fields = {"name": "wifi", "action": "mfa_required", "users": ["ann"]}
+    rule = await areas.rules.add(areas.domain, RuleFields.model_validate(fields))
+    script.begins = Outcome.CODE
+    for code in (b"123456", b"000000"):
+        await nas.log_in(TYPED["eap-peap-gtc"](b"hello", code))
+    right, wrong = await events(areas)
+    assert (right.reason, wrong.reason) == ("", Reason.WRONG_CODE)
+    for event in (right, wrong):
+        assert (event.rule_id, event.rule_name, event.first_us) == (rule, "wifi", 0)
+        assert event.second_us > 0
+
+
 async def approve(script: Script, number: int = 0) -> None:
     """Approve the prompt with that number."""
     await prompted(script, number + 1)

@@ -4,13 +4,13 @@ import ctypes
 import errno
 import os
 import shlex
-import shutil
 import socket
 import stat
 import time
 from collections.abc import Iterator
 from pathlib import Path
 
+from sallyport.base import disk
 from sallyport.base.config import unknown_environment
 from sallyport.base.errors import ConfigError, Locked
 from sallyport.base.listening import bound, cannot_listen, has_family, holder
@@ -28,7 +28,6 @@ LISTENERS = {
     "metrics_bind": "metrics",
 }
 MADE = 1_767_225_600  # 2026-01-01, in Unix time; a correct clock shows a later time
-LOW_DISK = 1 << 30
 TIME_ERROR = 5
 TIMEX = 256  # octets, more than the size of struct timex
 NEW = "the first start creates it"
@@ -150,13 +149,12 @@ def check_disk(examination: Examination) -> Iterator[Finding]:
     """Check that the database's disk has free space, and that the reserve file exists. The service frees the space of
     the reserve file when the disk is full."""
     settings, database = examination.settings, examination.settings.database_path.absolute()
-    place = next(path for path in database.parents if path.exists())
-    free, reserve = shutil.disk_usage(place).free, settings.disk_reserve_mib << 20
+    free, reserve = disk.free(database.parent), settings.disk_reserve_mib << 20
     text = f"{free >> 20} MiB are free"
     if free < max(reserve, 1 << 20):
         yield problem(f"{text}: on a full disk, the service does not answer; free some space")
     else:
-        yield warning(f"{text}: free some space, or move the data directory") if free < LOW_DISK else ok(text)
+        yield warning(f"{text}: free some space, or move the data directory") if free < disk.LOW else ok(text)
     held = database.with_name(database.name + ".reserve").exists()
     if reserve and examination.process_id is not None and not held and not settings.database_url:
         yield warning(

@@ -6,7 +6,7 @@ from typing import Final
 
 from cryptography import x509
 
-from sallyport.base.clock import SECOND, from_iso, now_us
+from sallyport.base.clock import now_us
 from sallyport.base.command import entries
 from sallyport.base.text import counted
 from sallyport.base.wire import Row
@@ -14,14 +14,12 @@ from sallyport.certs.authority import common_name
 from sallyport.certs.directory import present
 from sallyport.cli.checks.certificates import of_time
 from sallyport.cli.checks.model import Examination, Finding, ok, problem, warning
+from sallyport.directory.health import ended_readings, is_overdue
 from sallyport.inventory.clients.client import CHECK
 
 LISTED = 5
 LOOKED_AT = 100
-LATE_US: Final = 600 * SECOND
-"""Delay after which a scheduled import counts as overdue. Normally an import starts within half a minute."""
 STATUS: Final = "/api/v1/getImportStatus"
-_READINGS: Final = {"reading", "agent"}
 
 
 def check_clients(examination: Examination) -> Iterator[Finding]:
@@ -251,7 +249,7 @@ def _of_readings(name: str, directory: Row, jobs: list[Row]) -> Finding:
     only this."""
     if directory["kind"] == "ldif":
         return ok(f"{name}: from files")
-    over = [each for each in jobs if each["kind"] in _READINGS and each["endedAt"]]
+    over = ended_readings(jobs)
     if not over:
         how = (
             "its agent has sent nothing yet; restart it, or look at its log"
@@ -273,7 +271,7 @@ def _of_readings(name: str, directory: Row, jobs: list[Row]) -> Finding:
 
 def of_schedule(name: str, schedule: Row) -> Iterator[Finding]:
     """Report an overdue import. schedule: an entry in the answer of listSchedules."""
-    if from_iso(str(schedule["nextRun"])) < now_us() - LATE_US:
+    if is_overdue(schedule, now_us()):
         yield problem(f"{name}: the import that was due at {schedule['nextRun']} has not started; restart the service")
 
 

@@ -1,82 +1,72 @@
-"""The first page after the sign-in: what needs attention, and the newest refused logins."""
+"""The first page after the sign-in: what needs attention, the logins of the last day, and the newest refused logins."""
 
-from collections.abc import AsyncIterator
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from sallyport.base.errors import NotFound
+from sallyport.base.clock import iso
 from sallyport.base.text import counted
 from sallyport.base.wire import Row
 from sallyport.console.declare import Context, Pages
-from sallyport.console.pages import logins, senders
-from sallyport.console.visit import Visit, address
-from sallyport.domains.domain import Domain, Mode
-from sallyport.listen.causes import UNKNOWN
+from sallyport.console.pages import attention, logins
+from sallyport.console.pages.attention import MOST_DOMAINS
+from sallyport.console.visit import Visit
+from sallyport.events.hours import HourOfLogins
 from sallyport.web.scope import READERS
 
 pages = Pages()
-MOST_DOMAINS: Final = 20
 REFUSED: Final = 8
+HEIGHT: Final = 40
+WIDTH: Final = 10
+GAP: Final = 2
 
 
 @dataclass(frozen=True, slots=True)
-class Concern:
-    """Something that needs attention. path: the address of the page that helps. link: the text of the link to this
-    page. If there is no such page, both are empty. is_bad: whether logins fail now because of it."""
+class Bar:
+    """The bar of one hour in a sparkline, in the units of the SVG."""
 
+    x: int
+    y: float
+    height: float
+
+
+@dataclass(frozen=True, slots=True)
+class Sparkline:
+    """The number of logins with one answer in each of the last hours. text: the same in words, for a screen reader."""
+
+    answer: str
     text: str
-    path: str = ""
-    link: str = ""
-    is_bad: bool = False
+    bars: Sequence[Bar]
 
 
 @pages.show("/", "Home", roles=READERS, template="home.html", menu="")
 async def home(visit: Visit) -> Context:
-    """Show what needs attention, the most urgent first."""
-    concerns = [each async for each in _concerns(visit)]
+    """Show what needs attention, the logins of the last day by hour, and the newest refused logins."""
+    domains = visit.domains()[:MOST_DOMAINS]
+    day = await visit.services.events.hours.last_day(visit.caller.tenant_id, [domain.id for domain in domains])
     refused = list[Row]()
-    for domain in visit.domains()[:MOST_DOMAINS]:
+    for domain in domains:
         refused += await logins.newest(visit, domain, appliedDecision="reject", pageSize=REFUSED)
     refused.sort(key=lambda row: str(row["time"]), reverse=True)
-    return {"concerns": sorted(concerns, key=lambda each: not each.is_bad), "refused": refused[:REFUSED]}
+    return {
+        "concerns": await attention.concerns(visit, day),
+        "sparklines": [sparkline("accept", "Accepted", day), sparkline("reject", "Rejected", day)],
+        "hours": [(iso(each.began), each.answered("accept"), each.answered("reject")) for each in reversed(day)],
+        "waits": any(each.counts is None for each in day),
+        "size": (len(day) * WIDTH, HEIGHT),
+        "bar": WIDTH - GAP,
+        "refused": refused[:REFUSED],
+    }
 
 
-async def _concerns(visit: Visit) -> AsyncIterator[Concern]:
-    domains = visit.domains()
-    if not domains:
-        yield Concern("The tenant has no domain yet, so no login can be decided.", is_bad=True)
-    clients = await visit.call("/network_device/ListClients", {"pageSize": 1})
-    if not clients["totalCount"]:
-        yield Concern("No RADIUS client is registered, so no device gets an answer.", is_bad=True)
-    for domain in domains[:MOST_DOMAINS]:
-        async for each in _of_domain(visit, domain):
-            yield each
-    if visit.person.is_installation:
-        async for each in _of_installation(visit):
-            yield each
-
-
-async def _of_domain(visit: Visit, domain: Domain) -> AsyncIterator[Concern]:
-    try:
-        await visit.call("/ad/GetMFAProvider", domain=domain.id)
-    except NotFound:
-        enforces = domain.mode == Mode.ENFORCE
-        text = "enforces, but has no MFA provider" if enforces else "has no MFA provider yet"
-        yield Concern(f"The domain {domain.name} {text}.", is_bad=enforces)
-    locked = (await visit.call("/ad/ListLockouts", {"pageSize": 1}, domain=domain.id))["totalCount"]
-    if locked:
-        path = address("/logins", [("domain", str(domain.id)), ("reason", "locked out after failures")])
-        text = f"{counted(locked, 'user or station', 'users or stations')} of {domain.name} locked out after failures."
-        yield Concern(text, path, "Their logins")
-
-
-async def _of_installation(visit: Visit) -> AsyncIterator[Concern]:
-    found = await senders.everyone(visit)
-    unknown = sum(each["reason"] == UNKNOWN for each in found)
-    if unknown:
-        yield Concern(
-            f"{counted(unknown, 'unknown address', 'unknown addresses')} without an answer.", "/senders", "Show"
-        )
-    if len(found) > unknown:
-        text = f"Packets of {counted(len(found) - unknown, 'known address', 'known addresses')} refused."
-        yield Concern(text, "/senders", "Show the causes")
+def sparkline(answer: str, title: str, day: Sequence[HourOfLogins]) -> Sparkline:
+    """Return the sparkline of the logins with an answer. The highest bar has the full height. title: the answer in
+    words."""
+    counts = [each.answered(answer) or 0 for each in day]
+    most = max(counts)
+    heights = [round(HEIGHT * count / most, 1) if most else 0 for count in counts]
+    bars = [Bar(at * WIDTH, round(HEIGHT - height, 1), height) for at, height in enumerate(heights) if height]
+    text = f"{title}: {counted(sum(counts), 'login')} in the last 24 hours"
+    if most:
+        text += f", at most {most} in one hour, {counts[-1]} in the present hour"
+    return Sparkline(answer, text, bars)

@@ -12,6 +12,7 @@ from sallyport.base.errors import NotFound
 from sallyport.base.text import fold
 from sallyport.base.wire import JSON, Row
 from sallyport.console.declare import Context, Pages
+from sallyport.console.pages.reading import of
 from sallyport.console.table import SIZE, Column, Filter, Table, wanted
 from sallyport.console.visit import Visit, address
 from sallyport.domains.domain import Domain
@@ -39,10 +40,13 @@ COLUMNS: Final = (
     Column("domain", "Domain"),
     Column("method", "Method", is_chosen=False),
     Column("factor", "First factor", is_chosen=False),
+    Column("rule", "Rule", is_chosen=False),
     Column("wouldHaveBeen", "In enforce mode", "outcome"),
     Column("decision", "Decision", "outcome", is_chosen=False),
     Column("ip_address", "Source", "code", is_chosen=False),
     Column("latencyMs", "Milliseconds", "number", is_chosen=False),
+    Column("firstFactorMs", "First factor, ms", "number", is_chosen=False),
+    Column("secondFactorMs", "Second factor, ms", "number", is_chosen=False),
     Column("node", "Node", is_chosen=False),
 )
 OUTCOMES: Final = (("accept", "accept"), ("reject", "reject"), ("challenge", "challenge"))
@@ -211,11 +215,14 @@ State = Literal["passed", "ended here", "would end here", "not reached", ""]
 
 @dataclass(frozen=True, slots=True)
 class Shown:
-    """A step of a login as the page shows it."""
+    """A step of a login as the page shows it. path: the address of a page about the step, or empty. link: the text of
+    the link to this page."""
 
     name: str
     state: State
     text: str
+    path: str = ""
+    link: str = ""
 
 
 def _reason(row: Row) -> Reason:
@@ -234,22 +241,42 @@ def steps(row: Row, domain: Domain) -> list[Shown]:
     texts = {
         Step.DOMAIN: f"the login belongs to the domain {row['domain']}",
         Step.FIRST: f"checked by {first}" if first else "no first factor was asked",
-        Step.RULE: "no rule blocks the login",
+        Step.RULE: _rule(row),
         Step.SECOND: f"checked by {second}" if second else "not required",
     }
+    waits = {Step.FIRST: _waited(row["firstFactorMs"]), Step.SECOND: _waited(row["secondFactorMs"])}
+    rule = {"path": of(f"/rules/{row['ruleId']}/edit", domain), "link": str(row["rule"])} if row["ruleId"] else {}
     device, method = row["device_name"] or "a device without a name", row["method"] or "no method"
     sent = f"{device} ({row['client_ip']}) sent it with {method}"
     station = f", for station {row['station']}" if row["station"] else ""
     through = f", through {row['ip_address']}" if row["ip_address"] != row["client_ip"] else ""
     shown = [Shown("request", "passed", sent + station + through)]
     for number, step in enumerate(order):
+        more = rule if step is Step.RULE and number <= end else {}
         if number == end and advice is not None:
-            shown.append(Shown(step, _state(row), str(row["reason"])))
+            shown.append(Shown(step, _state(row), f"{row['reason']}{waits.get(step, '')}", **more))
+        elif number < end:
+            shown.append(Shown(step, "passed", f"{texts[step]}{waits.get(step, '')}", **more))
         else:
-            shown.append(Shown(step, "passed" if number < end else "not reached", texts[step] if number < end else ""))
+            shown.append(Shown(step, "not reached", ""))
     node = f", decided by {row['node']}" if row["node"] else ""
     answer = f"{row['appliedDecision']} after {row['latencyMs']} ms{node}"
     return [*shown, Shown("mode", "", _mode(row)), Shown("answer", "", answer)]
+
+
+def _rule(row: Row) -> str:
+    """Return the text of the step of the login rules."""
+    if row["ruleId"] is None:
+        return "no rule blocks the login; an earlier version has not recorded the rule"
+    return "decided by the rule" if row["ruleId"] else "no rule matched"
+
+
+def _waited(milliseconds: JSON) -> str:
+    """Return the time of a step for which the login waited, in parentheses. Return an empty text if the login did not
+    wait."""
+    if not isinstance(milliseconds, int | float):
+        return ""
+    return f" ({milliseconds / 1000:.1f} s)" if milliseconds >= 1000 else f" ({milliseconds:.1f} ms)"
 
 
 def _state(row: Row) -> State:

@@ -30,6 +30,7 @@ COLUMNS: Final = (
     Column("signed", "Signed", "flag", is_chosen=False),
     Column("first", "First packet", "time", is_chosen=False),
     Column("last", "Last seen", "time"),
+    Column("node", "Node", is_chosen=False),
 )
 FILTERS: Final = (Filter("search", "Search"),)
 EMPTY: Final = (

@@ -246,6 +246,31 @@ class ClientEntry(Model):
     warnings: list[str] = Field(description="Weaknesses of the secret, the address and the settings.")
 
 
+class ClientActivity(Scoped):
+    """Request body of ClientActivity."""
+
+
+class ActiveClient(Model):
+    """When a RADIUS client has sent requests."""
+
+    clientId: int = Field(description="Id of the client.")
+    name: str = Field(description="Name of the client.")
+    address: str = Field(description="IP address or network from which the client sends requests.")
+    lastSeen: str = Field(
+        description="Time of the last authentic request, ISO 8601 in UTC. Empty if there was none, or if all its "
+        "devices were deleted."
+    )
+    lastUnsigned: str = Field(
+        description="Time of the last authentic Access-Request without Message-Authenticator. Empty if there was none."
+    )
+
+
+class ClientsActivity(Model):
+    """Response body of ClientActivity."""
+
+    clients: list[ActiveClient] = Field(description="All clients of the tenant, ordered by clientId.")
+
+
 class ClientList(Model):
     """Response body of ListClients."""
 

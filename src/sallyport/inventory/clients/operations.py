@@ -1,20 +1,27 @@
 """HTTP operations of RADIUS clients: /network_device/...Client(s)."""
 
+from collections.abc import Awaitable, Callable, Iterable, Sequence
+from typing import Protocol
+
+import trio
 from pydantic import SecretBytes
 
+from sallyport.base.clock import iso
 from sallyport.base.errors import Forbidden
 from sallyport.base.wire import JSON, Row
 from sallyport.inventory.clients import weakness
 from sallyport.inventory.clients.bodies import (
     AddClient,
+    ClientActivity,
     ClientAdded,
     ClientList,
+    ClientsActivity,
     ClientUpdated,
     DeleteClient,
     ListClients,
     UpdateClient,
 )
-from sallyport.inventory.clients.client import Client
+from sallyport.inventory.clients.client import Client, ClientTable
 from sallyport.inventory.clients.repo import API_NAMES
 from sallyport.inventory.clients.service import Clients, NewClient
 from sallyport.store.model import Value
@@ -22,7 +29,22 @@ from sallyport.web.operation import Done, Operations, Plain
 from sallyport.web.scope import ADMINS, OPERATORS, READERS, Caller, Gate
 
 
-def operations(service: Clients, gate: Gate) -> Operations:
+class Heard(Protocol):
+    """When a source address has sent requests, in microseconds; see `inventory.devices.device.Heard`."""
+
+    @property
+    def ip_address(self) -> str: ...
+
+    @property
+    def last_seen(self) -> int: ...
+
+    @property
+    def last_unsigned(self) -> int | None: ...
+
+
+def operations(service: Clients, gate: Gate, heard: Callable[[int], Awaitable[Sequence[Heard]]]) -> Operations:
+    """Return the operations of RADIUS clients. heard: a function that returns when each source address of a tenant has
+    sent requests."""
     clients = Operations("RADIUS clients", gate)
 
     @clients.post("/network_device/AddClient", roles=ADMINS)
@@ -68,6 +90,18 @@ def operations(service: Clients, gate: Gate) -> Operations:
         entries = [_entry(client) for client in found[page.offset : page.offset + page.size]]
         return Plain({"clients": entries, "totalCount": len(found)})
 
+    @clients.post("/network_device/ClientActivity", roles=READERS)
+    async def client_activity(body: ClientActivity, caller: Caller) -> Plain[ClientsActivity]:
+        """Show when each RADIUS client of the tenant has sent its last request, and its last request without
+        Message-Authenticator. A client that was heard before and is silent now may have lost its connection.
+
+        The times come from the inventory of devices, and lag by up to a minute. A RadSec client is found by the address
+        of its connection only if it was registered with this address.
+        """
+        own, found = service.of_tenant(caller.tenant_id), await heard(caller.tenant_id)
+        times = await trio.to_thread.run_sync(_by_client, own, found)  # a tenant may have thousands of addresses
+        return Plain({"clients": [_active(each, times) for each in own]})
+
     @clients.post("/network_device/UpdateClient", roles=OPERATORS)
     async def update_client(body: UpdateClient, caller: Caller) -> ClientUpdated:
         """Change a RADIUS client. The change applies to the next request.
@@ -107,6 +141,32 @@ def operations(service: Clients, gate: Gate) -> Operations:
         return Done(message="client deleted")
 
     return clients
+
+
+Times = tuple[int, int]
+"""The times of a client's last request and of its last unsigned request, in microseconds; 0 if there was none."""
+
+
+def _by_client(clients: Iterable[Client], heard: Iterable[Heard]) -> dict[int, Times]:
+    """Return the times of each client, by client id."""
+    times, table = dict[int, Times](), ClientTable(clients)
+    for each in heard:
+        client = table.find(each.ip_address)
+        if client is not None:
+            seen, unsigned = times.get(client.id, (0, 0))
+            times[client.id] = max(seen, each.last_seen), max(unsigned, each.last_unsigned or 0)
+    return times
+
+
+def _active(client: Client, times: dict[int, Times]) -> Row:
+    seen, unsigned = times.get(client.id, (0, 0))
+    return {
+        "clientId": client.id,
+        "name": client.name,
+        "address": client.address,
+        "lastSeen": iso(seen) if seen else "",
+        "lastUnsigned": iso(unsigned) if unsigned else "",
+    }
 
 
 def _octets(secret: SecretBytes | None) -> bytes | None:

@@ -243,6 +243,16 @@ class Forwarder:
 
 
 @dataclass(frozen=True, slots=True)
+class Heard:
+    """When a source address has sent requests, in microseconds. last_unsigned: the time of the last Access-Request
+    without Message-Authenticator, or None."""
+
+    ip_address: str
+    last_seen: int
+    last_unsigned: int | None
+
+
+@dataclass(frozen=True, slots=True)
 class DeviceQuery:
     """A query for one page of a domain's devices.
 

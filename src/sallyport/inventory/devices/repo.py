@@ -10,12 +10,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from sallyport.base.text import fold
+from sallyport.inventory.clients.client import CHECK
 from sallyport.inventory.devices.device import (
     UNKNOWN,
     Device,
     DeviceQuery,
     DeviceRow,
     Forwarder,
+    Heard,
     HistoryRow,
     Posture,
 )
@@ -352,3 +354,15 @@ def forwarders(tx: Tx, limit: int) -> list[Forwarder]:
         "group by domain_id, ip_address, device_type order by domain_id, ip_address limit :limit"
     )
     return tx.all(Forwarder, sql, limit=limit)
+
+
+def heard(tx: Tx, tenant_id: int, limit: int) -> list[Heard]:
+    """Return when each source address of a tenant's devices has sent requests, at most `limit` addresses. Requests of
+    `sallyport check` do not count, because they do not come from the device."""
+    sql = (
+        "select ip_address, max(last_seen) as last_seen, max(last_unsigned) as last_unsigned from devices "
+        "left join device_posture on device_id = devices.id "
+        "where domain_id in (select id from domains where tenant_id = :t and removed_at is null) "
+        "and nas_identifier <> :check group by ip_address order by ip_address limit :limit"
+    )
+    return tx.all(Heard, sql, t=tenant_id, check=CHECK.decode(), limit=limit)

@@ -10,9 +10,10 @@ from typing import Final
 import structlog
 
 from sallyport.login.eap.verifiers import Verifier
-from sallyport.login.login import NOTHING, Decision, Found, Reason
+from sallyport.login.login import NO_WAITS, NOTHING, Decision, Found, Reason, Waits
 from sallyport.login.second.session import Session
 from sallyport.mfa.provider import Code
+from sallyport.policy.rules.rule import Rule
 from sallyport.radius.eap.certificate import NamedBy
 from sallyport.radius.eap.conversation import Conversation
 from sallyport.radius.eap.model import Check
@@ -39,19 +40,26 @@ class InnerSecondFactor:
     session: Session | None = None
     prompt: str = ""
 
+    @property
+    def is_asked(self) -> bool:
+        """Whether the login needed a second factor, so that the provider or the user was asked."""
+        return self.reason is not None or self.session is not None
+
 
 @dataclass(frozen=True, slots=True)
 class EapResult:
     """The result of a login by EAP.
 
     first: the result of the first factor. second: the result of the second factor if the user was asked inside EAP,
-    else None. refusal: the decision if the second factor has refused the login. by_address: whether the station was
-    admitted by its MAC address. stamp: the value of `verifiers.Finding.stamp`.
+    else None. refusal: the decision if the second factor has refused the login. rule: the login rule that has led to
+    the refusal, or None. by_address: whether the station was admitted by its MAC address. stamp: the value of
+    `verifiers.Finding.stamp`.
     """
 
     first: Reason
     second: Reason | None = None
     refusal: Decision | None = None
+    rule: Rule | None = None
     by_address: bool = False
     stamp: str = ""
 
@@ -63,8 +71,9 @@ class EapLogin:
     scope: an identifier of the domain and its first factor. client: the name of the RADIUS client. user: the inner name
     without its realm, or empty if it is unknown so far. named_by: the field of the certificate that contains the name.
     found, code, stamp: the fields of the same names in the `verifiers.Finding` of the first factor. session: the
-    challenge that the user must answer next. second: the result of the second factor. refused: the result if the login
-    is refused. decided: whether `refused` was given to the caller. The rounds after the refusal, until EAP-Failure, are
+    challenge that the user must answer next. second: the result of the second factor. rule: the login rule that asked
+    for the second factor, or None. waits: the time for which the login has waited. refused: the result if the login is
+    refused. decided: whether `refused` was given to the caller. The rounds after the refusal, until EAP-Failure, are
     not recorded.
     """
 
@@ -79,6 +88,8 @@ class EapLogin:
     stamp: str = ""
     session: Session | None = None
     second: Reason | None = None
+    rule: Rule | None = None
+    waits: Waits = NO_WAITS
     refused: EapResult | None = None
     decided: bool = False
 

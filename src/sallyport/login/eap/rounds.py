@@ -101,6 +101,7 @@ class Rounds:
         if result.by_address:
             return self._steps.admit_station(login, fresh)
         if result.refusal is not None:
+            login.rule = result.rule
             return self._steps.settle(login, fresh, result.refusal)
         first = result.first
         if first is PASSED:

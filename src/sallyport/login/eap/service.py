@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Final
 
@@ -11,6 +12,7 @@ import structlog
 import trio
 
 from sallyport.base.bounded import BoundedMap
+from sallyport.base.clock import SECOND
 from sallyport.base.errors import ConfigError, PacketError
 from sallyport.base.text import fold
 from sallyport.certs.credentials import Credentials
@@ -217,9 +219,12 @@ class Eap:
             return await self._second_factor(login, domain, eap, Code(as_text(question.password)))
         name = self._name(login, domain, eap, question)
         await self._steps.recall(login, domain)
-        finding = self._refused(login, domain, eap.verifier, name, question) or await eap.verifier.verify(
-            name, question
-        )
+        finding = self._refused(login, domain, eap.verifier, name, question)
+        if finding is None:
+            began = self._now()
+            finding = await eap.verifier.verify(name, question)
+            if domain.first_factor is not FirstFactor.LOCAL:
+                eap.waits = replace(eap.waits, first_us=eap.waits.first_us + self._since(began))
         verdict = self._judge(login, eap, question, finding)
         if verdict.right and isinstance(question, Password) and question.prompts:
             return await self._second_factor(login, domain, eap, Code(""))
@@ -267,11 +272,15 @@ class Eap:
 
     async def _second_factor(self, login: Login, domain: Domain, eap: EapLogin, code: Code) -> Verdict:
         """Ask for the second factor inside EAP, and return the verdict that the EAP method sends to the client."""
+        began = self._now()
         second = await self._ask(login, domain, eap.session, code)
         if second is None:
             raise PacketError("a newer request of the same login has replaced this one", "duplicate")
+        if second.is_asked:
+            eap.waits = replace(eap.waits, second_us=eap.waits.second_us + self._since(began))
+            eap.rule = eap.rule if login.rule is None else login.rule
         if second.refusal is not None:
-            eap.refused = EapResult(Reason.NONE, refusal=second.refusal)
+            eap.refused = EapResult(Reason.NONE, refusal=second.refusal, rule=eap.rule)
             return Verdict(False, reason=second.refusal.reason.value)
         if second.session is not None:
             eap.session = second.session
@@ -279,8 +288,11 @@ class Eap:
         eap.second = second.reason
         return Verdict(True, stamp=eap.stamp)
 
+    def _since(self, began: float) -> int:
+        return round((self._now() - began) * SECOND)
+
     def _come_to(self, login: Login, eap: EapLogin, state: bytes, outcome: Outcome) -> EapResult | None:
-        login.user, login.named_by = eap.user or login.user, eap.named_by
+        login.user, login.named_by, login.waits = eap.user or login.user, eap.named_by, eap.waits
         login.outside = not eap.user
         if isinstance(outcome, Waiting | Check):
             raise PacketError("the server is still checking the last EAP response of this login", "duplicate")

@@ -11,13 +11,20 @@ from pathlib import Path
 from sqlite_utils import Database, Migrations
 
 from sallyport.base.errors import SchemaError
-from sallyport.store.migrations import m0001_baseline, m0002_signin, m0003_identities, m0005_request_list
+from sallyport.store.migrations import (
+    m0001_baseline,
+    m0002_signin,
+    m0003_identities,
+    m0004_login_steps,
+    m0005_request_list,
+)
 
 BASELINE = "m0001_baseline"
 ALL = Migrations("sallyport")
 ALL(name=BASELINE)(m0001_baseline.apply)
 ALL(name="m0002_signin")(m0002_signin.apply)
 ALL(name="m0003_identities")(m0003_identities.apply)
+ALL(name="m0004_login_steps")(m0004_login_steps.apply)
 ALL(name="m0005_request_list")(m0005_request_list.apply)
 _TABLES = "select 1 from sqlite_master where type = 'table' and name not in ('_sqlite_migrations', 'sqlite_sequence')"
 

@@ -48,7 +48,9 @@ STEPS: Final[Steps] = (
     Step(BASELINE, schema.create),
     Step("p0002_signin", schema.create_sign_in, beside=BASELINE),
     Step("p0003_identities", schema.create_identities, beside=BASELINE),
-    Step("p0005_request_list", schema.create_request_list, beside=BASELINE),
+    Step("p0004_login_steps", schema.add_login_steps, beside=BASELINE),
+    Step("p0005_node_senders", schema.create_node_senders, beside=BASELINE),
+    Step("p0006_request_list", schema.create_request_list, beside=BASELINE),
 )
 """The history of the schema, oldest step first. A released step is never changed."""
 

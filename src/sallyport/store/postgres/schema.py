@@ -11,7 +11,15 @@ import psycopg
 
 from sallyport.store.postgres import announcements, limits
 from sallyport.store.postgres.connection import Connection
-from sallyport.store.schema import IDENTITIES, REQUEST_LIST, SEARCHED, SIGN_IN, statements, statements_of
+from sallyport.store.schema import (
+    IDENTITIES,
+    LOGIN_STEPS,
+    REQUEST_LIST,
+    SEARCHED,
+    SIGN_IN,
+    statements,
+    statements_of,
+)
 
 LAST_CASED: Final = 0x1FFFF
 """All letters with upper and lower case have code points up to this one."""
@@ -120,6 +128,20 @@ def create_identities(connection: Connection) -> None:
     """Create the table of people who sign in to the console through an identity provider."""
     for statement in statements_of(IDENTITIES, PostgresDialect()):
         connection.execute(statement.encode())
+
+
+def add_login_steps(connection: Connection) -> None:
+    """Add the columns for the steps of a login. PostgreSQL changes no row for this."""
+    for statement in statements_of(LOGIN_STEPS, PostgresDialect()):
+        connection.execute(statement.encode())
+
+
+def create_node_senders(connection: Connection) -> None:
+    """Create the table of the senders without an answer of each node, see `nodes.senders`."""
+    connection.execute(
+        "create table node_senders (node_id bigint primary key references nodes (id) on delete cascade, "
+        "senders text not null)"
+    )
 
 
 def create_request_list(connection: Connection) -> None:

@@ -22,6 +22,8 @@ SIGN_IN: Final = "signin"
 """The file of the step after the baseline."""
 IDENTITIES: Final = "identities"
 """The file of the step after that of `SIGN_IN`."""
+LOGIN_STEPS: Final = "login_steps"
+"""The file of the step after that of `IDENTITIES`."""
 REQUEST_LIST: Final = "request_list"
 """The file of the step that indexes presentation requests."""
 SEARCHED: Final = (

@@ -25,6 +25,7 @@ from sallyport.radius.mschap import MICROSOFT, MS_CHAP2_RESPONSE, MS_CHAP_CHALLE
 from sallyport.radius.packet import ACCESS_ACCEPT, ACCESS_CHALLENGE, ACCESS_REJECT, Request, SharedSecret, encode_reply
 from sallyport.radius.salted import Hiding
 from tests import areas as shared
+from tests.listen.second import events
 from tests.login.first.upstream.conftest import Upstream
 from tests.login.first.upstream.home_server import PASSWORD, SECRET, SORRY, STAFF, HomeServer, typed
 from tests.outgoing.counted import CountedTurns
@@ -57,6 +58,14 @@ async def test_an_accept_is_the_first_factor(upstream: Upstream) -> None:
     assert upstream.first.names == [b"ann"]
     assert upstream.counted("requests_total", outcome="accept") == 1
     assert upstream.wire.auth.handed_over == 0
+
+
+async def test_the_event_has_the_time_of_the_home_server(upstream: Upstream) -> None:
+    """The time for which a login waited for the home server is stored, and is part of the time to the decision."""
+    await upstream.ask(pap("ann", PASSWORD))
+    (event,) = await events(upstream.areas)
+    assert event.first_us > 0
+    assert event.second_us == 0
 
 
 async def test_answers_are_read_in_turns(upstream: Upstream) -> None:

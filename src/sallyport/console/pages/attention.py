@@ -1,0 +1,246 @@
+"""What needs attention, for the home page: facts of the tenant, and for an installation administrator also facts of the
+installation."""
+
+from collections.abc import AsyncIterator, Callable, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from cryptography import x509
+
+from sallyport.base import disk
+from sallyport.base.clock import SECOND, from_iso, from_us
+from sallyport.base.command import entries
+from sallyport.base.errors import NotFound, StoreError
+from sallyport.base.text import counted
+from sallyport.base.wire import Row
+from sallyport.console.pages import senders
+from sallyport.console.pages.installation import SOON
+from sallyport.console.pages.reading import joined, of
+from sallyport.console.visit import Visit, address
+from sallyport.directory.health import ended_readings, is_overdue
+from sallyport.domains.domain import Domain, Mode
+from sallyport.events.hours import HourOfLogins
+from sallyport.listen.causes import UNKNOWN
+from sallyport.login.login import Reason
+
+MOST_DOMAINS: Final = 20
+DAY_US: Final = 86_400 * SECOND
+"""Time without a request after which a RADIUS client counts as silent, and time for which a client counts as unsigned
+after an unsigned request, in microseconds."""
+MOST_DIRECTORIES: Final = 100
+RECENT: Final = 2
+"""Number of hours, up to now, whose logins show a failing provider. The present hour may have just begun."""
+STATUS: Final = "/api/v1/getImportStatus"
+FAILING: Final = frozenset(
+    {
+        *(Reason.UNREACHABLE, Reason.CIRCUIT_OPEN, Reason.RATE_LIMITED, Reason.UNREADABLE),
+        *(Reason.FIRST_FACTOR_UNREACHABLE, Reason.FIRST_FACTOR_UNAVAILABLE, Reason.FIRST_FACTOR_UNREADABLE),
+    }
+)
+"""The reasons of logins that a provider, a directory or an upstream server has not decided."""
+
+
+@dataclass(frozen=True, slots=True)
+class Concern:
+    """Something that needs attention. path: the address of the page that helps. link: the text of the link to this
+    page. If there is no such page, both are empty. is_bad: whether logins fail now because of it."""
+
+    text: str
+    path: str = ""
+    link: str = ""
+    is_bad: bool = False
+
+
+async def concerns(visit: Visit, day: Sequence[HourOfLogins]) -> list[Concern]:
+    """Return what needs attention: what prevents every login, silent clients, certificates, providers and imports,
+    unsigned senders, lock-outs, disk. day: the logins of the last day by hour. Raises Refused, StoreError."""
+    domains, installation = visit.domains()[:MOST_DOMAINS], visit.person.is_installation
+    found = [each async for each in _setup(visit)]
+    clients = await _clients(visit)
+    found += _silent(visit, clients)
+    directories = [(domain, await _directories(visit, domain)) for domain in domains]
+    found += [each async for each in _certificates(visit, directories)]
+    for domain in domains:
+        found += [each async for each in _provider(visit, domain)]
+    found += _failing(domains, day)
+    for domain, each in directories:
+        found += await _imports(visit, domain, each)
+    found += _unsigned(visit, clients)
+    found += await _senders(visit) if installation else []
+    for domain in domains:
+        found += await _locked(visit, domain)
+    return [*found, *(_disk(visit) if installation else ())]
+
+
+async def _setup(visit: Visit) -> AsyncIterator[Concern]:
+    if not visit.domains():
+        yield Concern("The tenant has no domain yet, so no login can be decided.", is_bad=True)
+    clients = await visit.call("/network_device/ListClients", {"pageSize": 1})
+    if not clients["totalCount"]:
+        yield Concern("No RADIUS client is registered, so no device gets an answer.", is_bad=True)
+
+
+# --- RADIUS clients ---------------------------------------------------------------------------------------------------
+
+
+async def _clients(visit: Visit) -> list[Row]:
+    """Return the activity of the clients. If the search takes too long, return an empty list, so that the other facts
+    are shown."""
+    try:
+        return entries((await visit.call("/network_device/ClientActivity"))["clients"])
+    except StoreError:
+        return []
+
+
+def _silent(visit: Visit, clients: Sequence[Row]) -> list[Concern]:
+    """Return the clients that have sent requests before, but none for a day."""
+    silent = _names(clients, "lastSeen", lambda at: at < visit.services.clock() - DAY_US)
+    if not silent:
+        return []
+    text = "A RADIUS client has" if len(silent) == 1 else f"{len(silent)} RADIUS clients have"
+    return [Concern(f"{text} sent no request for a day: {joined(list(silent))}.", "/clients", "Show the clients")]
+
+
+def _unsigned(visit: Visit, clients: Sequence[Row]) -> list[Concern]:
+    """Return the clients that have sent requests without Message-Authenticator in the last day."""
+    unsigned = _names(clients, "lastUnsigned", lambda at: at >= visit.services.clock() - DAY_US)
+    if not unsigned:
+        return []
+    who = "A RADIUS client sends" if len(unsigned) == 1 else f"{len(unsigned)} RADIUS clients send"
+    text = (
+        f"{who} requests without Message-Authenticator, which can be forged (CVE-2024-3596): {joined(list(unsigned))}."
+    )
+    return [Concern(text, "/clients", "Show the clients")]
+
+
+def _names(clients: Sequence[Row], key: str, holds: Callable[[int], bool]) -> list[str]:
+    return [str(each["name"]) for each in clients if each[key] and holds(from_iso(str(each[key])))]
+
+
+async def _senders(visit: Visit) -> list[Concern]:
+    found = await senders.everyone(visit)
+    unknown = sum(each["reason"] == UNKNOWN for each in found)
+    concerns = []
+    if unknown:
+        text = f"{counted(unknown, 'unknown address', 'unknown addresses')} without an answer."
+        concerns.append(Concern(text, "/senders", "Show the senders"))
+    if len(found) > unknown:
+        text = f"Packets of {counted(len(found) - unknown, 'known address', 'known addresses')} refused."
+        concerns.append(Concern(text, "/senders", "Show the causes"))
+    return concerns
+
+
+# --- certificates -----------------------------------------------------------------------------------------------------
+
+
+async def _certificates(visit: Visit, directories: Sequence[tuple[Domain, Sequence[Row]]]) -> AsyncIterator[Concern]:
+    """Yield the certificates that expire soon: those of the tenant's directories, and for an installation administrator
+    those of the service and of its clients."""
+    for domain, each in ((domain, each) for domain, found in directories for each in found):
+        days = _days_of(each, visit.services.clock())
+        if days is not None and days < SOON:
+            name = f"The authority's certificate of the directory {each['directoryName']} in {domain.name}"
+            yield Concern(f"{name} {_expires(days)}.", of("/directories", domain), "Show the directory", days < 0)
+    for each in entries(await visit.command("cert.list")) if visit.person.is_installation else ():
+        left = each["days"]
+        if each["state"] != "revoked" and isinstance(left, int) and left < SOON:
+            text = f"The certificate of {each['name']} {_expires(left)}."
+            yield Concern(text, "/certificates", "Show the certificates", each["state"] == "expired")
+
+
+def _days_of(directory: Row, now: int) -> int | None:
+    """Return the days until the first certificate of a directory's authorities expires; negative after the expiry.
+    Return None if there is no certificate."""
+    settings = directory["settings"]
+    pem = settings.get("caCertificate") if isinstance(settings, dict) else None
+    try:
+        found = x509.load_pem_x509_certificates(str(pem).encode()) if pem else []
+    except ValueError:
+        return None
+    return min(((each.not_valid_after_utc - from_us(now)).days for each in found), default=None)
+
+
+def _expires(days: int) -> str:
+    if days < 0:
+        return "has expired"
+    return f"expires in {counted(days, 'day')}" if days else "expires within a day"
+
+
+# --- providers and imports --------------------------------------------------------------------------------------------
+
+
+async def _provider(visit: Visit, domain: Domain) -> AsyncIterator[Concern]:
+    try:
+        await visit.call("/ad/GetMFAProvider", domain=domain.id)
+    except NotFound:
+        enforces = domain.mode == Mode.ENFORCE
+        text = "enforces, but has no MFA provider" if enforces else "has no MFA provider yet"
+        yield Concern(f"The domain {domain.name} {text}.", is_bad=enforces)
+
+
+def _failing(domains: Sequence[Domain], day: Sequence[HourOfLogins]) -> list[Concern]:
+    """Return the reasons for which a provider or a first factor has not decided logins of the last hours."""
+    found = []
+    counts = [count for hour in day[-RECENT:] for count in hour.counts or ()]
+    for domain in domains:
+        for reason in sorted({each.reason for each in counts if each.domain_id == domain.id} & FAILING):
+            logins = sum(each.logins for each in counts if (each.domain_id, each.reason) == (domain.id, reason))
+            path = address("/logins", [("domain", str(domain.id)), ("reason", reason)])
+            text = f"{counted(logins, 'login')} of {domain.name} in the last hours: {reason}."
+            found.append(Concern(text, path, "Show the logins", is_bad=True))
+    return found
+
+
+async def _directories(visit: Visit, domain: Domain) -> list[Row]:
+    answer = await visit.call("/api/v1/directory/list", {"pageSize": MOST_DIRECTORIES}, domain=domain.id)
+    return entries(answer["directories"])
+
+
+async def _imports(visit: Visit, domain: Domain, directories: Sequence[Row]) -> list[Concern]:
+    """Return the directories whose last import has failed, or whose import is overdue."""
+    if not directories:
+        return []
+    wanted: list[Row] = [{"DirectoryName": each["directoryName"]} for each in directories]
+    jobs = entries((await visit.call(STATUS, wanted, domain=domain.id))["jobs"])
+    failed = []
+    for each in directories:
+        last = ended_readings(job for job in jobs if job["directoryName"] == each["directoryName"])[:1]
+        if last and last[0]["state"] == "FAILED":
+            failed.append(
+                f"The last import of {each['directoryName']} in {domain.name} has failed: {last[0]['message']}."
+            )
+    schedules = entries((await visit.call("/api/v1/directory/listSchedules", domain=domain.id))["schedules"])
+    late = [each["directoryName"] for each in schedules if is_overdue(each, visit.services.clock())]
+    failed += [f"The import of {name} in {domain.name} is overdue." for name in late]
+    return [Concern(text, of("/directories", domain), "Show the imports") for text in failed]
+
+
+# --- lock-outs and disk -----------------------------------------------------------------------------------------------
+
+
+async def _locked(visit: Visit, domain: Domain) -> list[Concern]:
+    locked = (await visit.call("/ad/ListLockouts", {"pageSize": 1}, domain=domain.id))["totalCount"]
+    if not locked:
+        return []
+    path = address("/logins", [("domain", str(domain.id)), ("reason", Reason.LOCKED_OUT.value)])
+    text = f"{counted(locked, 'user or station', 'users or stations')} of {domain.name} locked out after failures."
+    return [Concern(text, path, "Their logins")]
+
+
+def _disk(visit: Visit) -> list[Concern]:
+    """Return whether the disk of this node's data directory has little free space."""
+    settings = visit.services.settings
+    try:
+        free = disk.free(settings.database_path.parent)
+    except OSError as error:
+        return [Concern(f"The disk of the data directory cannot be read: {error.strerror}.", is_bad=True)]
+    return of_disk(free, settings.disk_reserve_mib << 20, settings.node)
+
+
+def of_disk(free: int, reserve: int, node: str) -> list[Concern]:
+    """Return the concern about a disk with little free space. free: the free space, in octets. reserve: the space that
+    the service reserves for a full disk, in octets. node: the name of the node with the disk."""
+    if free >= disk.LOW:
+        return []
+    text = f"{free >> 20} MiB are free on the disk of {node}. On a full disk, the service does not answer."
+    return [Concern(text, is_bad=free < reserve)]

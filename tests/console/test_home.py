@@ -1,0 +1,204 @@
+"""The home page: what needs attention, and the sparklines of the last day."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+from sallyport.base.clock import SECOND, now_us
+from sallyport.console.pages.attention import of_disk
+from sallyport.directory.directory import Configuration, DirectoryKind
+from sallyport.events.hours import HOUR
+from sallyport.login.login import Reason
+from sallyport.web.scope import Role
+from tests.console.test_logins import add
+from tests.console.visitor import Site, Visitor, text_of
+from tests.radius.eap.certificates import Authority
+
+DAY_S = 86_400
+
+
+async def device(site: Site, address: str, *, seen_s: int = 0, unsigned_s: int | None = None) -> None:
+    """Store a device that has sent its last request, and its last unsigned request, so many seconds ago."""
+    now = site.clock.now
+    sql = (
+        "insert into devices (domain_id, ip_address, client_ip, nas_identifier, device_name, device_type, "
+        "device_type_certainty, nas_device_type, nas_port_type, first_seen, last_seen, request_count, registrations, "
+        "evidence) values (:d, :ip, :ip, '', 'sw', '', '', '', '', 0, :seen, 1, 1, '') returning id"
+    )
+    values = {"d": site.areas.domain, "ip": address, "seen": now - seen_s * SECOND}
+    number = await site.areas.store.write(lambda tx: tx.value(int, sql, **values))
+    posture = (
+        "insert into device_posture (device_id, signed, unsigned, unsigned_proxied, last_unsigned, challenges, "
+        "challenge_answers) values (:id, 0, 1, 0, :at, 0, 0)"
+    )
+    if unsigned_s is not None:
+        at = now - unsigned_s * SECOND
+        await site.areas.store.write(lambda tx: tx.execute(posture, id=number, at=at))
+
+
+def concerns(page: str) -> list[str]:
+    """Return the facts that need attention, in their order."""
+    (listed,) = re.findall(r'<ul class="attention">(.*?)</ul>', page, re.DOTALL) or [""]
+    return [" ".join(re.sub(r"<[^>]*>", " ", each).split()) for each in re.findall(r"<li.*?</li>", listed, re.DOTALL)]
+
+
+async def test_a_client_that_was_heard_and_is_silent_is_named(site: Site, admin: Visitor) -> None:
+    """A client counts as silent a day after its last request. A client that never sent a request does not."""
+    for name, address in (("vpn", "192.0.2.1/32"), ("floor", "198.51.100.0/24"), ("new", "192.0.2.3/32")):
+        await site.areas.client(address, name=name)
+    await device(site, "192.0.2.1", seen_s=DAY_S - 60)
+    await device(site, "198.51.100.7", seen_s=DAY_S + 60)
+    text = text_of(await admin.get("/"))
+    assert "A RADIUS client has sent no request for a day: floor." in text
+    site.clock.pass_by(120)
+    assert "2 RADIUS clients have sent no request for a day: vpn, floor." in text_of(await admin.get("/"))
+
+
+async def test_the_times_of_clients_are_read_once_a_minute(site: Site, admin: Visitor) -> None:
+    """An open home page does not read the whole inventory each time it refreshes itself."""
+    await site.areas.client("192.0.2.1/32", name="vpn")
+    await admin.get("/")
+    await device(site, "192.0.2.1", seen_s=DAY_S + 60)
+    assert "sent no request for a day" not in text_of(await admin.get("/"))
+    site.clock.pass_by(60)
+    assert "sent no request for a day" in text_of(await admin.get("/"))
+
+
+async def test_a_client_that_sends_unsigned_requests_is_named(site: Site, admin: Visitor) -> None:
+    """A client is named for a day after its last request without Message-Authenticator."""
+    await site.areas.client("192.0.2.1/32", name="old")
+    await device(site, "192.0.2.1", unsigned_s=DAY_S - 60)
+    assert "requests without Message-Authenticator, which can be forged (CVE-2024-3596): old." in text_of(
+        await admin.get("/")
+    )
+    site.clock.pass_by(120)
+    assert "without Message-Authenticator" not in text_of(await admin.get("/"))
+
+
+async def test_a_failing_provider_is_named_with_the_number_of_logins(site: Site, admin: Visitor) -> None:
+    """The logins of the last hours that a provider or a directory has not decided are counted by domain and reason."""
+    for _ in range(2):
+        await add(site, "ann", reason=Reason.UNREACHABLE)
+    await add(site, "ann", reason=Reason.FIRST_FACTOR_UNREACHABLE)
+    await add(site, "ann", reason=Reason.WRONG_PASSWORD)
+    await add(site, "ann", reason=Reason.CIRCUIT_OPEN, at=site.clock.now - 3 * HOUR)
+    page = await admin.get("/")
+    found = [each for each in concerns(page.text) if "in the last hours" in each]
+    assert found == [
+        "1 login of corp in the last hours: first factor unreachable. Show the logins",
+        "2 logins of corp in the last hours: provider unreachable. Show the logins",
+    ]
+    assert f"domain={site.areas.domain}&amp;reason=provider+unreachable" in page.text
+
+
+async def test_a_failed_import_and_an_expiring_authority_are_named(site: Site, tmp_path: Path) -> None:
+    """A directory is named if its last import has failed, or if the certificate of its authority expires soon."""
+    areas, site.clock.now = site.areas, now_us()
+    settings = {
+        "appUrl": "ldaps://dc.corp.example",
+        "baseDN": "dc=corp",
+        "caCertificate": Authority(tmp_path).file.read_text(),
+    }
+    await areas.directory.directories.save([(areas.domain, Configuration("ad", DirectoryKind.LDAP, settings=settings))])
+    for kind, state, message in (("reading", "FAILED", "no route"), ("mapping", "DONE", "")):
+        await job(site, kind, state, message)
+    async with site.visitor() as admin:
+        await admin.sign_in(await site.token())
+        text = text_of(await admin.get("/"))
+        assert "The authority's certificate of the directory ad in corp expires within a day." in text
+        assert "The last import of ad in corp has failed: no route." in text
+        await job(site, "reading", "DONE", "")
+        assert "has failed" not in text_of(await admin.get("/"))
+
+
+async def job(site: Site, kind: str, state: str, message: str) -> None:
+    """Store an import of the only directory that has ended."""
+    sql = (
+        "insert into directory_jobs (domain_id, directory_id, kind, state, file_name, file, complete, source, message, "
+        "created_at, ended_at) select domain_id, id, :kind, :state, '', '', 0, '', :message, :at, :at from directories"
+    )
+    values = {"kind": kind, "state": state, "message": message, "at": site.clock.now}
+    await site.areas.store.write(lambda tx: tx.execute(sql, **values))
+
+
+async def test_an_installation_administrator_sees_certificates_and_the_disk(site: Site) -> None:
+    """Facts of the installation are shown to its administrator, after the facts of the tenant, and to no other
+    person."""
+    areas = site.areas
+    await add(site, "ann", reason=Reason.UNREACHABLE)
+    areas.senders.note("192.0.2.66", "unknown_client", site.clock.now)
+    seed = await site.administrator()
+    async with site.visitor() as root:
+        await root.sign_in_as("root", site.code(seed))
+        own = concerns((await root.get("/")).text)
+    async with site.visitor() as admin:
+        await admin.sign_in(await site.token(Role.ADMIN))
+        theirs = concerns((await admin.get("/")).text)
+    assert [each for each in own if each not in theirs] == ["1 unknown address without an answer. Show the senders"]
+    assert own.index("1 unknown address without an answer. Show the senders") > 0
+
+
+@pytest.mark.parametrize(
+    ("free_mib", "expected"),
+    [
+        pytest.param(1024, [], id="enough"),
+        pytest.param(1023, [False], id="little"),
+        pytest.param(63, [True], id="less than the reserve"),
+    ],
+)
+def test_a_disk_with_little_space_is_named(free_mib: int, expected: list[bool]) -> None:
+    """The free space is named below 1 GiB. If less than the reserve is free, logins fail soon."""
+    found = of_disk(free_mib << 20, 64 << 20, "node-1")
+    assert [each.is_bad for each in found] == expected
+    assert all(f"{free_mib} MiB are free on the disk of node-1" in each.text for each in found)
+
+
+async def test_the_sparklines_show_the_last_day_by_hour(site: Site, admin: Visitor) -> None:
+    """There is a bar for each hour with logins, and the same numbers are in words and in a table. Logins of another
+    tenant, of another answer, or before the last day are not counted."""
+    foreign = await site.areas.domains.add(await site.areas.tenancy.ensure_tenant(2, 2), "theirs")
+    now = site.clock.now
+    await add(site, "old", at=now - 24 * HOUR)
+    for _ in range(4):
+        await add(site, "ann", at=now - 3 * HOUR)
+    await add(site, "eve", domain=foreign)
+    for _ in range(2):
+        await add(site, "ann")
+    await add(site, "bob", reason=Reason.WRONG_PASSWORD)
+    page = await admin.get("/")
+    assert (
+        'aria-label="Accepted: 6 logins in the last 24 hours, at most 4 in one hour, 2 in the present hour"'
+        in page.text
+    )
+    assert (
+        'aria-label="Rejected: 1 login in the last 24 hours, at most 1 in one hour, 1 in the present hour"' in page.text
+    )
+    accepted = re.search(r'<figure class="spark accept">(.*?)</figure>', page.text, re.DOTALL)
+    assert accepted is not None
+    assert re.findall(r'<rect x="(\d+)" y="([\d.]+)" width="8" height="([\d.]+)">', accepted[1]) == [
+        ("200", "0.0", "40.0"), ("230", "20.0", "20.0"),
+    ]  # fmt: skip
+    rows = re.findall(r'"Accepted" class="number">(.*?)</td><td data-title="Rejected" class="number">(.*?)<', page.text)
+    assert rows[:4] == [("2", "1"), ("0", "0"), ("0", "0"), ("4", "0")]
+    assert len(rows) == 24
+    assert "style=" not in page.text
+
+
+async def test_an_hour_is_counted_once(site: Site, admin: Visitor) -> None:
+    """After its end an hour is not read again. The present hour is read again after a minute."""
+    first = await add(site, "ann", at=site.clock.now - 2 * HOUR)
+    await add(site, "ann")
+    assert "Accepted: 2 logins" in text_of(await admin.get("/"))
+    await add(site, "ann")
+    await site.areas.store.write(lambda tx: tx.execute("delete from events where id = :id", id=first))
+    assert "Accepted: 2 logins" in text_of(await admin.get("/"))
+    site.clock.pass_by(60)
+    assert "Accepted: 3 logins" in text_of(await admin.get("/"))
+
+
+async def test_a_day_without_logins_has_no_bar(site: Site, admin: Visitor) -> None:
+    """The sparklines of a new tenant are empty, and say so in words."""
+    page = await admin.get("/")
+    assert 'aria-label="Accepted: 0 logins in the last 24 hours"' in page.text
+    assert "<rect" not in page.text
