@@ -72,24 +72,24 @@ async def logins(visit: Visit) -> Context:
 
 @pages.show("/logins/live", "New logins", roles=READERS, is_quiet=True)
 async def live(visit: Visit) -> Response:
-    """Send the new logins that match the filters, as rows of the list."""
-    asked = wanted(visit, FILTERS)
+    """Send the new logins that match the filters, as rows of the list. If many arrive at once, send the newest."""
+    asked = {name: fold(str(text)) for name, text in wanted(visit, FILTERS).items()}
     names = {domain.id: domain.name for domain in _domains(visit)}
     nodes = await visit.services.events.nodes()
 
     async def rows(new: Sequence[NewEvent]) -> bytes:
-        own = [each for each in new if each.domain_id in names]
-        found = [_row(entry(each, names[each.domain_id], nodes), each.domain_id) for each in own]
-        matching = [row for row in found if _matches(row, asked)]
-        if not matching:
+        own = [each for each in new if each.domain_id in names and _matches(each, asked)]
+        if not own:
             return b""
-        table = Table(visit, COLUMNS, matching, None)
-        return await visit.services.assets.render("logins_new.html", {"table": table}, visit.caller.tenant_id)
+        newest = own[-SIZE:]
+        shown = [_row(entry(each, names[each.domain_id], nodes), each.domain_id) for each in newest]
+        variables = {"table": Table(visit, COLUMNS, shown, None), "left_out": len(own) - len(newest)}
+        return await visit.services.assets.render("logins_new.html", variables, visit.caller.tenant_id)
 
     def still(person: Person) -> bool:
         return bool(person.roles & READERS) and set(names) <= _ids(visit, person)
 
-    return await visit.stream(rows, still)
+    return await visit.stream(rows, still, tuple(names.items()))
 
 
 @pages.show("/logins/{event}", "Login", roles=READERS, template="login.html")
@@ -177,31 +177,31 @@ def _row(event: Row, domain_id: int) -> Row:
     return {**event, "domainId": domain_id}
 
 
-_Compare = Callable[[Row, str], bool]
+_Compare = Callable[[NewEvent, str], bool]
 
 
-def _equal(key: str, row: Row, text: str) -> bool:
-    return fold(str(row[key])) == fold(text)
+def _equal(name: str, event: NewEvent, text: str) -> bool:
+    return fold(getattr(event, name)) == text
 
 
-def _contains(row: Row, text: str) -> bool:
-    keys = ("user", "device_name", "station", "ip_address", "client_ip")
-    return any(fold(text) in fold(str(row[key])) for key in keys)
+def _contains(event: NewEvent, text: str) -> bool:
+    texts = (event.user_name, event.device_name, event.station, event.ip_address, event.client_ip)
+    return any(text in fold(each) for each in texts)
 
 
 _COMPARED: Final[Mapping[str, _Compare]] = {
     "search": _contains,
-    "user": partial(_equal, "user"),
+    "user": partial(_equal, "user_name"),
     "device": partial(_equal, "device_name"),
     "station": partial(_equal, "station"),
-    "appliedDecision": partial(_equal, "appliedDecision"),
+    "appliedDecision": partial(_equal, "applied_decision"),
     "reason": partial(_equal, "reason"),
 }
-"""The comparison of each filter with a new login, which is the same as in the operation."""
+"""The comparison of each filter with a new login, which is the same as in the operation. The text is case-folded."""
 
 
-def _matches(row: Row, asked: Mapping[str, JSON]) -> bool:
-    return all(_COMPARED[name](row, str(text)) for name, text in asked.items())
+def _matches(event: NewEvent, asked: Mapping[str, str]) -> bool:
+    return all(_COMPARED[name](event, text) for name, text in asked.items())
 
 
 # --- one login ----------------------------------------------------------------------------------------------------
