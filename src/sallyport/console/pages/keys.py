@@ -6,7 +6,7 @@ from sallyport.base.command import entries
 from sallyport.base.errors import Invalid, NotFound
 from sallyport.base.wire import JSON, Row
 from sallyport.console.declare import Context, Pages, Redirect
-from sallyport.console.pages.reading import every, lines, number, of, one, rights
+from sallyport.console.pages.reading import every, instances, lines, number, of, one, rights
 from sallyport.console.table import Column, Filter, complete, listed
 from sallyport.console.visit import Visit
 from sallyport.domains.domain import Domain
@@ -151,11 +151,7 @@ async def _tokens(visit: Visit) -> list[Row]:
 
 
 async def _instances(visit: Visit, domain: Domain) -> list[tuple[str, str]]:
-    found = await every(visit, "/api/v1/instances/list", "instances", {}, domain=domain.id)
-    return [
-        ("", "any instance of the domain"),
-        *((str(each["instanceId"]), str(each["instanceName"])) for each in found),
-    ]
+    return [("", "any instance of the domain"), *await instances(visit, domain, visit.query.get("filter", ""))]
 
 
 def _key(row: Row) -> Row:

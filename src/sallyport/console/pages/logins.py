@@ -12,7 +12,8 @@ from sallyport.base.errors import NotFound
 from sallyport.base.text import fold
 from sallyport.base.wire import JSON, Row
 from sallyport.console.declare import Context, Pages
-from sallyport.console.table import SIZE, Column, Filter, Table, wanted
+from sallyport.console.table import LOGINS as LOG
+from sallyport.console.table import SIZE, Column, Filter, Table, recent, since, wanted
 from sallyport.console.visit import Visit, address
 from sallyport.domains.domain import Domain
 from sallyport.events.operations import entry
@@ -23,7 +24,6 @@ from sallyport.tenancy.signin.person import Person
 from sallyport.web.scope import READERS
 
 pages = Pages()
-LOG: Final = "/ad/GetAuthLog"
 MOST_DOMAINS: Final = 20
 """Maximum number of domains whose logins one page merges."""
 EXPORTED: Final = 1000
@@ -54,6 +54,7 @@ FILTERS: Final = (
     Filter("appliedDecision", "Answer", OUTCOMES),
     Filter("reason", "Reason", [(each.value, each.value) for each in Reason if each is not Reason.NONE]),
 )
+NOT_INDEXED: Final = tuple(each.name for each in FILTERS)
 EMPTY: Final = (
     "No login yet. Register a RADIUS client, and point a device to this service. Senders without an answer are on a "
     "page of their own."
@@ -156,25 +157,37 @@ def _domains(visit: Visit) -> list[Domain]:
 async def _table(visit: Visit, domains: Sequence[Domain]) -> Table:
     asked: dict[str, JSON] = {**wanted(visit, FILTERS), "withTotal": False}
     size = EXPORTED if visit.query.get("format") == "csv" else SIZE
-    older, found = "", list[Row]()
+    older, found, searched_since = "", list[Row](), ""
     for domain in domains:
         place = {"cursor": visit.query.get("cursor", "")} if len(domains) == 1 else {}
-        answer = await visit.call(LOG, {**asked, **place, "pageSize": size}, domain=domain.id)
+        newer = await recent(visit, LOG, "events", "time", NOT_INDEXED, domain=domain.id)
+        searched_since = max(searched_since, str(newer.get("from", "")))
+        answer = await visit.call(LOG, {**asked, **place, **newer, "pageSize": size}, domain=domain.id)
         found += [_row(each, domain.id) for each in entries(answer.get("events"))]
         older = str(answer.get("cursor", "")) if len(domains) == 1 else ""
     found.sort(key=lambda row: (str(row["time"]), int(str(row["eventId"]))), reverse=True)
     next_url = visit.url(cursor=older) if older else ""
-    return Table(visit, COLUMNS, found[:size], None, filters=FILTERS, empty=EMPTY, next_url=next_url)
+    return Table(
+        visit, COLUMNS, found[:size], None, filters=FILTERS, empty=EMPTY, next_url=next_url,
+        searched_since=searched_since,
+    )  # fmt: skip
 
 
 async def newest(visit: Visit, domain: Domain, **fields: JSON) -> list[Row]:
-    """Return the newest logins of a domain. fields: the fields of GetAuthLog. Raises Refused, StoreError."""
-    answer = await visit.call(LOG, {**fields, "withTotal": False}, domain=domain.id)
+    """Return logins of a domain, the newest first. fields: the fields of GetAuthLog. Unless `eventId` is given, only
+    the newest SEARCHED logins of the domain are searched. Raises Refused, StoreError."""
+    asked = fields if "eventId" in fields else {**fields, **await newest_since(visit, domain)}
+    answer = await visit.call(LOG, {**asked, "withTotal": False}, domain=domain.id)
     return [_row(each, domain.id) for each in entries(answer.get("events"))]
 
 
 def _row(event: Row, domain_id: int) -> Row:
     return {**event, "domainId": domain_id}
+
+
+async def newest_since(visit: Visit, domain: Domain) -> dict[str, JSON]:
+    """Return the field `from` of GetAuthLog that selects the newest SEARCHED logins of a domain. Raises StoreError."""
+    return await since(visit, LOG, "events", "time", domain=domain.id)
 
 
 _Compare = Callable[[NewEvent, str], bool]
