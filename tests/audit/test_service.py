@@ -121,7 +121,7 @@ async def test_lists_and_totals_use_an_index(written: Areas) -> None:
             AuditQuery(since=3),
         ):
             repo.newest(tx, query)
-            repo.matching(tx, query)
+            repo.matching(tx, query, query.limit)
         connection.set_trace_callback(None)
         plans = [row[3] for each in statements for row in connection.execute(f"explain query plan {each}")]
     assert [plan for plan in plans if "audit_trail_by_tenant" in plan]

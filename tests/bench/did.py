@@ -117,8 +117,8 @@ def _speed(seconds: float) -> str:
     bare = Ed25519PrivateKey.generate()
     key = PrivateKey.new(ED25519)
     signer = Signer(resolve(key_did(key.public)).methods[0].id, key)
-    document = _document(key_did(key.public))
-    text = vc.sign(document, signer)
+    unsigned = document(key_did(key.public))
+    text = vc.sign(unsigned, signer)
     octets = text.encode()
     signature, public = bare.sign(octets), bare.public_key()
 
@@ -128,7 +128,7 @@ def _speed(seconds: float) -> str:
 
     work: dict[str, Callable[[], object]] = {
         "sign": partial(bare.sign, octets),
-        "issue": partial(vc.sign, document, signer),
+        "issue": partial(vc.sign, unsigned, signer),
         "check": partial(public.verify, signature, octets),
         "verify": verify,
     }
@@ -151,7 +151,7 @@ def _rate(work: Callable[[], object], seconds: float) -> float:
     return count / (time.perf_counter() - started)
 
 
-def _document(did: str) -> dict[str, JSON]:
+def document(did: str) -> dict[str, JSON]:
     """Return a credential that has not been issued yet."""
     url = "https://sallyport.example.org/credentials/status/8a1b0f1e-5a57-4b3c-9f0e-2f5a3c1d7e60"
     return {
@@ -189,17 +189,17 @@ async def _fill(data: Path, large: Tenant, small: Tenant) -> str:
     """
     started = time.monotonic()
     key = PrivateKey.new(ED25519)
-    token = vc.sign(_document(key_did(key.public)), Signer("did:key:z#z", key))
+    token = vc.sign(document(key_did(key.public)), Signer("did:key:z#z", key))
     async with open_store(data) as store:
         for tenant, part in ((large, 1), (small, SMALLER)):
-            add = await store.write(partial(_begin, tenant.domain_id, token))
+            add = await store.write(partial(begin, tenant.domain_id, token))
             await _in_turns(store, CREDENTIALS // part, add)
     size = (data / "sallyport.db").stat().st_size / (1 << 20)
     count = CREDENTIALS + CREDENTIALS // SMALLER
     return f"{count:,} credentials, {size:,.0f} MiB, in {time.monotonic() - started:.0f} s."
 
 
-def _begin(domain_id: int, token: str, tx: Tx) -> Callable[[Tx, int], None]:
+def begin(domain_id: int, token: str, tx: Tx) -> Callable[[Tx, int], None]:
     """Add an issuer, its holders and a schema. Return a function that adds the credential with a given number."""
     tenant_id = tx.value(int, "select tenant_id from domains where id = :id", id=domain_id) or 0
 

@@ -174,37 +174,35 @@ async def _fill(data: Path, large: Tenant, small: Tenant) -> str:
     started = time.monotonic()
     async with open_store(data) as store:
         for tenant, part in ((large, 1), (small, SMALLER)):
-            await _in_turns(store, INSTANCES // part, partial(_add_instance, tenant.domain_id), "instances")
-            first = await store.read(partial(_first_instance, tenant.domain_id))
-            add_user = partial(_add_user, tenant.domain_id, first, INSTANCES // part)
-            await _in_turns(store, USERS // part, add_user, "users")
-            await _in_turns(store, GROUPS // part, partial(_add_group, tenant.domain_id, first), "groups", TURN // 100)
+            await in_turns(store, INSTANCES // part, partial(add_instance, tenant.domain_id), "instances")
+            first = await store.read(partial(first_instance, tenant.domain_id))
+            add = partial(add_user, tenant.domain_id, first, INSTANCES // part)
+            await in_turns(store, USERS // part, add, "users")
+            await in_turns(store, GROUPS // part, partial(add_group, tenant.domain_id, first), "groups", TURN // 100)
     size = (data / "sallyport.db").stat().st_size / (1 << 20)
     everything = USERS + INSTANCES + GROUPS + (USERS + INSTANCES + GROUPS) // SMALLER
     return f"{everything:,} users, instances and groups, {size:,.0f} MiB, in {time.monotonic() - started:.0f} s."
 
 
-async def _in_turns(
-    store: SqliteStore, count: int, add: Callable[[Tx, int], None], kind: str, turn: int = TURN
-) -> None:
+async def in_turns(store: SqliteStore, count: int, add: Callable[[Tx, int], None], kind: str, turn: int = TURN) -> None:
     for done in range(0, count, turn):
         await store.write(lambda tx, done=done: [add(tx, number) for number in range(done, min(done + turn, count))])
         if done % 100_000 == 0:
             tell(f"{done:,} of {count:,} {kind}")
 
 
-def _add_instance(domain_id: int, tx: Tx, number: int) -> None:
+def add_instance(domain_id: int, tx: Tx, number: int) -> None:
     name = f"{ROLES[number % 5]}-{CITIES[number % 6 + number // 5 % 2 - 1]}-{number:06}"
     address = f"10.{number >> 16}.{number >> 8 & 255}.{number & 255}"
     new = NewInstance(name, 1 + number % 3, "", address, f"{name}.example.org")
     instances.add(tx, domain_id, new, START_US)
 
 
-def _first_instance(domain_id: int, tx: Tx) -> int:
+def first_instance(domain_id: int, tx: Tx) -> int:
     return tx.value(int, "select min(id) from endpoint_instances where domain_id = :d", d=domain_id) or 0
 
 
-def _add_user(domain_id: int, first: int, machines: int, tx: Tx, number: int) -> None:
+def add_user(domain_id: int, first: int, machines: int, tx: Tx, number: int) -> None:
     name = f"{FIRST[number % 10]}.{LAST[number // 10 % 11]}-{number:06}@example.org"
     said = UserChange(name, "Admin" if number % 100_000 == 77 else None)
     user_id = users.add(tx, _VAULT, domain_id, said, START_US)
@@ -212,7 +210,7 @@ def _add_user(domain_id: int, first: int, machines: int, tx: Tx, number: int) ->
         membership.change(tx, USERS_OF_INSTANCE, Action.ADD, [first + number // 10 % machines], [user_id])
 
 
-def _add_group(domain_id: int, first: int, tx: Tx, number: int) -> None:
+def add_group(domain_id: int, first: int, tx: Tx, number: int) -> None:
     group_id = groups.add(tx, domain_id, NewGroup(f"group-{number:04}"), START_US)
     sql = "select min(id) from endpoint_users where domain_id = :d"
     user = (tx.value(int, sql, d=domain_id) or 0) + 100 * number % 100_000

@@ -1,5 +1,6 @@
 """The stream of new logins: what an open page gets, and when the stream ends."""
 
+import re
 from collections.abc import Sequence
 
 import httpx
@@ -9,14 +10,22 @@ from starlette.responses import Response
 from starlette.types import Message
 
 from sallyport.base.errors import TooMany
-from sallyport.console.live import MOST_OF_PERSON, Feed, IsValid, Streams
+from sallyport.console.live import KEPT, MOST_OF_PERSON, Feed, IsValid, Rows, Streams
+from sallyport.console.table import SIZE
 from sallyport.events.repo import NewEvent
 from sallyport.login.login import Reason
+from sallyport.store.model import Tx
+from sallyport.web.scope import Role
 from tests.console.test_logins import add
 from tests.console.visitor import Site, Visitor
 from tests.web.serving import serving
 
 EMPTY = b":\n\n"
+SCOPE: dict[str, object] = {
+    "type": "http", "http_version": "1.1", "method": "GET", "scheme": "https", "path": "/logins/live",
+    "raw_path": b"/logins/live", "query_string": b"", "root_path": "", "client": ("127.0.0.1", 50000),
+    "server": ("console.example", 443), "state": {},
+}  # fmt: skip
 
 
 async def users(new: Sequence[NewEvent]) -> bytes:
@@ -34,17 +43,42 @@ async def ended() -> bool:
     return False
 
 
+async def add_many(site: Site, count: int) -> None:
+    """Store the events of the users user0, user1 and so on, in one transaction."""
+    last = await add(site, "last before many")
+
+    def write(tx: Tx) -> None:
+        copied = "at, domain_id, ip_address, client_ip, device_id, device_name, station, method, factor, decision, "
+        copied += "applied_decision, would_have_been, reason, latency_us"
+        sql = f"insert into events (user_name, {copied}) select :user, {copied} from events where id = :id"  # noqa: S608
+        for number in range(count):
+            tx.execute(sql, user=f"user{number}", id=last)
+
+    await site.areas.store.write(write)
+
+
 class OpenPage:
     """An open page, which receives a stream in a nursery until `close`. Its waits have no time limit, because the clock
-    of the tests would jump to it while a thread reads the store."""
+    of the tests would jump to it while a thread reads the store.
 
-    def __init__(self) -> None:
-        self._send, self._received = trio.open_memory_channel[bytes](100)
+    most: the number of messages that the network keeps for the page.
+    """
+
+    def __init__(self, most: int = 100) -> None:
+        self._send, self._received = trio.open_memory_channel[bytes](most)
         self._closed = trio.Event()
 
-    async def open(self, nursery: trio.Nursery, streams: Streams, is_valid: IsValid = valid) -> "OpenPage":
+    async def open(
+        self,
+        nursery: trio.Nursery,
+        streams: Streams,
+        is_valid: IsValid = valid,
+        *,
+        view: str = "all",
+        rows: Rows = users,
+    ) -> "OpenPage":
         """Open the stream, and wait for its first message."""
-        response = await streams.response("token 1", is_valid, users)
+        response = await streams.response("token 1", is_valid, view, rows)
         nursery.start_soon(self._receive, response)
         assert await self.next() == b"retry: 2000\n\n"
         return self
@@ -75,9 +109,47 @@ class OpenPage:
         """Return the messages until the stream ends."""
         return [each async for each in self._received]
 
+    async def is_full(self) -> None:
+        """Wait until the stream cannot send because the page does not read."""
+        while not self._received.statistics().tasks_waiting_send:
+            await trio.sleep(0.1)
+
     def close(self) -> None:
         """Close the page."""
         self._closed.set()
+
+
+class LivePage:
+    """An open live log of a signed-in person, without a filter. text: everything that it has received."""
+
+    def __init__(self, site: Site, visitor: Visitor) -> None:
+        self._site = site
+        cookie = f"__Host-sallyport={visitor.http.cookies['__Host-sallyport']}".encode()
+        self._headers = [(b"host", b"console.example"), (b"cookie", cookie)]
+        self.text = ""
+        self.ended = trio.Event()
+
+    async def open(self, nursery: trio.Nursery) -> "LivePage":
+        """Open the stream, and wait for its first message."""
+        nursery.start_soon(self._run)
+        await self.contains("retry: 2000")
+        return self
+
+    async def _run(self) -> None:
+        await self._site.app({**SCOPE, "headers": self._headers}, self._receive, self._send)
+        self.ended.set()
+
+    async def _receive(self) -> Message:
+        await self.ended.wait()
+        return {"type": "http.disconnect"}
+
+    async def _send(self, message: Message) -> None:
+        self.text += message.get("body", b"").decode()
+
+    async def contains(self, text: str) -> None:
+        """Wait until the page has received a text."""
+        while text not in self.text:
+            await trio.sleep(0.1)
 
 
 @pytest.fixture
@@ -135,6 +207,68 @@ async def test_the_streams_of_a_person_are_limited(
     pages[0].close()
     await pages[0].rest()
     await OpenPage().open(nursery, streams)
+
+
+async def test_pages_with_the_same_rows_share_them(
+    streams: Streams, site: Site, nursery: trio.Nursery, autojump_clock: trio.abc.Clock
+) -> None:
+    """The rows of a login are rendered once for all pages of a view, and again for another view."""
+    rendered = list[str]()
+
+    def rows_of(view: str) -> Rows:
+        async def rows(new: Sequence[NewEvent]) -> bytes:
+            rendered.append(view)
+            return await users(new)
+
+        return rows
+
+    views = ("all", "all", "all", "other")
+    pages = [await OpenPage().open(nursery, streams, view=view, rows=rows_of(view)) for view in views]
+    await add(site, "ann")
+    for page in pages:
+        assert b"data: ann\n" in await page.next()
+    assert sorted(rendered) == ["all", "other"]
+
+
+async def test_a_page_that_reads_nothing_misses_old_logins(
+    streams: Streams, site: Site, nursery: trio.Nursery, autojump_clock: trio.abc.Clock
+) -> None:
+    """The service keeps nothing for a page that does not read, except the newest logins for all pages. When the page
+    reads again, it gets these.
+    """
+    page = await OpenPage(most=0).open(nursery, streams)
+    await add(site, "first")
+    await page.is_full()
+    await add_many(site, KEPT + 500)
+    assert b"data: first\n" in await page.next()
+    names = (await page.next()).decode().split()
+    assert f"user{KEPT + 499}" in names
+    assert "user0" not in names
+    assert len(names) <= KEPT + 3
+
+
+async def test_the_stream_of_a_revoked_token_ends(
+    site: Site, admin: Visitor, nursery: trio.Nursery, autojump_clock: trio.abc.Clock
+) -> None:
+    """When the token of a session is revoked, the open page gets a last message within some seconds."""
+    page = await LivePage(site, admin).open(nursery)
+    await site.areas.tenancy.revoke(Role.ADMIN.value)
+    await page.contains("event: end")
+    await page.ended.wait()
+
+
+async def test_a_message_has_a_page_of_rows(
+    site: Site, admin: Visitor, nursery: trio.Nursery, autojump_clock: trio.abc.Clock
+) -> None:
+    """If more logins arrive at once than a page has rows, the newest are sent. The page says that others are not
+    shown.
+    """
+    page = await LivePage(site, admin).open(nursery)
+    await add_many(site, SIZE + 20)
+    await page.contains(f"user{SIZE + 19}<")
+    assert "user20<" in page.text and "user19<" not in page.text
+    assert re.search("2[01] earlier logins of this moment are not shown", page.text)
+    page.ended.set()
 
 
 async def test_a_page_gets_only_what_its_filters_and_its_tenant_allow(site: Site) -> None:

@@ -8,7 +8,7 @@ from pydantic import BeforeValidator, Field, JsonValue
 from sallyport.base.model import Model
 from sallyport.base.validation import Moment
 from sallyport.web.operation import Done
-from sallyport.web.paging import Paged, TotalCount
+from sallyport.web.paging import IsMinimum, Paged, TotalCount
 from sallyport.web.scope import AddressOrText, ScopedIfGiven, Text, Whole
 
 
@@ -65,4 +65,5 @@ class AuditList(Done):
     """Answer of the operation audit/list."""
 
     totalCount: TotalCount
+    totalIsMinimum: IsMinimum = False
     entries: list[AuditEntry] = Field(description="Entries on this page, the newest first.")

@@ -9,6 +9,7 @@ from sallyport.base.clock import iso
 from sallyport.base.text import counted
 from sallyport.base.wire import JSON
 from sallyport.web.operation import Operations, Plain
+from sallyport.web.paging import totals
 from sallyport.web.scope import READERS, Caller, Gate
 
 
@@ -39,7 +40,7 @@ def operations(service: Audit, gate: Gate) -> Operations:
                 "code": 200,
                 "status": "Success",
                 "message": counted(total, "entry", "entries"),
-                "totalCount": total,
+                **totals(total),
                 "entries": [entry(row) for row in rows],
             }
         )

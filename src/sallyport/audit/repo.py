@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 
 from sallyport.store.model import Tx, Value, without_case
+from sallyport.store.search import bounded_total
 
 FOREVER = 2**63 - 1
 
@@ -79,12 +80,14 @@ def newest(tx: Tx, query: AuditQuery) -> list[AuditRow]:
     )
 
 
-def matching(tx: Tx, query: AuditQuery) -> int:
+def matching(tx: Tx, query: AuditQuery, found: int) -> int:
     """Return the number of entries that match the query. If the query has no filter, or filters only by domain or
-    tenant, the number is read from the stored totals."""
+    tenant, the number is read from the stored totals. Otherwise at most MOST_COUNTED entries are counted, and the
+    number may be a `Minimum`. found: the number of entries on the page."""
     if query.narrowed:
         where, parameters = _filter(query)
-        return tx.value(int, f"select count(*) from audit_trail where {where}", **parameters) or 0
+        ids = f"select id from audit_trail where {where}"
+        return bounded_total(tx, ids, found, offset=query.offset, limit=query.limit, **parameters)
     where, parameters = _of(query)
     return tx.value(int, f"select sum(value) from audit_totals where {where}", **parameters) or 0
 

@@ -34,7 +34,8 @@ class Audit:
         """Return one page of entries, the newest first, and the number of all matching entries. Raises StoreError."""
 
         def work(tx: Tx) -> tuple[list[AuditRow], int]:
-            return repo.newest(tx, query), repo.matching(tx, query)
+            rows = repo.newest(tx, query)
+            return rows, repo.matching(tx, query, len(rows))
 
         return await self._store.search(work)
 

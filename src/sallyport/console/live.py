@@ -1,15 +1,17 @@
 """Events that the server sends to an open page: new logins, within a second.
 
-All open pages share one look-up of new events, so more open pages do not cause more look-ups. A page gets only events
-of its own tenant's domains. The session is checked again every few seconds. When the session has ended, the stream
-ends. The number of streams is limited for each person and in total. A waiting stream does not count for the limit of
-connections.
+All open pages share one look-up of new events, so more open pages do not cause more look-ups. Pages of one tenant with
+the same filters also share the rendered rows. A page gets only events of its own tenant's domains. The session is
+checked again every few seconds. When the session has ended, the stream ends. The number of streams is limited for each
+person and in total. A waiting stream does not count for the limit of connections. The service keeps nothing for a page
+that does not read: such a page gets the newest events when it reads again, or loses its connection.
 """
 
 import math
 from collections import Counter, deque
-from collections.abc import Awaitable, Callable, Iterator, Sequence
+from collections.abc import Awaitable, Callable, Hashable, Iterator, Sequence
 from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field
 from typing import Final
 
 import trio
@@ -38,6 +40,14 @@ Rows = Callable[[Sequence[NewEvent]], Awaitable[bytes]]
 """A function that returns the rows of a page for new events, as HTML; empty if the page shows none of them."""
 
 
+@dataclass(slots=True)
+class _Rendered:
+    """The rows of one view after a look-up; None as long as they are not rendered."""
+
+    lock: trio.Lock = field(default_factory=trio.Lock)
+    html: bytes | None = None
+
+
 class Feed:
     """The new events of all domains."""
 
@@ -47,6 +57,7 @@ class Feed:
         self._last_id = -1
         self._looked_at = -math.inf
         self._kept = deque[NewEvent](maxlen=KEPT)
+        self._rendered: dict[tuple[Hashable, int, int], _Rendered] = {}
 
     async def newest_id(self) -> int:
         """Return the id of the newest event. All events with a greater id are new. Raises StoreError."""
@@ -60,7 +71,19 @@ class Feed:
                 found, self._last_id = await self._events.after(since, KEPT)
                 self._kept += found
                 self._looked_at = trio.current_time()
+                self._rendered = {}
         return [each for each in self._kept if each.id > event_id]
+
+    async def rows(self, view: Hashable, new: Sequence[NewEvent], rows: Rows) -> bytes:
+        """Return the rows of new events. They are rendered once for all pages of a view.
+
+        view: everything that the rows depend on, except the events. new: must not be empty.
+        """
+        rendered = self._rendered.setdefault((view, new[0].id, new[-1].id), _Rendered())
+        async with rendered.lock:
+            if rendered.html is None:
+                rendered.html = await rows(new)
+            return rendered.html
 
 
 class Streams:
@@ -71,12 +94,13 @@ class Streams:
         self.stopping = stopping
         self._open = Counter[str]()
 
-    async def response(self, person: str, is_valid: IsValid, rows: Rows) -> Response:
+    async def response(self, person: str, is_valid: IsValid, view: Hashable, rows: Rows) -> Response:
         """Return a stream of new rows. person: the token or administrator of the session. is_valid: a function that
-        returns whether the session is still valid. Raises TooMany, StoreError."""
+        returns whether the session is still valid. view: everything that the rows depend on, except the events. Raises
+        TooMany, StoreError."""
         if self._open[person] >= MOST_OF_PERSON or self._open.total() >= MOST_STREAMS:
             raise TooMany("too many live pages are open: close some")
-        return _Stream(self, person, is_valid, rows, await self.feed.newest_id())
+        return _Stream(self, person, is_valid, view, rows, await self.feed.newest_id())
 
     @contextmanager
     def counted(self, person: str) -> Iterator[None]:
@@ -93,12 +117,15 @@ class _Stream(Response):
 
     media_type = "text/event-stream"
 
-    def __init__(self, streams: Streams, person: str, is_valid: IsValid, rows: Rows, since: int) -> None:
+    def __init__(
+        self, streams: Streams, person: str, is_valid: IsValid, view: Hashable, rows: Rows, since: int
+    ) -> None:
         super().__init__(headers={**HEADERS, "x-accel-buffering": "no"})
         del self.headers["content-length"]
         self._streams = streams
         self._person = person
         self._is_valid = is_valid
+        self._view = view
         self._rows = rows
         self._since = since
 
@@ -133,7 +160,7 @@ class _Stream(Response):
         with suppress(StoreError):  # the next look-up finds the events
             if new := await self._streams.feed.after(self._since):
                 self._since = new[-1].id
-                return await self._rows(new)
+                return await self._streams.feed.rows(self._view, new, self._rows)
         return b""
 
 

@@ -18,6 +18,9 @@ from sallyport.base.wire import JSON, Row
 from sallyport.console.visit import Visit
 
 SIZE: Final = 50
+LOGINS: Final = "/ad/GetAuthLog"
+SEARCHED: Final = 20_000
+"""Number of the newest entries of a log that a filter without an index searches at first."""
 MOST_EXPORTED: Final = 10_000
 _FORMULA: Final = ("=", "+", "-", "@", "\t", "\r")
 """Characters at the start of a cell that make spreadsheets run it as a formula."""
@@ -61,9 +64,13 @@ class Choice:
 
 @dataclass
 class Table:
-    """A list as its page shows it. total: the number of all matching rows; None if it is not known. empty: a text for a
-    list without rows, which says what to do next. can_sort: whether the person can sort the list. next_url: the address
-    of the next page, for lists whose pages have no numbers."""
+    """A list as its page shows it.
+
+    total: the number of all matching rows; None if it is not known. is_minimum: whether more rows match.
+    searched_since: the time of the oldest entry that was searched; empty if all entries were. empty: a text for a list
+    without rows, which says what to do next. can_sort: whether the person can sort the list. next_url: the address of
+    the next page, for lists whose pages have no numbers.
+    """
 
     visit: Visit
     columns: Sequence[Column]
@@ -75,6 +82,8 @@ class Table:
     empty: str = "There is nothing here yet."
     can_sort: bool = False
     next_url: str = ""
+    is_minimum: bool = False
+    searched_since: str = ""
     kept: Sequence[str] = field(default=("domain",))
     """Parameters of the address that belong to no filter, and that the form of the filters must keep."""
     choice: Choice | None = None
@@ -138,7 +147,7 @@ async def listed(
     rows. most: the maximum number of rows in one answer of the operation. Raises Refused, StoreError."""
     page = page_of(visit)
     exports = visit.query.get("format") == "csv"
-    size, found, total = (most if exports else SIZE), list[Row](), 0
+    size, found, total, is_minimum = (most if exports else SIZE), list[Row](), 0, False
     while True:
         number = page if not exports else len(found) // size + 1
         paging: dict[str, JSON] = {"pageId": number, "pageNumber": number, "pageSize": size}
@@ -146,9 +155,39 @@ async def listed(
         more = entries(answer.get(rows))
         found += more
         total = int(str(answer.get("totalCount", answer.get("count", len(found)))))
+        is_minimum = bool(answer.get("totalIsMinimum"))
         if not exports or len(more) < size or len(found) >= min(total, MOST_EXPORTED):
             break
-    return Table(visit, columns, found, total, page, size, filters, empty)
+    return Table(visit, columns, found, total, page, size, filters, empty, is_minimum=is_minimum)
+
+
+async def recent(
+    visit: Visit, path: str, rows: str, time: str, filters: Sequence[str], *, domain: int | None = None
+) -> dict[str, JSON]:
+    """Return the field `from` for a log whose filters have no index, so that a page need not search a million entries.
+    The result is empty if none of these filters is set, if the person has set a time or wants to search everything
+    (`all` in the address), or if the page is exported.
+
+    The other parameters are those of `since`. filters: the names of the filters. Raises Refused, StoreError.
+    """
+    given = {name for name, text in visit.query.multi_items() if text}
+    if not given & set(filters) or given & {"from", "to", "all"} or visit.query.get("format") == "csv":
+        return {}
+    return await since(visit, path, rows, time, domain=domain)
+
+
+async def since(visit: Visit, path: str, rows: str, time: str, *, domain: int | None = None) -> dict[str, JSON]:
+    """Return the field `from` that selects about the SEARCHED newest entries of a log. The result is empty if the log
+    has fewer entries.
+
+    path: the list operation of the log. rows: the field of the answer that contains the rows. time: the field of a row
+    with its time. Raises Refused, StoreError.
+    """
+    body: dict[str, JSON] = {"pageId": SEARCHED, "pageSize": 1}
+    if path == LOGINS:
+        body["withTotal"] = False
+    found = entries((await visit.call(path, body, domain=domain)).get(rows))
+    return {"from": found[0][time]} if found else {}
 
 
 def complete(

@@ -1,7 +1,7 @@
 """One request of a signed-in person, and the operations that its page may run."""
 
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 from typing import cast
@@ -177,8 +177,9 @@ class Visit:
         with acting_as(caller.actor), self.services.gate.running(caller):
             return await ready()
 
-    async def stream(self, rows: Rows, still: Callable[[Person], bool]) -> Response:
-        """Return a stream of new rows for this page. still: a function that returns whether the person may still see
+    async def stream(self, rows: Rows, still: Callable[[Person], bool], view: Hashable) -> Response:
+        """Return a stream of new rows for this page. view: everything that the rows depend on, except the events, the
+        tenant and the address. still: a function that returns whether the person may still see
         the rows. At each check, it gets the current person of the session. Raises TooMany, StoreError."""
         session = self.person.session
 
@@ -186,7 +187,8 @@ class Visit:
             person = await self.services.sessions.again(session.id)
             return person is not None and still(person)
 
-        return await self.services.streams.response(session.target, is_valid, rows)
+        whole = (self.caller.tenant_id, self.request.scope["path"], str(self.query), view)
+        return await self.services.streams.response(session.target, is_valid, whole, rows)
 
     def in_tenant(self, tenant_id: int, organization: int, number: int) -> "Visit":
         """Return a copy of this visit in another tenant. An installation administrator can run one operation with it.

@@ -6,9 +6,7 @@ from pydantic import AliasChoices, BeforeValidator, Field
 
 from sallyport.base.model import Model
 from sallyport.base.validation import unfit
-from sallyport.base.wire import JSON
 from sallyport.endpoints.membership import Action
-from sallyport.store.search import Minimum
 from sallyport.web.scope import OfDomain, Text
 
 MAX_ENTRIES = 200
@@ -83,8 +81,3 @@ class CodeAnswer(Model):
 
     code: int = Field(default=200, description="HTTP status of the answer.")
     message: str = Field(description="Result in words.")
-
-
-def totals(total: int) -> dict[str, JSON]:
-    """Return the fields totalCount and totalIsMinimum for the answer of a search."""
-    return {"totalCount": total, "totalIsMinimum": True} if isinstance(total, Minimum) else {"totalCount": total}

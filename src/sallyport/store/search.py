@@ -118,7 +118,7 @@ def page(
         return rows, counters.total(tx, stretch.domain_id, counter)
     if searched:
         return rows, _searched_total(tx, rows, stretch, ids, parameters)
-    total = _total_in_sight(rows, stretch)
+    total = _total_in_sight(len(rows), stretch.offset, stretch.limit)
     return rows, _count(tx, ids, parameters) if total is None else total
 
 
@@ -135,17 +135,26 @@ def _rows(
 
 
 def _searched_total(tx: Tx, rows: Sequence[object], stretch: Stretch, ids: str, parameters: Mapping[str, Value]) -> int:
-    total = _total_in_sight(rows, stretch)
+    return bounded_total(tx, ids, len(rows), offset=stretch.offset, limit=stretch.limit, **parameters)
+
+
+def bounded_total(tx: Tx, ids: str, found: int, *, offset: int, limit: int, **parameters: Value) -> int:
+    """Return the total of a list without a stored total. It is a `Minimum` if it is more than MOST_COUNTED.
+
+    ids: SQL that selects the ids of the list. found: the number of rows on the page at this offset. limit: the maximum
+    number of rows on a page. parameters: the parameters of `ids`.
+    """
+    total = _total_in_sight(found, offset, limit)
     if total is None:
         total = _count(tx, f"{ids} limit :most", {**parameters, "most": MOST_COUNTED + 1})
     return total if total <= MOST_COUNTED else Minimum(MOST_COUNTED)
 
 
-def _total_in_sight(rows: Sequence[object], stretch: Stretch) -> int | None:
+def _total_in_sight(found: int, offset: int, limit: int) -> int | None:
     """Return the total of a list if it can be computed from the page, because the page contains the last row. Otherwise
     return None; the caller must then count the rows."""
-    if len(rows) < stretch.limit and (rows or not stretch.offset):
-        return stretch.offset + len(rows)
+    if found < limit and (found or not offset):
+        return offset + found
     return None
 
 

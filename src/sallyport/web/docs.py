@@ -3,12 +3,17 @@ reader enters.
 
 The files come from the installed package `swagger-ui-py`, so that the page needs no other host. The service does not
 import the package itself, because the package would bring its handlers for other frameworks.
+
+The style sheet of the package has its icons in `data:` URLs, which the policy of the page refuses. So the service sends
+the icons as files, and replaces these URLs.
 """
 
+import re
 from collections.abc import Sequence
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Final
+from urllib.parse import unquote
 
 from starlette.requests import Request
 from starlette.responses import FileResponse, Response
@@ -23,7 +28,9 @@ POLICY: Final = {
     "content-security-policy": SELF_ONLY,
     "x-content-type-options": "nosniff",
 }
-_FILES: Final = ("swagger-ui.css", "swagger-ui-bundle.js", "favicon-32x32.png")
+_FILES: Final = ("swagger-ui-bundle.js", "favicon-32x32.png")
+_STYLE: Final = "swagger-ui.css"
+_ICON: Final = re.compile(r'url\("data:image/svg\+xml;charset=utf-8,(.*?</svg>)"\)')
 _START: Final = """\
 SwaggerUIBundle({
   url: "openapi.json",
@@ -76,9 +83,20 @@ def routes() -> Sequence[BaseRoute]:
     async def file(request: Request) -> Response:
         return FileResponse(folder / request.scope["path"].rpartition("/")[2], headers=POLICY)
 
+    style, icons = _without_data((folder / _STYLE).read_text())
     return [
         TemplateRoute("/docs", text(_PAGE, "text/html")),
+        TemplateRoute(f"/docs/{_STYLE}", text(style, "text/css")),
+        *(TemplateRoute(f"/docs/icon-{number}.svg", text(each, "image/svg+xml")) for number, each in enumerate(icons)),
         TemplateRoute("/docs/start.js", text(_START, "text/javascript")),
         TemplateRoute("/docs/dark.css", text(_DARK, "text/css")),
         *(TemplateRoute(f"/docs/{name}", file) for name in _FILES),
     ]
+
+
+def _without_data(style: str) -> tuple[str, list[str]]:
+    """Return a style sheet in which each icon has an address of its own, and the icons as SVG. The number of an icon in
+    its address is its place in the list."""
+    icons = [unquote(each.replace('\\"', '"')) for each in _ICON.findall(style)]
+    numbers = iter(range(len(icons)))
+    return _ICON.sub(lambda _: f"url(icon-{next(numbers)}.svg)", style), icons

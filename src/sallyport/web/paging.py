@@ -14,6 +14,8 @@ from pydantic import Field, GetCoreSchemaHandler
 from pydantic_core import CoreSchema
 
 from sallyport.base.validation import Between
+from sallyport.base.wire import JSON
+from sallyport.store.search import Minimum
 from sallyport.web.scope import Body, Text, Whole
 
 TOTAL_HEADER: Final = "X-Total-Count"
@@ -35,6 +37,11 @@ Search = Annotated[
     Text, Field(description="Text that an entry contains, in upper or lower case. Leave it empty to list all entries.")
 ]
 """Search term of a list. A body can replace the description, to name the fields that are searched."""
+
+
+def totals(total: int) -> dict[str, JSON]:
+    """Return the fields totalCount and totalIsMinimum for the answer of a search."""
+    return {"totalCount": total, "totalIsMinimum": True} if isinstance(total, Minimum) else {"totalCount": total}
 
 
 @dataclass(frozen=True, slots=True)

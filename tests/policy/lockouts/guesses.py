@@ -57,7 +57,7 @@ async def fail(
 
 async def stored(areas: Areas, domain: int = 0) -> list[tuple[str, str, int]]:
     """Return the kind, the name and the number of failures of each locked name in the store."""
-    rows, total = await areas.lockouts.page(domain or areas.domain, offset=0, limit=100)
+    rows, total = await areas.lockouts.page(domain or areas.domain, "", offset=0, limit=100)
     assert len(rows) == total
     return [(row.kind, row.name, row.failures) for row in rows]
 

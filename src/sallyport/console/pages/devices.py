@@ -8,6 +8,7 @@ from sallyport.base.text import counted
 from sallyport.base.wire import JSON, Row
 from sallyport.console.declare import Context, Pages, Redirect
 from sallyport.console.pages.enforcement import person_url
+from sallyport.console.pages.logins import newest_since
 from sallyport.console.pages.people import login_columns
 from sallyport.console.pages.reading import number, number_at, rights
 from sallyport.console.pages.sessions import session_columns
@@ -130,7 +131,8 @@ async def device(visit: Visit) -> Context:
     sessions = await visit.call("/network_device/ListSessions", {**one, "live": True}, domain=domain.id)
     stations = await visit.call("/network_device/ListStations", one, domain=domain.id)
     history = await visit.call("/network_device/DeviceHistory", one, domain=domain.id)
-    logins = await visit.call("/ad/GetAuthLog", {**one, "withTotal": False}, domain=domain.id)
+    newer = await newest_since(visit, domain)
+    logins = await visit.call("/ad/GetAuthLog", {**one, **newer, "withTotal": False}, domain=domain.id)
     evidence = found["evidence"] if isinstance(found["evidence"], dict) else {}
     return {
         "title": str(found["device_name"]),

@@ -4,7 +4,7 @@ from typing import Final
 
 from sallyport.base.wire import Row
 from sallyport.console.declare import Context, Pages, Redirect
-from sallyport.console.pages.reading import every, lines, number, of, one, rights
+from sallyport.console.pages.reading import every, instances, lines, number, of, one, rights
 from sallyport.console.table import Column, listed
 from sallyport.console.visit import Visit
 from sallyport.domains.domain import Domain
@@ -79,11 +79,7 @@ async def revoke_key(visit: Visit) -> Redirect:
 
 
 async def _instances(visit: Visit, domain: Domain) -> list[tuple[str, str]]:
-    found = await every(visit, "/api/v1/instances/list", "instances", {}, domain=domain.id)
-    return [
-        ("", "any instance of the domain"),
-        *((str(each["instanceId"]), str(each["instanceName"])) for each in found),
-    ]
+    return [("", "any instance of the domain"), *await instances(visit, domain, visit.query.get("filter", ""))]
 
 
 def _key(row: Row) -> Row:

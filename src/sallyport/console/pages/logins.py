@@ -13,7 +13,8 @@ from sallyport.base.text import fold
 from sallyport.base.wire import JSON, Row
 from sallyport.console.declare import Context, Pages
 from sallyport.console.pages.reading import of
-from sallyport.console.table import SIZE, Column, Filter, Table, wanted
+from sallyport.console.table import LOGINS as LOG
+from sallyport.console.table import SIZE, Column, Filter, Table, recent, since, wanted
 from sallyport.console.visit import Visit, address
 from sallyport.domains.domain import Domain
 from sallyport.events.operations import entry
@@ -24,7 +25,6 @@ from sallyport.tenancy.signin.person import Person
 from sallyport.web.scope import READERS
 
 pages = Pages()
-LOG: Final = "/ad/GetAuthLog"
 MOST_DOMAINS: Final = 20
 """Maximum number of domains whose logins one page merges."""
 EXPORTED: Final = 1000
@@ -58,6 +58,7 @@ FILTERS: Final = (
     Filter("appliedDecision", "Answer", OUTCOMES),
     Filter("reason", "Reason", [(each.value, each.value) for each in Reason if each is not Reason.NONE]),
 )
+NOT_INDEXED: Final = tuple(each.name for each in FILTERS)
 EMPTY: Final = (
     "No login yet. Register a RADIUS client, and point a device to this service. Senders without an answer are on a "
     "page of their own."
@@ -76,24 +77,24 @@ async def logins(visit: Visit) -> Context:
 
 @pages.show("/logins/live", "New logins", roles=READERS, is_quiet=True)
 async def live(visit: Visit) -> Response:
-    """Send the new logins that match the filters, as rows of the list."""
-    asked = wanted(visit, FILTERS)
+    """Send the new logins that match the filters, as rows of the list. If many arrive at once, send the newest."""
+    asked = {name: fold(str(text)) for name, text in wanted(visit, FILTERS).items()}
     names = {domain.id: domain.name for domain in _domains(visit)}
     nodes = await visit.services.events.nodes()
 
     async def rows(new: Sequence[NewEvent]) -> bytes:
-        own = [each for each in new if each.domain_id in names]
-        found = [_row(entry(each, names[each.domain_id], nodes), each.domain_id) for each in own]
-        matching = [row for row in found if _matches(row, asked)]
-        if not matching:
+        own = [each for each in new if each.domain_id in names and _matches(each, asked)]
+        if not own:
             return b""
-        table = Table(visit, COLUMNS, matching, None)
-        return await visit.services.assets.render("logins_new.html", {"table": table}, visit.caller.tenant_id)
+        newest = own[-SIZE:]
+        shown = [_row(entry(each, names[each.domain_id], nodes), each.domain_id) for each in newest]
+        variables = {"table": Table(visit, COLUMNS, shown, None), "left_out": len(own) - len(newest)}
+        return await visit.services.assets.render("logins_new.html", variables, visit.caller.tenant_id)
 
     def still(person: Person) -> bool:
         return bool(person.roles & READERS) and set(names) <= _ids(visit, person)
 
-    return await visit.stream(rows, still)
+    return await visit.stream(rows, still, tuple(names.items()))
 
 
 @pages.show("/logins/{event}", "Login", roles=READERS, template="login.html")
@@ -160,20 +161,27 @@ def _domains(visit: Visit) -> list[Domain]:
 async def _table(visit: Visit, domains: Sequence[Domain]) -> Table:
     asked: dict[str, JSON] = {**wanted(visit, FILTERS), "withTotal": False}
     size = EXPORTED if visit.query.get("format") == "csv" else SIZE
-    older, found = "", list[Row]()
+    older, found, searched_since = "", list[Row](), ""
     for domain in domains:
         place = {"cursor": visit.query.get("cursor", "")} if len(domains) == 1 else {}
-        answer = await visit.call(LOG, {**asked, **place, "pageSize": size}, domain=domain.id)
+        newer = await recent(visit, LOG, "events", "time", NOT_INDEXED, domain=domain.id)
+        searched_since = max(searched_since, str(newer.get("from", "")))
+        answer = await visit.call(LOG, {**asked, **place, **newer, "pageSize": size}, domain=domain.id)
         found += [_row(each, domain.id) for each in entries(answer.get("events"))]
         older = str(answer.get("cursor", "")) if len(domains) == 1 else ""
     found.sort(key=lambda row: (str(row["time"]), int(str(row["eventId"]))), reverse=True)
     next_url = visit.url(cursor=older) if older else ""
-    return Table(visit, COLUMNS, found[:size], None, filters=FILTERS, empty=EMPTY, next_url=next_url)
+    return Table(
+        visit, COLUMNS, found[:size], None, filters=FILTERS, empty=EMPTY, next_url=next_url,
+        searched_since=searched_since,
+    )  # fmt: skip
 
 
 async def newest(visit: Visit, domain: Domain, **fields: JSON) -> list[Row]:
-    """Return the newest logins of a domain. fields: the fields of GetAuthLog. Raises Refused, StoreError."""
-    answer = await visit.call(LOG, {**fields, "withTotal": False}, domain=domain.id)
+    """Return logins of a domain, the newest first. fields: the fields of GetAuthLog. Unless `eventId` is given, only
+    the newest SEARCHED logins of the domain are searched. Raises Refused, StoreError."""
+    asked = fields if "eventId" in fields else {**fields, **await newest_since(visit, domain)}
+    answer = await visit.call(LOG, {**asked, "withTotal": False}, domain=domain.id)
     return [_row(each, domain.id) for each in entries(answer.get("events"))]
 
 
@@ -181,31 +189,36 @@ def _row(event: Row, domain_id: int) -> Row:
     return {**event, "domainId": domain_id}
 
 
-_Compare = Callable[[Row, str], bool]
+async def newest_since(visit: Visit, domain: Domain) -> dict[str, JSON]:
+    """Return the field `from` of GetAuthLog that selects the newest SEARCHED logins of a domain. Raises StoreError."""
+    return await since(visit, LOG, "events", "time", domain=domain.id)
 
 
-def _equal(key: str, row: Row, text: str) -> bool:
-    return fold(str(row[key])) == fold(text)
+_Compare = Callable[[NewEvent, str], bool]
 
 
-def _contains(row: Row, text: str) -> bool:
-    keys = ("user", "device_name", "station", "ip_address", "client_ip")
-    return any(fold(text) in fold(str(row[key])) for key in keys)
+def _equal(name: str, event: NewEvent, text: str) -> bool:
+    return fold(getattr(event, name)) == text
+
+
+def _contains(event: NewEvent, text: str) -> bool:
+    texts = (event.user_name, event.device_name, event.station, event.ip_address, event.client_ip)
+    return any(text in fold(each) for each in texts)
 
 
 _COMPARED: Final[Mapping[str, _Compare]] = {
     "search": _contains,
-    "user": partial(_equal, "user"),
+    "user": partial(_equal, "user_name"),
     "device": partial(_equal, "device_name"),
     "station": partial(_equal, "station"),
-    "appliedDecision": partial(_equal, "appliedDecision"),
+    "appliedDecision": partial(_equal, "applied_decision"),
     "reason": partial(_equal, "reason"),
 }
-"""The comparison of each filter with a new login, which is the same as in the operation."""
+"""The comparison of each filter with a new login, which is the same as in the operation. The text is case-folded."""
 
 
-def _matches(row: Row, asked: Mapping[str, JSON]) -> bool:
-    return all(_COMPARED[name](row, str(text)) for name, text in asked.items())
+def _matches(event: NewEvent, asked: Mapping[str, str]) -> bool:
+    return all(_COMPARED[name](event, text) for name, text in asked.items())
 
 
 # --- one login ----------------------------------------------------------------------------------------------------

@@ -8,6 +8,7 @@ from sallyport.base.text import fold
 from sallyport.base.wire import JSON, Row
 from sallyport.console.declare import Context, Pages, Redirect
 from sallyport.console.pages.enforcement import person_url
+from sallyport.console.pages.logins import newest_since
 from sallyport.console.pages.reading import named, rights
 from sallyport.console.pages.sessions import session_columns
 from sallyport.console.table import Column, Filter, listed
@@ -91,7 +92,7 @@ async def person(visit: Visit) -> Context:
     domain, user = _person(visit)
     local = await named(visit, USERS, "epmUsers", _filter(user), ("userName",), user, domain=domain.id)
     entry = await named(visit, DIRECTORY, "users", {"search": user}, ("userName", "upn"), user, domain=domain.id)
-    body: dict[str, JSON] = {"user": user, "withTotal": False, "pageSize": 100}
+    body: dict[str, JSON] = {"user": user, "withTotal": False, "pageSize": 100, **await newest_since(visit, domain)}
     logins = entries((await visit.call("/ad/GetAuthLog", body, domain=domain.id))["events"])
     sessions = await _live(visit, domain, user)
     asked: dict[str, JSON] = {name: visit.query.get(name, "") for name in ("client", "station")}
@@ -222,7 +223,11 @@ async def lockouts(visit: Visit) -> Context:
         Column("until", "Until", "time"),
     )
     empty = "No lock-out: no user and no station of this domain has failed too often."
-    table = await listed(visit, columns, LOCKOUTS, "lockouts", {}, domain=domain.id, empty=empty, most=1000)
+    body: dict[str, JSON] = {"search": visit.query.get("search", "")}
+    filters = (Filter("search", "User or station"),)
+    table = await listed(
+        visit, columns, LOCKOUTS, "lockouts", body, domain=domain.id, filters=filters, empty=empty, most=1000
+    )
     return {"domain": domain, "table": table}
 
 
@@ -283,12 +288,8 @@ def _filter(user: str) -> dict[str, JSON]:
 
 async def _lockout(visit: Visit, domain: Domain, name: str, kind: str = "user") -> Row | None:
     """Return the lock-out of a user or a station, or None."""
-    for page in range(1, 11):
-        answer = await visit.call(LOCKOUTS, {"pageId": page, "pageSize": 1000}, domain=domain.id)
-        found = entries(answer["lockouts"])
-        for row in found:
-            if row["kind"] == kind and fold(str(row["name"])) == fold(name):
-                return row
-        if len(found) < 1000:
-            break
+    answer = await visit.call(LOCKOUTS, {"search": name, "pageSize": 1000}, domain=domain.id)
+    for row in entries(answer["lockouts"]):
+        if row["kind"] == kind and fold(str(row["name"])) == fold(name):
+            return row
     return None

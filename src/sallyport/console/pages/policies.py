@@ -5,13 +5,14 @@ from typing import Final
 from sallyport.base.text import counted
 from sallyport.base.wire import Row
 from sallyport.console.declare import Context, Pages, Redirect
-from sallyport.console.pages.reading import every, ids, number, one, rights
+from sallyport.console.pages.reading import every, ids, instances, number, one, rights
 from sallyport.console.table import Column, complete
 from sallyport.console.visit import Visit
 from sallyport.web.scope import OPERATORS, READERS
 
 pages = Pages()
 LIST: Final = "/api/v1/instances/listAllPasswordPolicy"
+MOST_DOMAINS: Final = 20
 YES_OR_NO: Final = (("", "yes (default)"), ("yes", "yes"), ("no", "no"))
 FIRSTS: Final = (("", "any"), ("uppercase", "uppercase letter"), ("lowercase", "lowercase letter"), ("digit", "digit"))
 CHARACTERS: Final = {
@@ -105,20 +106,19 @@ async def change(visit: Visit) -> Redirect:
 
 @pages.show("/policies/{policy}/machines", "Machines of a policy", roles=OPERATORS, template="policy_machines.html")
 async def machines(visit: Visit) -> Context:
-    """Show the machines of a domain. The machines to which the policy is assigned are already chosen."""
+    """Show the machines of a domain, or those whose name contains a text. The machines to which the policy is assigned
+    are already chosen."""
     domain, found = visit.domain(), await _policy(visit)
-    own = await every(visit, "/api/v1/instances/list", "instances", {}, domain=domain.id)
-    choices = [(str(each["instanceId"]), str(each["instanceName"])) for each in own]
+    choices = await instances(visit, domain, visit.query.get("filter", ""))
     chosen = [str(each) for each in _ids(found)]
     return {"domain": domain, "policy": found, "choices": choices, "chosen": chosen}
 
 
 @pages.submit("/policies/{policy}/machines", roles=OPERATORS)
 async def assign(visit: Visit) -> Redirect:
-    """Assign the policy to the chosen machines of a domain, and to no other machine of this domain."""
+    """Assign the policy to the chosen machines of a page, and to no other machine of this page."""
     domain, found = visit.domain(), await _policy(visit)
-    own = await every(visit, "/api/v1/instances/list", "instances", {}, domain=domain.id)
-    here = {int(str(each["instanceId"])) for each in own}
+    here = {int(each) for each, _ in await instances(visit, domain, visit.query.get("filter", ""))}
     before = here & set(_ids(found))
     after = here & {int(str(each)) for each in ids(visit.fields.getlist("instance"), "instance")}
     changes: list[Row] = [{"instanceId": each, "action": "add"} for each in sorted(after - before)]
@@ -151,11 +151,10 @@ async def _policy(visit: Visit) -> Row:
 async def _shown(visit: Visit) -> dict[str, object]:
     """Return the template variables of the page about a policy."""
     found = await _policy(visit)
-    names = dict[int, str]()
-    for domain in visit.domains():
-        for each in await every(visit, "/api/v1/instances/list", "instances", {}, domain=domain.id):
-            names[int(str(each["instanceId"]))] = f"{each['instanceName']} ({domain.name})"
-    own = [names.get(each, str(each)) for each in _ids(found)]
+    names = dict[str, str]()
+    for domain in visit.domains()[:MOST_DOMAINS] if _ids(found) else ():
+        names |= {each: f"{name} ({domain.name})" for each, name in await instances(visit, domain)}
+    own = [names.get(str(each), f"instance {each}") for each in _ids(found)]
     return {"title": found["policyName"], "policy": _row(found), "machines": own, **rights(visit)}
 
 

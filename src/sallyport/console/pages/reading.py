@@ -114,6 +114,14 @@ def choices(values: Sequence[str]) -> list[tuple[str, str]]:
     return [(value, value) for value in values]
 
 
+async def instances(visit: Visit, domain: Domain, text: str = "") -> list[tuple[str, str]]:
+    """Return the id and the name of the first PAGE instances of a domain, as choices. text: a part of the name, or
+    empty. Raises Refused, StoreError."""
+    body: dict[str, JSON] = {"filter": text, "pageSize": PAGE}
+    found = entries((await visit.call("/api/v1/instances/list", body, domain=domain.id)).get("instances"))
+    return [(str(each["instanceId"]), str(each["instanceName"])) for each in found]
+
+
 async def find(
     visit: Visit,
     path: str,
@@ -126,15 +134,26 @@ async def find(
     body: Mapping[str, JSON] = _NOTHING,
 ) -> Row:
     """Search a list operation for the row with an id. The rows must be ordered by this id. kind: the kind of object,
-    for the error message. Raises NotFound if there is no such row. Also raises Refused, StoreError."""
-    for page in range(1, MOST // PAGE + 1):
-        paging: dict[str, JSON] = {**body, "pageId": page, "pageNumber": page, "pageSize": PAGE}
-        found = entries((await visit.call(path, paging, domain=domain)).get(rows))
-        for row in found:
-            if row.get(key) == value:
-                return row
-        if len(found) < PAGE or int(str(found[-1].get(key))) > value:
-            break
+    for the error message. Raises NotFound if there is no such row. Also raises Refused, StoreError.
+
+    The function halves the list until it has found the row: in a list of 100,000 rows, it reads 17 rows.
+    """
+    first, last = 1, 1
+    number = 1
+    while first <= last:
+        paging: dict[str, JSON] = {**body, "pageId": number, "pageNumber": number, "pageSize": 1}
+        answer = await visit.call(path, paging, domain=domain)
+        found = entries(answer.get(rows))
+        present = int(str(found[0][key])) if found else 0
+        if found and present == value:
+            return found[0]
+        if number == 1:
+            last = int(str(answer.get("totalCount", answer.get("count", 0))))
+        if found and present < value:
+            first = number + 1
+        else:
+            last = number - 1
+        number = (first + last) // 2
     raise NotFound(f"{kind} not found")
 
 

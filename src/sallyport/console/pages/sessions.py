@@ -8,7 +8,7 @@ from sallyport.base.wire import JSON, Row
 from sallyport.console.declare import Context, Pages
 from sallyport.console.pages.enforcement import person_url
 from sallyport.console.pages.reading import number_at, rights
-from sallyport.console.table import Column, Filter, listed, wanted
+from sallyport.console.table import Column, Filter, listed, recent, wanted
 from sallyport.console.visit import Visit
 from sallyport.web.scope import OPERATORS, READERS
 
@@ -53,17 +53,19 @@ def session_columns(domain_id: int) -> tuple[Column, ...]:
 async def sessions(visit: Visit) -> Context:
     """List the sessions of a domain, the newest first."""
     domain, asked = visit.domain(), wanted(visit, FILTERS)
+    newer = await recent(visit, SESSIONS, "sessions", "startedAt", ("search",), domain=domain.id)
     table = await listed(
         visit,
         session_columns(domain.id),
         SESSIONS,
         "sessions",
-        asked,
+        {**asked, **newer},
         domain=domain.id,
         filters=FILTERS,
         empty="No session yet. Switch on accounting at the devices, and point it to the accounting port.",
         most=1000,
     )
+    table.searched_since = str(newer.get("from", ""))
     return {"domain": domain, "table": table}
 
 

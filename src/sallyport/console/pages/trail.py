@@ -8,11 +8,12 @@ from sallyport.base.command import entries
 from sallyport.base.errors import Invalid
 from sallyport.base.wire import JSON, Row
 from sallyport.console.declare import Context, Pages
-from sallyport.console.table import Column, Filter, Table, listed, wanted
+from sallyport.console.table import Column, Filter, Table, listed, recent, wanted
 from sallyport.console.visit import Problem, Visit
 from sallyport.web.scope import INSTALLATIONS, READERS
 
 pages = Pages()
+LIST: Final = "/api/v1/audit/list"
 LONGEST: Final = 200
 MOST_EXPORTED: Final = 10_000
 PAGE: Final = 100
@@ -45,12 +46,14 @@ async def trail(visit: Visit) -> Context:
     filters = (*FILTERS, Filter("domainId", "Domain", [(str(each), name) for each, name in names.items()]))
     body = wanted(visit, filters)
     try:
+        newer = await recent(visit, LIST, "entries", "time", ("search", "actor", "action"))
         table = await listed(
-            visit, COLUMNS, "/api/v1/audit/list", "entries", body, filters=filters, empty=EMPTY, most=1000
+            visit, COLUMNS, LIST, "entries", {**body, **newer}, filters=filters, empty=EMPTY, most=1000
         )
     except Invalid as error:
         return {"table": Table(visit, COLUMNS, [], 0, filters=filters), "problem": Problem.of(error)}
     table.rows = [_row(each, names) for each in table.rows]
+    table.searched_since = str(newer.get("from", ""))
     return {"table": table}
 
 

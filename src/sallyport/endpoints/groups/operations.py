@@ -3,7 +3,7 @@
 from sallyport.base.clock import iso
 from sallyport.base.text import counted
 from sallyport.base.wire import Row
-from sallyport.endpoints.bodies import CodeAnswer, StatusAnswer, totals
+from sallyport.endpoints.bodies import CodeAnswer, StatusAnswer
 from sallyport.endpoints.groups.bodies import (
     AddAuthFlow,
     AddGroup,
@@ -26,6 +26,7 @@ from sallyport.endpoints.groups.service import Groups
 from sallyport.endpoints.instances.instance import Instance
 from sallyport.store.search import Stretch
 from sallyport.web.operation import Operations, Plain
+from sallyport.web.paging import totals
 from sallyport.web.scope import OPERATORS, READERS, Caller, Gate
 
 

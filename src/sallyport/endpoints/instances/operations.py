@@ -2,7 +2,7 @@
 
 from sallyport.base.clock import iso
 from sallyport.base.wire import JSON
-from sallyport.endpoints.bodies import CodeAnswer, totals
+from sallyport.endpoints.bodies import CodeAnswer
 from sallyport.endpoints.instances.bodies import (
     AddInstance,
     AssignGroups,
@@ -15,6 +15,7 @@ from sallyport.endpoints.instances.bodies import (
 from sallyport.endpoints.instances.instance import Instance, InstanceQuery
 from sallyport.endpoints.instances.service import Instances
 from sallyport.web.operation import Operations, Plain
+from sallyport.web.paging import totals
 from sallyport.web.scope import OPERATORS, READERS, Caller, Gate
 
 

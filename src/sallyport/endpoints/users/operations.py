@@ -4,7 +4,7 @@ from sallyport.base.clock import iso
 from sallyport.base.errors import FieldError, Invalid
 from sallyport.base.text import counted
 from sallyport.base.wire import JSON
-from sallyport.endpoints.bodies import StatusAnswer, totals
+from sallyport.endpoints.bodies import StatusAnswer
 from sallyport.endpoints.totp import LinkTo, OneTimeSeeds, QrImages
 from sallyport.endpoints.users.account import COLUMNS, ListedUser, Removal, UserQuery, WalletAssignment, WalletChange
 from sallyport.endpoints.users.bodies import (
@@ -24,6 +24,7 @@ from sallyport.endpoints.users.bodies import (
 )
 from sallyport.endpoints.users.service import Users
 from sallyport.web.operation import Done, Operations, Plain
+from sallyport.web.paging import totals
 from sallyport.web.scope import OPERATORS, READERS, Caller, Gate
 
 DELETE = "delete"

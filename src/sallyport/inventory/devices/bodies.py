@@ -156,6 +156,7 @@ class DeviceStationList(Model):
 
     stations: list[DeviceStation] = Field(description="Stations of the page, in the order of their first login.")
     totalCount: TotalCount
+    totalIsMinimum: IsMinimum = False
 
 
 class DeviceHistory(InDomain, Paged):

@@ -23,8 +23,8 @@ from sallyport.inventory.devices.bodies import (
 )
 from sallyport.inventory.devices.device import DeviceQuery, DeviceRow, HistoryRow, StationRow
 from sallyport.inventory.devices.service import Devices
-from sallyport.store.search import Minimum
 from sallyport.web.operation import Done, Operations, Plain
+from sallyport.web.paging import totals
 from sallyport.web.scope import OPERATORS, READERS, Caller, Gate
 
 RADIUS = "radius"
@@ -46,8 +46,7 @@ def operations(service: Devices, attribute_name: AttributeName, gate: Gate, cloc
             return Plain({"network_devices": [], "totalCount": 0})
         rows, total = await service.page(query)
         now = clock()
-        is_minimum = {"totalIsMinimum": True} if isinstance(total, Minimum) else {}
-        return Plain({"network_devices": [entry(row, now) for row in rows], "totalCount": total, **is_minimum})
+        return Plain({"network_devices": [entry(row, now) for row in rows], **totals(total)})
 
     @devices.post("/network_device/GetDevice", roles=READERS)
     async def get_device(body: GetDevice, caller: Caller) -> Plain[DeviceDetail]:
@@ -75,7 +74,7 @@ def operations(service: Devices, attribute_name: AttributeName, gate: Gate, cloc
         rows, total = await service.stations(
             body.domainId, body.deviceId, body.search, offset=page.offset, limit=page.size
         )
-        return Plain({"stations": [_station(row) for row in rows], "totalCount": total})
+        return Plain({"stations": [_station(row) for row in rows], **totals(total)})
 
     @devices.post("/network_device/DeviceHistory", roles=READERS)
     async def device_history(body: DeviceHistory, caller: Caller) -> Plain[HistoryList]:

@@ -6,6 +6,7 @@ from sallyport.inventory.devices.device import DeviceRow, Station, StationRow
 from sallyport.inventory.devices.repo import of_device
 from sallyport.store.model import LISTED, Tx, listed, without_case
 from sallyport.store.schema.limits import exceeds
+from sallyport.store.search import bounded_total
 from sallyport.store.slices import delete_slice
 
 _STATION = ("domain_id", "device_id", "station", "user_name", "first_seen", "last_seen", "request_count")
@@ -95,7 +96,8 @@ _STATION_COLUMNS = ", ".join(
 def page(
     tx: Tx, domain_id: int, device_id: int, search: str, *, offset: int, limit: int
 ) -> tuple[list[StationRow], int]:
-    """Return one page of the stations behind a device, ordered by id, and the number of all matches.
+    """Return one page of the stations behind a device, ordered by id, and the number of all matches. At most
+    MOST_COUNTED stations are counted; the number is then a `Minimum`.
 
     device_id: the id of the device, or 0 for all devices of the domain.
     """
@@ -105,11 +107,13 @@ def page(
         where += (
             f" and (instr({text.format('station')}, :search) > 0 or instr({text.format('user_name')}, :search) > 0)"
         )
+    order = "+id" if device_id else "id"  # the sign prevents that the domain's index is read from its start
     rows = tx.all(
         StationRow,
-        f"select {_STATION_COLUMNS} from stations where {where} order by id limit :limit offset :offset",
+        f"select {_STATION_COLUMNS} from stations where {where} order by {order} limit :limit offset :offset",
         limit=limit,
         offset=offset,
         **parameters,
     )
-    return rows, tx.value(int, f"select count(*) from stations where {where}", **parameters) or 0
+    ids = f"select id from stations where {where}"
+    return rows, bounded_total(tx, ids, len(rows), offset=offset, limit=limit, **parameters)

@@ -4,7 +4,7 @@ from pydantic import Field
 
 from sallyport.base.model import Model
 from sallyport.inventory.sessions.session import SessionState
-from sallyport.web.paging import Paged, TotalCount
+from sallyport.web.paging import IsMinimum, Paged, TotalCount
 from sallyport.web.scope import AddressOrText, Flag, Id, InDomain, Text
 
 
@@ -76,3 +76,4 @@ class SessionList(Model):
 
     sessions: list[SessionEntry] = Field(description="Sessions of the page, newest first.")
     totalCount: TotalCount
+    totalIsMinimum: IsMinimum = False

@@ -10,6 +10,7 @@ from sallyport.inventory.sessions.repo import FOREVER, SessionQuery, SessionRow
 from sallyport.inventory.sessions.service import Sessions
 from sallyport.radius.packet import as_text
 from sallyport.web.operation import Operations, Plain
+from sallyport.web.paging import totals
 from sallyport.web.scope import READERS, Caller, Gate
 
 ValueName = Callable[[str, int], str | None]
@@ -37,7 +38,7 @@ def operations(service: Sessions, value_name: ValueName, gate: Gate) -> Operatio
             limit=page.size,
         )
         rows, total = await service.page(query)
-        return Plain({"sessions": [entry(row, value_name) for row in rows], "totalCount": total})
+        return Plain({"sessions": [entry(row, value_name) for row in rows], **totals(total)})
 
     return sessions
 

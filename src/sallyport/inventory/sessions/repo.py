@@ -18,6 +18,7 @@ from sallyport.inventory.sessions.report import COUNTS, FACTS
 from sallyport.inventory.sessions.session import NAS_REBOOT, Session, SessionState, Stored
 from sallyport.store import counters
 from sallyport.store.model import Tx, Value, without_case
+from sallyport.store.search import bounded_total
 
 T = TypeVar("T")
 
@@ -28,6 +29,7 @@ Key = tuple[int, bytes]
 FOREVER = 2**63 - 1
 DAY_US = 86_400_000_000
 LONGEST = 64  # maximum sessions in a statement
+FAR = 100_000  # offset from which the query for a page may begin at the end of the list
 AT_ONCE = 32  # maximum sessions that end in the transaction of an Accounting-On or -Off; the others end later
 
 _PLAIN = ("started", "first_seen", "updated", "stopped", "state", "terminate_cause", "records", "recent", "follows")
@@ -328,6 +330,12 @@ class SessionQuery:
         )
 
     @property
+    def is_period(self) -> bool:
+        """Whether the query selects by time, and not by user. Then the sessions are ordered by their begin, as in the
+        index."""
+        return not self.user_name and bool(self.since or self.until != FOREVER)
+
+    @property
     def states(self) -> tuple[SessionState, ...]:
         """The states that the query selects."""
         return tuple(each for each in SessionState if self.live is None or self.live is (each is SessionState.LIVE))
@@ -347,11 +355,19 @@ def domain_of(tx: Tx, session_id: int) -> int | None:
 
 
 def page(tx: Tx, query: SessionQuery) -> tuple[list[SessionRow], int]:
-    """Return one page of sessions, newest first, and the number of all matches.
+    """Return one page of sessions, newest first, and the number of all matches. In a search, at most MOST_COUNTED
+    sessions are counted; the number is then a `Minimum`.
 
     If the device was deleted, its fields are taken from the device history.
     """
     ids, parameters = _ids(query)
+    order = "{0}started desc, {0}id desc" if query.is_period else "{0}id desc"
+    total = _stored_total(tx, query) if query.is_whole else None
+    stretch = f"order by {order.format('')} limit :limit offset :offset"
+    offset, limit = query.offset, query.limit
+    if total is not None and query.offset > FAR and query.offset > total // 2:  # the end of the list is nearer
+        stretch = "order by id limit :limit offset :offset"
+        offset, limit = max(0, total - query.offset - query.limit), max(0, min(query.limit, total - query.offset))
     past = "select {} from device_history where domain_id = sessions.domain_id and device_id = sessions.device_id"
     rows = tx.all(
         SessionRow,
@@ -359,14 +375,18 @@ def page(tx: Tx, query: SessionQuery) -> tuple[list[SessionRow], int]:
         f"coalesce(devices.client_ip, ({past.format('client_ip')} limit 1)) as client_ip, "
         f"coalesce(devices.device_name, ({past.format('nas_identifier')} limit 1)) as device_name "
         "from sessions left join devices on devices.id = sessions.device_id "
-        f"where sessions.id in ({ids} order by id desc limit :limit offset :offset) order by sessions.id desc",
-        limit=query.limit,
-        offset=query.offset,
+        f"where sessions.id in ({ids} {stretch}) order by {order.format('sessions.')}",
+        limit=limit,
+        offset=offset,
         **parameters,
     )
-    if query.is_whole:
-        return rows, sum(counters.total(tx, query.domain_id, COUNTER + state) for state in query.states)
-    return rows, tx.value(int, f"select count(*) from ({ids}) as found", **parameters) or 0
+    if total is None:
+        total = bounded_total(tx, ids, len(rows), offset=query.offset, limit=query.limit, **parameters)
+    return rows, total
+
+
+def _stored_total(tx: Tx, query: SessionQuery) -> int:
+    return sum(counters.total(tx, query.domain_id, COUNTER + state) for state in query.states)
 
 
 def _ids(query: SessionQuery) -> tuple[str, dict[str, Value]]:

@@ -10,8 +10,7 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from sallyport.base.errors import Conflict, NotFound
-from sallyport.base.text import fold
-from sallyport.store.model import LISTED_TEXTS, Tx, listed
+from sallyport.store.model import LISTED_TEXTS, Tx, listed, without_case
 
 MAX_STATIONS: Final = 100_000
 """Maximum number of stations in a domain. The limit exists because all stations are in memory."""
@@ -103,10 +102,11 @@ def page(tx: Tx, domain_id: int, search: str, key: str, *, offset: int, limit: i
     search: a part of the name; case is ignored. key: a part of the address as hex digits. A row matches if its name or
     its address matches.
     """
-    where = "from bypass_stations where domain_id = :domain"
+    where, text = "from bypass_stations where domain_id = :domain", ""
     if search:
-        where += " and (instr(fold(name), :search) > 0 or (:key <> '' and instr(station, :key) > 0))"
-    given: dict[str, str | int] = {"domain": domain_id, "search": fold(search), "key": key}
+        column, text = without_case("name", search)
+        where += f" and (instr({column}, :search) > 0 or (:key <> '' and instr(station, :key) > 0))"
+    given: dict[str, str | int] = {"domain": domain_id, "search": text, "key": key}
     sql = f"select station, name, added_at {where} order by id limit :limit offset :offset"
     rows = tx.all(StationRow, sql, limit=limit, offset=offset, **given)
     return rows, tx.value(int, f"select count(*) {where}", **given) or 0

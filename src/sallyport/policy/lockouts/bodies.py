@@ -5,12 +5,16 @@ from pydantic import Field, model_validator
 from sallyport.base.model import Model
 from sallyport.base.validation import unfit_because
 from sallyport.policy.lockouts.failures import Kind
-from sallyport.web.paging import Paged, TotalCount
+from sallyport.web.paging import Paged, Search, TotalCount
 from sallyport.web.scope import InDomain, Text
 
 
 class ListLockouts(InDomain, Paged):
     """Body of ListLockouts."""
+
+    search: Search = Field(
+        default="", description="Part of the name of a user or a station. Leave it empty to list all lock-outs."
+    )
 
 
 class Unlock(InDomain):

@@ -17,7 +17,7 @@ def operations(service: Lockouts, gate: Gate) -> Operations:
     async def list_lockouts(body: ListLockouts, caller: Caller) -> Plain[LockoutList]:
         """List the users and stations of a domain that are locked out at present."""
         page = body.page()
-        rows, total = await service.page(body.domainId, offset=page.offset, limit=page.size)
+        rows, total = await service.page(body.domainId, body.search, offset=page.offset, limit=page.size)
         return Plain({"lockouts": [_entry(row) for row in rows], "totalCount": total})
 
     @lockouts.post("/ad/Unlock", roles=OPERATORS)

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 
 from sallyport.policy.lockouts.failures import Kind
-from sallyport.store.model import Tx
+from sallyport.store.model import Tx, Value, without_case
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,18 +82,16 @@ def load(tx: Tx, now: int) -> list[OwnedRow]:
     )
 
 
-def page(tx: Tx, domain_id: int, now: int, *, offset: int, limit: int) -> tuple[list[LockoutRow], int]:
-    """Return one page of a domain's current locks, ordered by id, and the number of all current locks."""
-    where = "from lockouts where domain_id = :d and until > :now"
-    rows = tx.all(
-        LockoutRow,
-        f"select {_COLUMNS} {where} order by id limit :limit offset :offset",
-        d=domain_id,
-        now=now,
-        limit=limit,
-        offset=offset,
-    )
-    return rows, tx.value(int, f"select count(*) {where}", d=domain_id, now=now) or 0
+def page(tx: Tx, domain_id: int, now: int, search: str, *, offset: int, limit: int) -> tuple[list[LockoutRow], int]:
+    """Return one page of a domain's current locks, ordered by id, and the number of all matches. search: a part of the
+    name, or empty for all locks."""
+    where, given = "from lockouts where domain_id = :d and until > :now", dict[str, Value](d=domain_id, now=now)
+    if search:
+        column, given["search"] = without_case("name", search)
+        where += f" and instr({column}, :search) > 0"
+    sql = f"select {_COLUMNS} {where} order by id limit :limit offset :offset"
+    rows = tx.all(LockoutRow, sql, limit=limit, offset=offset, **given)
+    return rows, tx.value(int, f"select count(*) {where}", **given) or 0
 
 
 def has_other_station(tx: Tx, domain_id: int, device_id: int, station: str) -> bool:

@@ -195,10 +195,11 @@ class Lockouts:
 
     # --- for admins -------------------------------------------------------------------------------------------
 
-    async def page(self, domain_id: int, *, offset: int, limit: int) -> tuple[list[LockoutRow], int]:
-        """Return one page of a domain's current lock-outs, ordered by id, and the number of all. Raises StoreError."""
+    async def page(self, domain_id: int, search: str, *, offset: int, limit: int) -> tuple[list[LockoutRow], int]:
+        """Return one page of a domain's current lock-outs, ordered by id, and the number of all matches. search: a part
+        of the name, or empty. Raises StoreError."""
         now = self._clock()
-        return await self._store.read(lambda tx: repo.page(tx, domain_id, now, offset=offset, limit=limit))
+        return await self._store.read(lambda tx: repo.page(tx, domain_id, now, search, offset=offset, limit=limit))
 
     async def unlock(self, domain_id: int, kind: Kind, name: str) -> bool:
         """Remove the lock and the failures of a user or a station. Return False if no lock was found. Raises
