@@ -49,7 +49,7 @@ async def test_an_unknown_address_is_registered_in_one_step(site: Site, root: Vi
 @pytest.mark.parametrize(
     ("fields", "why"),
     [
-        ({"address": "x"}, "an IP address or a network"),
+        ({"address": "x"}, "must be an IP address or a network"),
         ({"name": ""}, "name"),
         ({"tenant": "9.9"}, "choose a tenant"),
     ],

@@ -46,7 +46,7 @@ def _base(value: str) -> str:
     try:
         parsed(value)
     except Invalid:
-        raise unfit("a distinguished name") from None
+        raise unfit("must be a distinguished name such as dc=example,dc=com") from None
     return value.strip()
 
 

@@ -33,21 +33,21 @@ MOST_MEMBERS: Final = 10_000
 def _dn(value: str) -> str:
     try:
         if not normalized(value):
-            raise unfit("a distinguished name")
+            raise unfit("must be a distinguished name such as cn=ann,dc=example,dc=com")
     except Invalid:
-        raise unfit("a distinguished name") from None
+        raise unfit("must be a distinguished name such as cn=ann,dc=example,dc=com") from None
     return value
 
 
 def _login(value: str) -> str:
     if not is_name(value):
-        raise unfit("printable characters, without blanks at the ends")
+        raise unfit("must be printable text without blanks at the ends")
     return value
 
 
 def _without_nul(value: str) -> str:
     if "\0" in value:
-        raise unfit("text without NUL")
+        raise unfit("must be text without the character NUL")
     return value
 
 

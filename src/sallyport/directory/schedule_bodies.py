@@ -10,7 +10,7 @@ from pydantic import AfterValidator, Field, model_validator
 
 from sallyport.base.errors import Invalid
 from sallyport.base.model import Model
-from sallyport.base.validation import Between, unfit, unfit_because
+from sallyport.base.validation import Between, unfit
 from sallyport.directory.bodies import DirectoryName
 from sallyport.directory.schedule import Timing
 from sallyport.web.operation import Done
@@ -24,13 +24,13 @@ _TIME: Final = re.compile(r"([01]?[0-9]|2[0-3]):([0-5][0-9])")
 
 def _every(value: int) -> int:
     if value and value < LEAST_MINUTES:
-        raise unfit(f"0, or a whole number from {LEAST_MINUTES} to {LONGEST_MINUTES}")
+        raise unfit(f"must be 0, or a whole number from {LEAST_MINUTES} to {LONGEST_MINUTES}")
     return value
 
 
 def _times(values: list[str]) -> list[str]:
     if not all(_TIME.fullmatch(value.strip()) for value in values):
-        raise unfit("times such as 02:30")
+        raise unfit("must be times of day such as 02:30")
     return values
 
 
@@ -41,7 +41,7 @@ def _zones() -> set[str]:
 
 def _zone(value: str) -> str:
     if value.strip() not in _zones():
-        raise unfit("a time zone such as Europe/Berlin")
+        raise unfit("must be a time zone such as Europe/Berlin")
     return value.strip()
 
 
@@ -91,7 +91,7 @@ class SetSchedule(OfDomain):
     @model_validator(mode="after")
     def _says_when(self) -> "SetSchedule":
         if not self.model_fields_set & {"everyMinutes", "timesOfDay"}:  # a misspelt field must not delete a schedule
-            raise unfit_because("give everyMinutes or timesOfDay", "everyMinutes", "timesOfDay")
+            raise unfit("give everyMinutes or timesOfDay", "everyMinutes", "timesOfDay")
         return self
 
     def timing(self) -> Timing | None:

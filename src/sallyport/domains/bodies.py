@@ -7,7 +7,7 @@ from pydantic import AfterValidator, AliasChoices, BeforeValidator, Field, model
 
 from sallyport.base.errors import FieldError, Invalid, invalid_field
 from sallyport.base.model import Model
-from sallyport.base.validation import Between, unfit, unfit_because
+from sallyport.base.validation import Between, unfit
 from sallyport.domains.domain import LONGEST_ISSUER, MAX_REALMS, Effect, Fallback, FirstFactor, Mode
 from sallyport.web.operation import Done
 from sallyport.web.paging import ShortPaged, TotalCount
@@ -45,13 +45,15 @@ AnyFirstFactor = Annotated[
 
 def _realm(value: str) -> str:
     if value != value.strip() or "@" in value or "\\" in value:
-        raise unfit("a realm without the user, such as REALM in user@REALM or REALM\\user")
+        raise unfit("must be a realm without the user, such as REALM in user@REALM or REALM\\user")
     return value
 
 
 def _issuer(value: str) -> str:
     if ":" in value or value != value.strip() or len(value.encode()) > LONGEST_ISSUER:
-        raise unfit(f"text of at most {LONGEST_ISSUER} octets without a colon, or empty for the name of the domain")
+        raise unfit(
+            f"must be text of at most {LONGEST_ISSUER} octets without a colon; empty means the name of the domain"
+        )
     return value
 
 
@@ -216,15 +218,17 @@ class UpdateDomainEnforcement(Scoped):
     def _has_a_mode(cls, values: object) -> object:
         """Raise Invalid if the body contains a mode that is null. The field `confirm` does not change this."""
         if isinstance(values, dict) and "enforcementMode" in values and values["enforcementMode"] is None:
-            raise invalid_field("enforcementMode", "monitor or enforce")
+            raise invalid_field("enforcementMode", "must be monitor or enforce")
         return values
 
     @model_validator(mode="after")
     def _says_what_to_do(self) -> "UpdateDomainEnforcement":
         if self.enforcementMode is None and not self.confirm:
-            raise Invalid("missing enforcementMode", (FieldError("enforcementMode", "monitor or enforce"),))
+            raise Invalid(
+                "missing enforcementMode", (FieldError("enforcementMode", "is missing: give monitor or enforce"),)
+            )
         if self.confirm and self.revertAfterMinutes is not None:
-            raise unfit_because("revertAfterMinutes and confirm exclude each other", "revertAfterMinutes", "confirm")
+            raise unfit("revertAfterMinutes and confirm exclude each other", "revertAfterMinutes", "confirm")
         return self
 
     def claimed_domains(self) -> Sequence[int]:

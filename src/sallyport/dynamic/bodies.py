@@ -5,7 +5,7 @@ from typing import Annotated, Final
 from pydantic import Field, model_validator
 
 from sallyport.base.model import Model
-from sallyport.base.validation import unfit_because
+from sallyport.base.validation import unfit
 from sallyport.dynamic.sender import RequestOutcome
 from sallyport.policy.rules.bodies import Replies
 from sallyport.web.operation import Done
@@ -27,7 +27,7 @@ class DisconnectSession(InDomain):
     def _names_one(self) -> "DisconnectSession":
         if (self.sessionId is not None, bool(self.userName), bool(self.station)).count(True) != 1:
             sentence = "exactly one of sessionId, userName and station must be given"
-            raise unfit_because(sentence, "sessionId", "userName", "station")
+            raise unfit(sentence, "sessionId", "userName", "station")
         return self
 
 

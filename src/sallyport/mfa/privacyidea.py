@@ -58,7 +58,7 @@ _MODES: Final = {"push": "poll", "tiqr": "poll", "webauthn": "webauthn", "passke
 
 def _one_word(value: SecretStr) -> SecretStr:
     if not _HEADER.fullmatch(value.get_secret_value()):
-        raise unfit("a token of privacyIDEA, ASCII text without spaces")
+        raise unfit("must be an auth token of privacyIDEA, which is ASCII text without spaces")
     return value
 
 

@@ -22,7 +22,7 @@ def _number(low: int, high: int) -> AfterValidator:
     def checked(value: str) -> str:
         text = value.strip()
         if text and not (_NUMERAL.fullmatch(text) and low <= int(text) <= high):
-            raise unfit(f"a whole number from {low} to {high}, or empty")
+            raise unfit(f"must be a whole number from {low} to {high}, or empty")
         return str(int(text)) if text else ""
 
     return AfterValidator(checked)
@@ -35,7 +35,7 @@ def _yes_or_no(value: object) -> object:
         return text
     flag = means_yes(str(text)) if isinstance(text, str | int) else None
     if flag is None:
-        raise unfit("yes or no, or empty")
+        raise unfit("must be yes, no or empty")
     return text if isinstance(text, str) else "yes" if flag else "no"
 
 
@@ -48,7 +48,7 @@ def _one_or_zero(value: object) -> object:
 def _first(value: str) -> str:
     text = value.strip().casefold()
     if text and text not in list(First):
-        raise unfit("uppercase, lowercase or digit, or empty")
+        raise unfit("must be uppercase, lowercase, digit or empty")
     return text
 
 
@@ -59,9 +59,9 @@ def _lower(value: object) -> object:
 def _password(value: SecretBytes) -> SecretBytes:
     octets = value.get_secret_value()
     if b"\0" in octets:
-        raise unfit("text without NUL")
+        raise unfit("must be text without the character NUL")
     if len(octets.decode(errors="surrogateescape")) > MAX_PASSWORD:
-        raise unfit(f"at most {MAX_PASSWORD} characters")
+        raise unfit(f"must have at most {MAX_PASSWORD} characters")
     return value
 
 

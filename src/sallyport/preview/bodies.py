@@ -25,7 +25,7 @@ def _address(value: str) -> str:
     try:
         return str(parse_address(value)) if value else ""
     except ValueError:
-        raise unfit("an IP address") from None
+        raise unfit("must be an IP address") from None
 
 
 class ProposedRule(RuleFields):

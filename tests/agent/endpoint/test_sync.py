@@ -261,7 +261,7 @@ def test_invalid_states(host: Host, service: Service) -> None:
     stranger = Service()
     for state in (replace(old, users=()), replace(service.state_now, instance=8, version=99, users=())):
         service.state_now, kept = state, service.state_now
-        with pytest.raises(WireError, match=r"older|another instance"):
+        with pytest.raises(WireError, match=r"is lower|another instance"):
             agent.pass_()
         service.state_now = kept
     stranger.state_now = replace(service.state_now, version=99, users=())

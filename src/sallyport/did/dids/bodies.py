@@ -21,7 +21,7 @@ _KINDS = {"issuer": Kind.ISSUER, "user": Kind.USER, "holder": Kind.USER}
 def _method(value: object) -> object:
     method = str(value).strip().lower().removeprefix("did:")
     if method not in METHODS:
-        raise unfit("key, jwk or web")
+        raise unfit("must be key, jwk or web")
     return method
 
 
@@ -30,14 +30,14 @@ def _kind(value: object) -> object:
         return None
     kind = _KINDS.get(str(value).strip().lower())
     if kind is None:
-        raise unfit("Issuer or User")
+        raise unfit("must be Issuer or User")
     return kind
 
 
 def _curve(value: object) -> object:
     curve = _CURVES.get(str(value or ED25519.name).strip().lower().replace("-", ""))
     if curve is None:
-        raise unfit(", ".join(CURVES))
+        raise unfit(f"must be one of {', '.join(CURVES)}")
     return curve
 
 
@@ -45,7 +45,7 @@ def _issuer(value: object) -> object:
     """Return the id or the DID of an issuer as text. The API accepts both. Return an empty text if the value is 0 or
     None."""
     if isinstance(value, bool) or not isinstance(value, int | str | None):
-        raise unfit("the id of an issuer, or its DID")
+        raise unfit("must be the id of an issuer, or its DID")
     return "" if value in {"0", None} else str(value or "")
 
 

@@ -5,7 +5,7 @@ from typing import Annotated
 from pydantic import AliasChoices, BeforeValidator, ConfigDict, Field, JsonValue, model_validator
 
 from sallyport.base.model import Model
-from sallyport.base.validation import unfit_because
+from sallyport.base.validation import unfit
 from sallyport.did.dids.bodies import HolderDid, IssuerDid
 from sallyport.did.presentations.request import State
 from sallyport.did.wallets.bodies import WalletId, WalletKey
@@ -55,7 +55,7 @@ class IssuePR(ScopedIfGiven):
     @model_validator(mode="after")
     def _has_a_holder(self) -> "IssuePR":
         if not self.of_group and not self.holderDid:
-            raise unfit_because("holderDid or groupop is needed", "holderDid")
+            raise unfit("holderDid or groupop is needed", "holderDid")
         return self
 
 
@@ -120,7 +120,7 @@ class SubmitPresentation(ScopedIfGiven):
     @model_validator(mode="after")
     def _has_an_answer(self) -> "SubmitPresentation":
         if not self.decline and not self.presentation:
-            raise unfit_because("presentation or decline is needed", "presentation")
+            raise unfit("presentation or decline is needed", "presentation")
         return self
 
 

@@ -19,20 +19,20 @@ _ADDRESS = re.compile(r"[^@\s]{1,64}@[^@\s]{1,190}")
 def _email(value: str) -> str:
     text = value.strip()
     if not _ADDRESS.fullmatch(text):
-        raise unfit("an e-mail address")
+        raise unfit("must be an e-mail address")
     return text
 
 
 def _url(value: str) -> str:
     text = value.strip()
     if text and not re.fullmatch(r"https?://[!-~]+", text):
-        raise unfit("an http or https URL")
+        raise unfit("must be an http or https URL")
     return text
 
 
 def _key(value: object) -> object:
     if not isinstance(value, str) or not value.strip():
-        raise unfit("the key from registerWalletUser")
+        raise unfit("must be the walletKey that registerWalletUser returned")
     return value.strip()
 
 

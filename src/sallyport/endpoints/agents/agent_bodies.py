@@ -147,8 +147,8 @@ class AgentMessage(ScopedIfGiven, ABC, Generic[MessageT]):
         except WireError as error:
             path, _, reason = str(error).partition(": ")
             name = _INDEX.sub("", path).rpartition(".")[2]
-            kind = "missing" if reason == "missing" else "invalid"
-            wrong = FieldError(path, MISSING if kind == "missing" else reason, is_sentence=True)
+            kind = "missing" if reason == MISSING else "invalid"
+            wrong = FieldError(path, reason)
             raise Invalid(f"{kind} {name}", (wrong,)) from None
 
 

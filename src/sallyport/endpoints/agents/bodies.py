@@ -2,12 +2,12 @@
 
 from typing import Annotated
 
-from pydantic import BeforeValidator, ConfigDict, Field, model_validator
+from pydantic import AfterValidator, BeforeValidator, ConfigDict, Field, model_validator
 
 from sallyport.base.agentwire import state
 from sallyport.base.agentwire.state import Removal, TriggerKind
 from sallyport.base.model import Model
-from sallyport.base.validation import Between, unfit, unfit_because
+from sallyport.base.validation import Between, unfit
 from sallyport.base.wire import JSON, decode
 from sallyport.endpoints.agents.desired import account_name
 from sallyport.endpoints.agents.orders import MOST_WAIT_S
@@ -176,7 +176,7 @@ class DriftList(Model):
 
 def _kind(value: object) -> object:
     if str(value).strip().lower() not in ("account", "group"):
-        raise unfit("account or group")
+        raise unfit("must be account or group")
     return str(value).strip().lower()
 
 
@@ -213,9 +213,10 @@ class TakeOver(OneAgent):
     )
 
 
-def _check_host_names(value: list[str]) -> None:
+def _host_names(value: list[str]) -> list[str]:
     if not all(account_name(each) == each for each in value):
-        raise unfit("names of accounts")
+        raise unfit("must be names of accounts on hosts, such as ann or web_2")
+    return value
 
 
 class GiveOrder(OfDomain):
@@ -231,7 +232,7 @@ class GiveOrder(OfDomain):
     kind: TriggerKind = Field(
         description="sync: apply the desired state again; discover: list the accounts; rotate: change passwords."
     )
-    userNames: Annotated[Many[Text], BeforeValidator(lambda value: value or [])] = Field(
+    userNames: Annotated[Many[Text], BeforeValidator(lambda value: value or []), AfterValidator(_host_names)] = Field(
         default_factory=list,
         max_length=1000,
         description="Accounts whose passwords are rotated. If it is empty, all accounts with a password are rotated.",
@@ -242,9 +243,8 @@ class GiveOrder(OfDomain):
 
     @model_validator(mode="after")
     def _names_only_to_rotate(self) -> "GiveOrder":
-        _check_host_names(self.userNames)
         if self.userNames and self.kind is not TriggerKind.ROTATE:
-            raise unfit_because("userNames can be given only with the kind rotate", "userNames")
+            raise unfit("userNames can be given only with the kind rotate", "userNames")
         return self
 
 

@@ -8,7 +8,7 @@ from pydantic import AliasChoices, BeforeValidator, Field, model_validator
 
 from sallyport.base.agentwire.fields import MAX_PATH, PATH
 from sallyport.base.model import Model
-from sallyport.base.validation import unfit, unfit_because
+from sallyport.base.validation import unfit
 from sallyport.endpoints.bodies import MAX_ENTRIES, Assignment, FlagText, Methods
 from sallyport.endpoints.groups.group import ttl_seconds
 from sallyport.web.paging import IsMinimum, Paged, Search, TotalCount
@@ -18,7 +18,7 @@ from sallyport.web.scope import Id, LongText, Many, Name, OfDomain, Text
 def _time_to_live(value: object) -> object:
     text = str(value).strip()
     if isinstance(value, bool) or (text and ttl_seconds(text) is None):
-        raise unfit("a whole number of seconds above 0, or a span such as 8h, 30m, 1d or PT8H")
+        raise unfit("must be a whole number of seconds above 0, or a duration such as 8h, 30m, 1d or PT8H")
     return text
 
 
@@ -31,16 +31,16 @@ def _directory(value: object) -> object:
         text = text.rstrip("/")
         if len(text) > MAX_PATH or not re.fullmatch(PATH, text):
             # Agents accept only this form.
-            raise unfit("an absolute path of letters, digits, dots, underscores and hyphens")
+            raise unfit("must be an absolute path of letters, digits, dots, underscores and hyphens")
     elif not windows.is_absolute() or ".." in windows.parts:
-        raise unfit("an absolute path")
+        raise unfit("must be an absolute path such as /home/ann")
     return text
 
 
 def _policy(value: object) -> object:
     text = str(value).strip()
     if isinstance(value, bool) or (text and not re.fullmatch(r"\d{1,18}", text, re.ASCII)):
-        raise unfit("a policyId")
+        raise unfit("must be the policyId of a password policy")
     return text
 
 
@@ -237,7 +237,7 @@ class SetCredentialPolicy(OfDomain):
     def _has_a_field(self) -> "SetCredentialPolicy":
         if {self.ttlUser, self.priviligedUser, self.policyId, self.homeDir} == {None}:
             fields = "ttlUser", "priviligedUser", "policyId", "homeDir"
-            raise unfit_because(f"at least one of {', '.join(fields)} is needed", *fields)
+            raise unfit(f"at least one of {', '.join(fields)} is needed", *fields)
         return self
 
 

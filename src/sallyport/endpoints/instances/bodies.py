@@ -30,7 +30,7 @@ def _address(value: object) -> object:
     try:
         return str(parse_address(text)) if text else ""
     except ValueError:
-        raise unfit("an IP address") from None
+        raise unfit("must be an IP address") from None
 
 
 _NAME = "Name of the instance, unique within the domain."

@@ -8,7 +8,7 @@ from typing import Annotated
 from pydantic import AliasChoices, BeforeValidator, Field, model_validator
 
 from sallyport.base.model import Model
-from sallyport.base.validation import unfit, unfit_because
+from sallyport.base.validation import unfit
 from sallyport.endpoints.bodies import MAX_ENTRIES, Privileged, StatusAnswer
 from sallyport.endpoints.user import UserKey
 from sallyport.endpoints.users.account import COLUMNS, UserChange
@@ -69,7 +69,9 @@ def _names(value: object) -> object:
     try:
         return [name.strip() for row in csv.reader([value], skipinitialspace=True, strict=True) for name in row]
     except csv.Error:
-        raise unfit("names separated by commas, with quotation marks around each name that contains a comma") from None
+        raise unfit(
+            "must be names separated by commas, with quotation marks around each name that contains a comma"
+        ) from None
 
 
 def _keys(value: object) -> object:
@@ -232,7 +234,7 @@ class UpdateWallet(OfDomain):
     @model_validator(mode="after")
     def _one_unless_multiple(self) -> "UpdateWallet":
         if not self.assignMultiple and max(len(self.platformUserNames), len(self.credentialId)) > 1:
-            raise unfit_because(
+            raise unfit(
                 "several wallet users or credentials can be assigned only with assignMultiple", "assignMultiple"
             )
         return self
@@ -261,7 +263,7 @@ class Removed(Body):
     @model_validator(mode="after")
     def _selects_a_user(self) -> "Removed":
         if not self.epmUserId and not self.userName:
-            raise unfit_because("epmUserId or userName is needed", "epmUserId", "userName")
+            raise unfit("epmUserId or userName is needed", "epmUserId", "userName")
         return self
 
 
@@ -285,7 +287,7 @@ class OfUser(OfDomain):
     @model_validator(mode="after")
     def _selects_a_user(self) -> "OfUser":
         if self.userId is None and not self.userName:
-            raise unfit_because("userId or userName is needed", "userId", "userName")
+            raise unfit("userId or userName is needed", "userId", "userName")
         return self
 
     @property

@@ -325,7 +325,7 @@ class Users:
         password = change.password.decode(errors="surrogateescape")
         failures = self._policies.check(tx, demands.instance_ids, demands.policy_ids, name, password)
         if failures:
-            fields = tuple(FieldError(failure.rule, failure.message, is_sentence=True) for failure in failures)
+            fields = tuple(FieldError(failure.rule, failure.message) for failure in failures)
             raise Invalid("the password does not meet the policy", fields)
 
 

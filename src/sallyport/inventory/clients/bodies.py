@@ -33,7 +33,7 @@ def _network(value: str) -> str:
     except ValueError:
         network = None
     if network is None or "%" in value:  # the look-up of a client ignores the zone of a source address
-        raise unfit("an IP address or a network such as 192.0.2.0/24")
+        raise unfit("must be an IP address or a network such as 192.0.2.0/24")
     return str(network)
 
 
@@ -49,20 +49,20 @@ def _lower(value: object) -> object:
 
 def _secret(value: SecretBytes) -> SecretBytes:
     if len(value) > MAX_SECRET:
-        raise unfit(f"a secret of up to {MAX_SECRET} octets")
+        raise unfit(f"must have at most {MAX_SECRET} octets")
     return value
 
 
 def _tls_name(value: str) -> str:
     if len(value) > 253 or not re.fullmatch(r"[!-~]([ -~]*[!-~])?", value):
-        raise unfit("a name of a certificate: a host name, an IP address or a common name")
+        raise unfit("must be the name in a certificate: a host name, an IP address or a common name")
     return canonical_host(value)
 
 
 def _fingerprint(value: str) -> str:
     digits = value.replace(":", "").lower()
     if not re.fullmatch(r"[0-9a-f]{64}", digits):
-        raise unfit("the SHA-256 of a certificate: 64 hex digits")
+        raise unfit("must be the SHA-256 fingerprint of a certificate, in 64 hexadecimal digits")
     return digits
 
 

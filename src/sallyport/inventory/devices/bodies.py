@@ -5,7 +5,7 @@ from typing import Annotated, Final
 from pydantic import AliasChoices, Field, JsonValue, model_validator
 
 from sallyport.base.model import Model
-from sallyport.base.validation import unfit_because
+from sallyport.base.validation import unfit
 from sallyport.inventory.devices.device import MAX_DELETED
 from sallyport.web.paging import IsMinimum, Paged, Search, ShortPaged, TotalCount
 from sallyport.web.scope import AddressOrText, Body, Id, InDomain, Many, Text
@@ -127,7 +127,7 @@ class DeleteDevice(InDomain):
     @model_validator(mode="after")
     def _names_something(self) -> "DeleteDevice":
         if not self.deviceId and not (self.ip_address and self.client_ip):
-            raise unfit_because("deviceId is required, or ip_address together with client_ip", "deviceId")
+            raise unfit("deviceId is required, or ip_address together with client_ip", "deviceId")
         return self
 
 

@@ -17,7 +17,7 @@ MOST: Final = 1000
 def _mac(value: str) -> str:
     key = mac_key(value)
     if not key:
-        raise unfit("a MAC address")
+        raise unfit("must be a MAC address")
     return key
 
 

@@ -3,7 +3,7 @@
 from pydantic import Field, model_validator
 
 from sallyport.base.model import Model
-from sallyport.base.validation import unfit_because
+from sallyport.base.validation import unfit
 from sallyport.policy.lockouts.failures import Kind
 from sallyport.web.paging import Paged, TotalCount
 from sallyport.web.scope import InDomain, Text
@@ -28,7 +28,7 @@ class Unlock(InDomain):
     @model_validator(mode="after")
     def _names_one(self) -> "Unlock":
         if bool(self.userName) is bool(self.station):
-            raise unfit_because("either userName or station must be given, and not both", "userName", "station")
+            raise unfit("either userName or station must be given, and not both", "userName", "station")
         return self
 
     @property

@@ -49,7 +49,7 @@ def _entries(value: object) -> object:
 
 def _entry(value: str) -> str:
     if not value.strip():
-        raise unfit("a text that is not empty")
+        raise unfit("must not be empty")
     return value.strip()
 
 
@@ -57,14 +57,14 @@ def _day(value: str) -> str:
     day = value.strip().casefold()
     found = [known for known in DAYS if day.startswith(known) and _FULL[known].startswith(day)]
     if not found:
-        raise unfit("a day such as mon or monday")
+        raise unfit("must be a day such as mon or monday")
     return found[0]
 
 
 def _clock(value: str) -> str:
     match = _CLOCK.fullmatch(value.strip())
     if match is None or minutes(match[0]) > 1440:
-        raise unfit("a time of day such as 08:30, up to 24:00")
+        raise unfit("must be a time of day from 00:00 to 24:00, such as 08:30")
     return f"{int(match[1]):02}:{match[2]}"
 
 
@@ -72,7 +72,7 @@ def _zone(value: str) -> str:
     try:
         return zoneinfo.ZoneInfo(value).key
     except (ValueError, OSError, zoneinfo.ZoneInfoNotFoundError):
-        raise unfit("a time zone such as Europe/Berlin") from None
+        raise unfit("must be a time zone such as Europe/Berlin") from None
 
 
 def _cleared(value: object) -> object:
@@ -133,7 +133,7 @@ class GivenWindow(Model):
     @model_validator(mode="after")
     def _lasts(self) -> "GivenWindow":
         if minutes(self.start) == minutes(self.until) or self.start == END_OF_DAY:
-            raise unfit("different times for from and until, and a start before 24:00", "from", "until")
+            raise unfit("from and until must be different times, and from must be before 24:00", "from", "until")
         return self
 
     def window(self) -> Window | None:

@@ -19,7 +19,7 @@ def _base(value: str) -> str:
     try:
         return base_url(value)
     except ValueError:
-        raise unfit("a URL such as https://sallyport.example.com") from None
+        raise unfit("must be a URL such as https://sallyport.example.com") from None
 
 
 BaseUrl = Annotated[LongText, AfterValidator(_base)]
