@@ -197,7 +197,7 @@ def test_waiting_for_an_outcome(tenant: Tenant, host: Host) -> None:
     [
         ({"kind": "hunter2"}, "invalid kind"), ({}, "missing kind"),
         ({"kind": "sync", "waitSeconds": 61}, "invalid waitSeconds"),
-        ({"kind": "rotate", "userNames": ["../x"]}, "names of accounts"),
+        ({"kind": "rotate", "userNames": ["../x"]}, "invalid userNames"),
         ({"kind": "sync", "userNames": ["ann"]}, "userNames can be given only with the kind rotate"),
     ],
 )  # fmt: skip

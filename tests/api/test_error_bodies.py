@@ -25,7 +25,7 @@ def errors(tenant: Tenant, path: str, **request: Any) -> dict[str, str]:
 def test_json_syntax(tenant: Tenant, path: str, content: str) -> None:
     """For any operation, a body that is not JSON is reported as a whole."""
     headers = {"content-type": "application/json"}
-    assert errors(tenant, path, content=content, headers=headers) == {BODY: "valid JSON is required"}
+    assert errors(tenant, path, content=content, headers=headers) == {BODY: "must be valid JSON"}
 
 
 @pytest.mark.parametrize(
@@ -59,7 +59,7 @@ def test_a_missing_field(tenant: Tenant, path: str, body: Any, field: str) -> No
 )
 def test_an_empty_array(tenant: Tenant, path: str, most: int) -> None:
     """An array of the wrong length is reported as a whole, with the accepted lengths."""
-    assert errors(tenant, path, json=[]) == {BODY: f"an array of 1 to {most} entries"}
+    assert errors(tenant, path, json=[]) == {BODY: f"must be an array of 1 to {most} entries"}
 
 
 @pytest.mark.parametrize(
@@ -86,12 +86,12 @@ def test_a_form_that_is_cut_off(tenant: Tenant) -> None:
 @pytest.mark.parametrize(
     ("path", "body", "field", "accepted"),
     [
-        (LIST_DEVICES, {"pageSize": 101}, "pageSize", "a whole number from 1 to 100"),
-        (LIST_DEVICES, {"pageSize": "many"}, "pageSize", "a whole number from 1 to 100"),
+        (LIST_DEVICES, {"pageSize": 101}, "pageSize", "must be a whole number from 1 to 100"),
+        (LIST_DEVICES, {"pageSize": "many"}, "pageSize", "must be a whole number from 1 to 100"),
         (LIST_DEVICES, {"filter": {"filterBy": "colour", "value": "x"}}, "filter.filterBy", "NAS_IDENTIFIER"),
-        ("/ad/GetAuthLog", {"cursor": "x"}, "cursor", "the cursor of an earlier answer"),
-        ("/ad/updateDomainEnforcement", {"enforcementMode": "off"}, "enforcementMode", "monitor or enforce"),
-        ("/ad/updateDomainEnforcement", {}, "enforcementMode", "monitor or enforce"),
+        ("/ad/GetAuthLog", {"cursor": "x"}, "cursor", "must be the cursor of an earlier answer of this operation"),
+        ("/ad/updateDomainEnforcement", {"enforcementMode": "off"}, "enforcementMode", "must be monitor or enforce"),
+        ("/ad/updateDomainEnforcement", {}, "enforcementMode", "is missing: give monitor or enforce"),
         ("/ad/SetMFAProvider", {"provider": "x"}, "provider", "duo, okta, privacyidea, radius, totp, wallet, webhook"),
         (
             "/api/v1/endpointUsers/listAllEpmUsers",
@@ -103,9 +103,9 @@ def test_a_form_that_is_cut_off(tenant: Tenant) -> None:
             "/api/v1/endpointUsers/listAllEpmUsers",
             {"filter": {"filterBy": "assign", "value": "x"}},
             "filter.value",
-            "true or false",
+            "must be true or false",
         ),
-        ("/api/v1/did/createIssuerDid", {"method": "ion"}, "method", "key, jwk or web"),
+        ("/api/v1/did/createIssuerDid", {"method": "ion"}, "method", "must be key, jwk or web"),
         ("/api/v1/did/createHolderDid", {"method": "key", "publicKeyJwk": {}}, "publicKeyJwk", "curve"),
     ],
     ids=lambda value: value if isinstance(value, str) and value.startswith("/") else "",
@@ -139,7 +139,7 @@ def test_an_unknown_field(tenant: Tenant) -> None:
     """If an operation refuses unknown fields, the error does not repeat the name of the unknown field."""
     fields = {"domainId": tenant.domain, "firstFactor": "ldap", "ldap": {"zq7marker": 1}}
     found = errors(tenant, "/ad/SetFirstFactor", json=tenant.scoped(**fields))
-    assert found["ldap"] == "known fields only; /docs lists them"
+    assert found["ldap"] == "must have only known fields; /docs lists them"
 
 
 def test_a_broken_schema(holder: Holder) -> None:
@@ -180,7 +180,7 @@ def test_an_object_with_many_members(tenant: Tenant, path: str, fields: dict[str
     innermost = fields["radius"]["servers"][0] if "radius" in fields else innermost
     innermost.update({f"unknown{number}": 0 for number in range(501)})
     found = errors(tenant, path, json=tenant.scoped(domainId=tenant.domain, **fields))
-    assert found == {field: "an object with at most 500 members, including the members of inner objects and arrays"}
+    assert found == {field: "must have at most 500 members, including the members of inner objects and arrays"}
 
 
 @pytest.mark.parametrize(

@@ -136,10 +136,13 @@ def test_another_domains_rules(world: World, tenant: Tenant, path: str) -> None:
         ({"groups": [{"hunter2": 1}]}, "invalid groups"),
         (
             {"clients": ["hunter2/33"]},
-            "invalid clients: entry 1: a name, an address, or a network such as 192.0.2.0/24",
+            "invalid clients: entry 1 must be a name, an address, or a network such as 192.0.2.0/24",
         ),
-        ({"serviceTypes": ["hunter2"]}, "invalid serviceTypes: entry 1: a number or a name of Service-Type"),
-        ({"media": ["hunter2"]}, "invalid media: entry 1: a medium such as Ethernet, Wireless or Virtual"),
+        (
+            {"serviceTypes": ["hunter2"]},
+            "invalid serviceTypes: entry 1 must be a Service-Type, as a name such as Login or as a number",
+        ),
+        ({"media": ["hunter2"]}, "invalid media: entry 1 must be a medium such as Ethernet, Wireless or Virtual"),
         ({"time": {"timezone": "hunter2"}}, "invalid timezone"),
         ({"time": {"from": "hunter2"}}, "invalid from"),
         ({"time": {"days": ["hunter2"]}}, "invalid days"),

@@ -53,31 +53,31 @@ def test_a_setting_may_have_several_addresses(tmp_path: Path) -> None:
     [
         ("hunter2 = 1", "there is no setting hunter2"),
         ('[http]\nbind = "hunter2"', "there is no setting http"),
-        ('http_bind = "hunter2"', "setting http_bind: give an IP address and a port"),
-        ('http_bind = "127.0.0.1"', "setting http_bind: give an IP address and a port"),
-        ('http_bind = "::1:80"', "setting http_bind: give an IP address and a port"),
-        ('http_bind = "127.0.0.1:65536"', "setting http_bind: give an IP address and a port"),
-        ('http_bind = ""', "setting http_bind: give an IP address and a port"),
-        ("http_bind = 8080", "setting http_bind: give an IP address and a port"),
-        ('metrics_bind = "hunter2"', "setting metrics_bind: give an IP address and a port"),
-        ('radius_auth_bind = "127.0.0.1:1 hunter2"', "setting radius_auth_bind: give addresses with ports"),
-        ('radius_auth_bind = ["hunter2"]', "setting radius_auth_bind: give addresses with ports"),
+        ('http_bind = "hunter2"', "setting http_bind must be an IP address and a port"),
+        ('http_bind = "127.0.0.1"', "setting http_bind must be an IP address and a port"),
+        ('http_bind = "::1:80"', "setting http_bind must be an IP address and a port"),
+        ('http_bind = "127.0.0.1:65536"', "setting http_bind must be an IP address and a port"),
+        ('http_bind = ""', "setting http_bind must be an IP address and a port"),
+        ("http_bind = 8080", "setting http_bind must be an IP address and a port"),
+        ('metrics_bind = "hunter2"', "setting metrics_bind must be an IP address and a port"),
+        ('radius_auth_bind = "127.0.0.1:1 hunter2"', "setting radius_auth_bind must be IP addresses with ports"),
+        ('radius_auth_bind = ["hunter2"]', "setting radius_auth_bind must be IP addresses with ports"),
         ('radius_auth_bind = ""', "settings: radius_auth_bind and radsec_bind are both empty"),
-        ('egress = "hunter2"', "setting egress: give default, or networks"),
-        ('egress = "10.0.0.0/33"', "setting egress: give default, or networks"),
-        ("[limits]\ndomain = 1", "setting limits: unknown limit domain; the limits are access_tokens, "),
-        ("[limits]\ndomains = -1", "setting limits: give limits that are integers from 0"),
-        ("[limits]\ndomains = true", "setting limits: give limits that are integers from 0"),
-        ('limits = "domains"', "setting limits: give limits that are integers from 0"),
-        ("limits = 5", "setting limits: give limits by name"),
-        ("reject_delay_s = 11", "setting reject_delay_s: "),
-        ('log_level = "hunter2"', "setting log_level: "),
+        ('egress = "hunter2"', "setting egress must be networks separated by commas, or default"),
+        ('egress = "10.0.0.0/33"', "setting egress must be networks separated by commas, or default"),
+        ("[limits]\ndomain = 1", "setting limits: there is no limit domain; the limits are access_tokens, "),
+        ("[limits]\ndomains = -1", "setting limits must have whole numbers as values, from 0"),
+        ("[limits]\ndomains = true", "setting limits must have whole numbers as values, from 0"),
+        ('limits = "domains"', "setting limits must have whole numbers as values, from 0"),
+        ("limits = 5", "setting limits must be limits by name"),
+        ("reject_delay_s = 11", "setting reject_delay_s must be "),
+        ('log_level = "hunter2"', "setting log_level must be "),
         (
             'database = "mysql://u:hunter2@h/d"',
-            "setting database: give a path, or a URL that begins with postgresql://",
+            "setting database must be a path, or a URL that begins with postgresql://",
         ),
         ('tls_key = "hunter2"', "settings: tls_certificate and tls_key go together"),
-        ("lockout_failures = -1\ndrain_s = 61", "; setting lockout_failures: "),
+        ("lockout_failures = -1\ndrain_s = 61", "; setting lockout_failures must be "),
     ],
 )
 def test_all_wrong_settings_are_named(tmp_path: Path, text: str, message: str) -> None:
@@ -94,12 +94,14 @@ def test_a_wrong_setting_has_its_line_in_the_file(tmp_path: Path) -> None:
     assert str(refused.value).endswith('sallyport.toml, line 4). Did you mean "http_bind"?')
     with pytest.raises(ConfigError) as refused:
         settings_of(tmp_path, "\ndrain_s = 61\n")
-    assert str(refused.value).endswith("give a number up to 60 (" + str(tmp_path / "sallyport.toml") + ", line 2)")
+    assert str(refused.value).endswith(
+        " must be a number of at most 60 (" + str(tmp_path / "sallyport.toml") + ", line 2)"
+    )
 
 
 def test_a_wrong_variable_is_named() -> None:
     """The error for a malformed variable names the variable but not its value."""
-    with pytest.raises(ConfigError, match=r"^setting log_level: give debug, .* \(SALLYPORT_LOG_LEVEL\)$"):
+    with pytest.raises(ConfigError, match=r"^setting log_level must be debug, .* \(SALLYPORT_LOG_LEVEL\)$"):
         load(None, {"SALLYPORT_LOG_LEVEL": "hunter2"})
 
 

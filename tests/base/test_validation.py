@@ -7,7 +7,7 @@ import pytest
 from pydantic import BaseModel, BeforeValidator, Field, ValidationError, model_validator
 
 from sallyport.base.errors import FieldError, Invalid
-from sallyport.base.validation import MAX_COUNTED, MAX_LISTED, Between, refusal, unfit, unfit_because
+from sallyport.base.validation import MAX_COUNTED, MAX_LISTED, Between, refusal, unfit
 
 
 def _leaky(value: object) -> object:
@@ -15,7 +15,7 @@ def _leaky(value: object) -> object:
 
 
 def _strict(value: object) -> object:
-    raise unfit("an IP address")
+    raise unfit("must be an IP address")
 
 
 class Cat(BaseModel):
@@ -57,7 +57,7 @@ def refused(**values: object) -> Invalid:
         ({"pet": {"kind": "hunter2"}}, "invalid pet", "pet", "is not valid"),
         ({"id": "hunter2"}, "invalid id", "id", "is not valid"),
         ({"leaky": "hunter2"}, "invalid leaky", "leaky", "is not valid"),
-        ({"strict": "hunter2"}, "invalid strict", "strict", "an IP address"),
+        ({"strict": "hunter2"}, "invalid strict", "strict", "must be an IP address"),
         ({"many": ["hunter2"]}, "invalid many", "many", None),
         ({"inner": {"a": "hunter2"}}, "invalid a", "inner.a", None),
     ],
@@ -91,52 +91,55 @@ class Bounds(BaseModel):
     @model_validator(mode="after")
     def _whole(self) -> "Bounds":
         if self.flag:
-            raise unfit_because("flag and colour exclude each other", "flag", "colour")
+            raise unfit("flag and colour exclude each other", "flag", "colour")
         return self
 
 
 @pytest.mark.parametrize(
     ("field", "value", "accepted"),
     [
-        ("flag", "hunter2", "true or false"),
-        ("colour", "hunter2", "red or green"),
-        ("above", 0, "a number above 0"),
-        ("above", 0.5, "a whole number"),
-        ("above", "9" * 5000, "a whole number with fewer digits"),
-        ("least", 1, "a number from 2 on"),
-        ("below", 1, "a number below 1"),
-        ("below", "hunter2", "a number"),
-        ("below", "inf", "a number below 1"),
-        ("most", 61, "a number up to 60"),
-        ("span", 10, "a whole number from 1 to 9"),
-        ("short", "", "at least 1 character"),
-        ("short", 5, "text"),
-        ("long", "hunter2", "at most 3 characters"),
-        ("some", [], "at least 1 entry"),
-        ("some", [1, 2, 3], "at most 2 entries"),
-        ("some", "hunter2", "an array"),
-        ("behind", "x", "at least 3 characters"),
-        ("inner", "hunter2", "an object"),
+        ("flag", "hunter2", "must be true or false"),
+        ("colour", "hunter2", "must be red or green"),
+        ("above", 0, "must be a number above 0"),
+        ("above", 0.5, "must be a whole number"),
+        ("above", "9" * 5000, "must be a whole number with fewer digits"),
+        ("least", 1, "must be a number of at least 2"),
+        ("below", 1, "must be a number below 1"),
+        ("below", "hunter2", "must be a number"),
+        ("below", "inf", "must be a number below 1"),
+        ("most", 61, "must be a number of at most 60"),
+        ("span", 10, "must be a whole number from 1 to 9"),
+        ("short", "", "must have at least 1 character"),
+        ("short", 5, "must be text"),
+        ("long", "hunter2", "must have at most 3 characters"),
+        ("some", [], "must have at least 1 entry"),
+        ("some", [1, 2, 3], "must have at most 2 entries"),
+        ("some", "hunter2", "must be an array"),
+        ("behind", "x", "must have at least 3 characters"),
+        ("inner", "hunter2", "must be an object"),
     ],
 )
 def test_accepted_values_in_words_of_our_own(field: str, value: object, accepted: str) -> None:
-    """Each type of error has a phrase for the accepted values. The phrase is singular if only one value is accepted."""
+    """Each type of error has a message with the accepted values. The message is singular if only one value is
+    accepted.
+    """
     with pytest.raises(ValidationError) as caught:
         Bounds.model_validate({"needed": "x", field: value})
     assert refusal(caught.value).fields == (FieldError(field, accepted),)
 
 
-def test_a_sentence_is_no_phrase_for_accepted_values() -> None:
-    """A missing field and a contradiction between two fields are described by a sentence."""
+def test_a_message_follows_the_name_of_its_field() -> None:
+    """A colon separates a sentence from the name of its field. A predicate follows the name directly."""
     with pytest.raises(ValidationError) as caught:
         Bounds.model_validate({})
     (missing,) = refusal(caught.value).fields
-    assert (missing.is_sentence, missing.about("--needed")) == (True, "--needed is missing")
+    assert missing.about("--needed") == "--needed is missing"
+    assert FieldError("port", "must be a number").about("--port") == "--port must be a number"
     with pytest.raises(ValidationError) as caught:
         Bounds.model_validate({"needed": "x", "flag": True})
-    assert [(each.about(each.field), each.is_sentence) for each in refusal(caught.value).fields] == [
-        ("flag: flag and colour exclude each other", True),
-        ("colour: flag and colour exclude each other", True),
+    assert [each.about(each.field) for each in refusal(caught.value).fields] == [
+        "flag: flag and colour exclude each other",
+        "colour: flag and colour exclude each other",
     ]
 
 

@@ -60,7 +60,7 @@ def test_an_instance_is_added_listed_and_removed(service: Service, domain: str) 
     assert service.cli("instance", "remove", "web", "--domain", domain).returncode == 1
     for wrong in (("--public-ip", "hunter2"), ("--auth-type", "hunter2")):
         refused = service.cli("instance", "add", "x", "--domain", domain, *wrong)
-        assert refused.returncode == 1 and f'{wrong[0]}: "hunter2" is not understood' in refused.stderr
+        assert refused.returncode == 1 and f'{wrong[0]}: "hunter2" is not accepted' in refused.stderr
 
 
 def test_users_are_assigned_to_an_instance(service: Service, domain: str) -> None:
@@ -147,7 +147,7 @@ def test_refused_lines_are_named(service: Service, domain: str) -> None:
     path = file(service, "instanceName,publicIp\ngood,\nbad,hunter2\n,192.0.2.1\nGOOD,192.0.2.9\n")
     expected = [
         (2, "new", ""),
-        (3, "refused", "publicIp is not accepted; give an IP address"),
+        (3, "refused", "publicIp must be an IP address"),
         (4, "refused", "instanceName is missing"),
         (5, "refused", "the name is used twice; only the first row with this name is imported"),
     ]

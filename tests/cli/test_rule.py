@@ -212,7 +212,7 @@ def test_rules_are_removed(service: Service) -> None:
         (
             ("add", "r", "--action", "block", "--domain", "corp", "--time", "mon Mars/Base"),
             1,
-            '--time: "Mars/Base" is not understood',
+            '--time: "Mars/Base" is not accepted',
         ),
         (("add", "r", "--action", "block", "--domain", "corp", "--time", "UTC Mars/Base"), 2, "--time"),
         (("update", "999999", "--domain", "corp"), 1, 'rule "999999" not found'),

@@ -312,7 +312,7 @@ def test_credentials_are_assigned_to_a_wallet_and_users(corp: Corp) -> None:
             2,
             "--key and --service-key exclude each other",
         ),
-        (("register", "ann", "--email", "nonsense"), 1, "an e-mail address"),
+        (("register", "ann", "--email", "nonsense"), 1, "must be an e-mail address"),
         (("register", "ann", "--email", "a@x", "--key", "/nowhere"), 1, "--key: /nowhere: No such file"),
         (("register", "ann", "--email", "a@x", "--key", "/usr/bin/env"), 1, "is not the output of"),
         (("register", "nobody", "--service-key"), 1, "no wallet nobody"),

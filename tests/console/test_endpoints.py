@@ -10,7 +10,7 @@ async def test_an_instance_is_added_and_shown(site: Site, admin: Visitor) -> Non
     assert "No instance yet" in text_of(await admin.get("/instances"))
     refused = await admin.send("/instances/add", {"instanceName": "web1", "privateIp": "10.0.0.300"})
     assert refused.status_code == 400
-    assert "an IP address" in text_of(refused) and 'value="web1"' in refused.text
+    assert "must be an IP address" in text_of(refused) and 'value="web1"' in refused.text
     answer = await admin.send("/instances/add", {"instanceName": "web1", "osId": "1", "privateIp": "10.0.0.3"})
     page = answer.headers["location"]
     assert "10.0.0.3" in text_of(await admin.get(page))

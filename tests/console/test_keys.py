@@ -28,7 +28,7 @@ async def test_a_refused_key_names_the_field(admin: Visitor) -> None:
     """The form is shown again with the values and the reason."""
     answer = await admin.send("/keys/add", {"agent": "endpoint", "name": "web", "uses": "0"})
     assert answer.status_code == 400
-    assert "a whole number from 1" in text_of(answer)
+    assert "must be a whole number from 1" in text_of(answer)
     assert 'value="web"' in answer.text
 
 

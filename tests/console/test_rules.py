@@ -123,7 +123,7 @@ async def test_a_login_is_tested(site: Site, admin: Visitor) -> None:
     assert "MAC" in text_of(await admin.get("/rules/test"))
     wrong = await admin.get("/rules/test?user=ann&nas=x")
     assert wrong.status_code == 200
-    assert "an IP address" in text_of(wrong)
+    assert "must be an IP address" in text_of(wrong)
 
 
 async def test_bypass_stations_are_added_and_removed(site: Site, admin: Visitor) -> None:

@@ -61,7 +61,7 @@ async def test_a_sender_is_listed_once_with_its_node(site: Site, root: Visitor) 
 @pytest.mark.parametrize(
     ("fields", "why"),
     [
-        ({"address": "x"}, "an IP address or a network"),
+        ({"address": "x"}, "must be an IP address or a network"),
         ({"name": ""}, "name"),
         ({"tenant": "9.9"}, "choose a tenant"),
     ],

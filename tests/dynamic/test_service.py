@@ -265,7 +265,7 @@ async def refused(areas: Areas, nas: FakeNas, found: int) -> None:
             await areas.dynamic.change(found, [Reply(name=name, value=value)])
     for name, value in (("User-Name", "bob"), ("Framed-IP-Address", "10.0.0.9"), ("Chargeable-User-Identity", "0x01")):
         both = [Reply(name="Filter-Id", value="guests"), Reply(name=name, value=value)]
-        with pytest.raises(Invalid, match="entry 2: an attribute that can be changed"):
+        with pytest.raises(Invalid, match="entry 2 must not be an attribute that identifies"):
             await areas.dynamic.change(found, both)
     with pytest.raises(Invalid):
         await areas.dynamic.change(found, [Reply(name="Filter-Id", value="x" * 250)] * 17)

@@ -152,7 +152,7 @@ async def test_an_import_is_done_as_a_whole(areas: Areas) -> None:
     planned = await import_instances(areas.store, areas.instances, areas.domain, rows, apply=False)
     assert [(each.outcome.value, each.reason) for each in planned] == [
         ("new", ""),
-        ("refused", "publicIp is not accepted; give an IP address"),
+        ("refused", "publicIp must be an IP address"),
         ("refused", "instanceName is missing"),
     ]
     with pytest.raises(Conflict):

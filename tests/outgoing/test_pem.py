@@ -12,7 +12,7 @@ from sallyport.outgoing.errors import PemError
 from sallyport.outgoing.fields import KeyText
 from tests.outgoing import costly_keys as costly
 
-NO_KEY = "a private key in PEM, without a passphrase"
+NO_KEY = "must be a private key in PEM, without a passphrase"
 
 
 @pytest.mark.parametrize(
@@ -38,8 +38,8 @@ def test_rsa_and_ec_keys_are_read(key: str, kind: type) -> None:
     [
         *(pytest.param(text, "without a passphrase; decrypt it", id=name) for name, text in costly.ENCRYPTED.items()),
         pytest.param(costly.pem(costly.LONG_RSA), "at most 4096 bits", id="RSA of 6144 bits"),
-        pytest.param(costly.pem(costly.COMPOSITE_RSA), "whose numbers belong together", id="RSA without primes"),
-        pytest.param(costly.pem(costly.DSA), "an RSA, EC or EdDSA private key", id="DSA"),
+        pytest.param(costly.pem(costly.COMPOSITE_RSA), "do not belong together", id="RSA without primes"),
+        pytest.param(costly.pem(costly.DSA), "must be an RSA, EC or EdDSA private key", id="DSA"),
         pytest.param("x" * 8193, "at most 8192 characters", id="too long"),
         pytest.param("", NO_KEY, id="empty"),
         pytest.param("\ud800", NO_KEY, id="half of a surrogate pair"),
@@ -65,10 +65,10 @@ def test_a_key_is_encoded_again() -> None:
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        pytest.param("", "certificates in PEM", id="empty"),
-        pytest.param("x", "certificates in PEM", id="no PEM"),
-        pytest.param("\ud800", "certificates in PEM", id="half of a surrogate pair"),
-        pytest.param(costly.of_label("CERTIFICATE"), "certificates in PEM", id="no certificate inside"),
+        pytest.param("", "must be certificates in PEM", id="empty"),
+        pytest.param("x", "must be certificates in PEM", id="no PEM"),
+        pytest.param("\ud800", "must be certificates in PEM", id="half of a surrogate pair"),
+        pytest.param(costly.of_label("CERTIFICATE"), "must be certificates in PEM", id="no certificate inside"),
         pytest.param(costly.certificate(costly.EC.public_key()) * 17, "at most 16", id="17 certificates"),
         pytest.param(costly.certificate(costly.LONG_RSA.public_key()), "at most 4096 bits", id="RSA of 6144 bits"),
         pytest.param(costly.certificate(costly.LONG_EXPONENT_RSA), "at most 4096 bits", id="long exponent"),

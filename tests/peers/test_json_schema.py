@@ -23,14 +23,14 @@ pytestmark = [
     pytest.mark.skipif(not SUITE.is_dir(), reason="the JSON Schema Test Suite is not installed"),
 ]
 
-NO_OBJECT = "the schema must be an object"
+NO_OBJECT = "must be an object"
 ELSEWHERE = "a reference must be `#` or a JSON pointer `#/...`"
 OWN_ID = "$id is allowed only at the top level of the schema"
 UNEVALUATED = (
     "a schema with unevaluatedItems or unevaluatedProperties must not have references, dependentSchemas or "
     "patternProperties"
 )
-OTHER_DRAFT = "$schema must be draft-07 or 2020-12"
+OTHER_DRAFT = "$schema must name the draft draft-07 or 2020-12"
 
 
 def standing(schema: JSON, value: JSON) -> str:

@@ -277,8 +277,8 @@ async def test_all_errors_of_a_body_are_listed() -> None:
         "error": "invalid pageId",
         "code": 400,
         "errors": [
-            {"field": "pageId", "message": "a whole number from 1 to 9223372036854775"},
-            {"field": "pageSize", "message": "a whole number from 1 to 100"},
+            {"field": "pageId", "message": "must be a whole number from 1 to 9223372036854775"},
+            {"field": "pageSize", "message": "must be a whole number from 1 to 100"},
         ],
     }
 

@@ -27,7 +27,7 @@ from pydantic import (
 from pydantic_core import ErrorDetails
 
 from sallyport.base import systemd
-from sallyport.base.errors import ConfigError
+from sallyport.base.errors import ConfigError, about
 from sallyport.base.identity_provider import Providers
 from sallyport.base.limits import DEFAULTS
 from sallyport.base.owner import denied
@@ -286,7 +286,7 @@ class Settings(BaseModel):
         if "://" in value and not value.startswith(
             POSTGRES
         ):  # the value may contain a password, so the message omits the value
-            raise unfit(f"a path, or a URL that begins with {POSTGRES}")
+            raise unfit(f"must be a path, or a URL that begins with {POSTGRES}")
         return value
 
     @field_validator("public_url", "did_url")
@@ -409,18 +409,17 @@ def _described(wrong: ErrorDetails, file: Path | None, environ: Mapping[str, str
     """Return the message about a wrong setting, with the place where it is set."""
     name = ".".join(map(str, wrong["loc"]))
     if not name:
-        return f"settings: {_message(wrong)}"
+        return about("settings", _message(wrong))
     place = _place(name.partition(".")[0], file, environ)
     if wrong["type"] == "extra_forbidden":
         return f"there is no setting {name}{place}.{nearest(name, Settings.model_fields)}"
-    return f"setting {name}: {_message(wrong)}{place}"
+    return f"{about(f'setting {name}', _message(wrong))}{place}"
 
 
 def _message(wrong: ErrorDetails) -> str:
     if wrong["type"] == "value_error":
         return wrong["msg"].removeprefix("Value error, ")
-    message, is_sentence = described(wrong)
-    return message if is_sentence else f"give {message}"
+    return described(wrong)
 
 
 def _place(name: str, file: Path | None, environ: Mapping[str, str]) -> str:

@@ -142,20 +142,22 @@ class SecretError(SallyportError):
 class FieldError:
     """A wrong field of a request body.
 
-    field: the path of the field, with dots. is_sentence: whether `message` is a sentence about the error; otherwise it
-    is a phrase for the accepted values. The message never contains a submitted value.
+    field: the path of the field, with dots. message: a predicate of the field, such as "must be an IP address" or "is
+    missing", or a sentence about the error. The message never contains a submitted value.
     """
 
     field: str
     message: str
-    is_sentence: bool = False
 
     def about(self, name: str) -> str:
-        """Return the message about this field without the field's value, which must stay secret. name: the name of the
-        field that the caller shows to the user."""
-        if not self.is_sentence:
-            return f"{name} is not accepted; give {self.message}"
-        return f"{name}{'' if self.message.startswith('is ') else ':'} {self.message}"
+        """Return the message together with a name of the field. name: the name that the caller shows to the user."""
+        return about(name, self.message)
+
+
+def about(name: str, message: str) -> str:
+    """Return the message of a field error together with the name of the field: `--port must be a whole number`, or
+    `--port: set only one of --port and --url`."""
+    return f"{name}{'' if message.startswith(('is ', 'must ')) else ':'} {message}"
 
 
 class Refused(SallyportError):
@@ -178,17 +180,17 @@ class Invalid(Refused):
     @classmethod
     def about(cls, message: str, *fields: str) -> "Invalid":
         """Return an error with the same message for each of the given fields. message: a sentence."""
-        return cls(message, tuple(FieldError(field, message, is_sentence=True) for field in fields))
+        return cls(message, tuple(FieldError(field, message) for field in fields))
 
     @property
     def errors(self) -> tuple[FieldError, ...]:
         """Return the wrong fields. If no field is known, return one entry for the whole body."""
-        return self.fields or (FieldError(BODY, str(self), is_sentence=True),)
+        return self.fields or (FieldError(BODY, str(self)),)
 
 
-def invalid_field(field: str, accepted: str) -> Invalid:
-    """Return the error for one wrong field. accepted: a phrase for the values that the field accepts."""
-    return Invalid(f"invalid {field}", (FieldError(field, accepted),))
+def invalid_field(field: str, message: str) -> Invalid:
+    """Return the error for one wrong field. message: the message of a FieldError."""
+    return Invalid(f"invalid {field}", (FieldError(field, message),))
 
 
 @contextmanager
@@ -198,7 +200,7 @@ def in_field(field: str) -> Iterator[None]:
     try:
         yield
     except Invalid as error:
-        error.fields = error.fields or (FieldError(field, str(error), is_sentence=True),)
+        error.fields = error.fields or (FieldError(field, str(error)),)
         raise
 
 

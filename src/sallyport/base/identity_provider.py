@@ -73,7 +73,7 @@ class IdentityProvider(BaseModel):
     @classmethod
     def _issuer_is_private(cls, value: str) -> str:
         if not is_private(value) or "?" in value:
-            raise unfit("https:// and a host; http:// only with the address 127.0.0.1, ::1 or localhost")
+            raise unfit("must be an https URL; http is accepted only with the host 127.0.0.1, ::1 or localhost")
         return value
 
     @field_validator("scopes", mode="before")
@@ -81,7 +81,7 @@ class IdentityProvider(BaseModel):
     def _scopes_are_words(cls, value: object) -> object:
         words = tuple(value.split()) if isinstance(value, str) else ()
         if "openid" not in words:
-            raise unfit("scopes, separated by spaces, with openid, such as openid profile groups")
+            raise unfit("must be scopes separated by spaces, and contain openid, such as openid profile groups")
         return words
 
     @model_validator(mode="after")
@@ -100,7 +100,7 @@ class IdentityProvider(BaseModel):
         else:
             place, found = str(self.client_secret_file), _content(self.client_secret_file)
         if not found or len(found) > LONGEST_SECRET or not found.isprintable():
-            raise ConfigError(f"{place}: expected a client secret of 1 to {LONGEST_SECRET} printable characters")
+            raise ConfigError(f"{place}: the client secret must have 1 to {LONGEST_SECRET} printable characters")
         return found
 
     def role_of(self, groups: Collection[str]) -> GroupRole | None:
@@ -127,16 +127,18 @@ def _content(path: Path) -> str:
     except OSError as error:
         raise ConfigError(f"{path}: {error.strerror}") from None
     except UnicodeDecodeError:
-        raise ConfigError(f"{path}: not UTF-8") from None
+        raise ConfigError(f"{path}: the file is not UTF-8 text") from None
 
 
 def _providers(value: object) -> object:
     if not isinstance(value, Mapping):
         raise ValueError("identity providers are only in the settings file, as tables [identity_providers.NAME]")  # noqa: TRY004
     if len(value) > MOST:
-        raise ValueError(f"at most {MOST} identity providers")
+        raise ValueError(f"{len(value)} identity providers are set, but at most {MOST} are allowed")
     if wrong := [name for name in value if not _NAME.fullmatch(str(name))]:
-        raise ValueError(f"{wrong[0]!r}: the name of an identity provider has only a-z, 0-9 and -, up to 32 characters")
+        raise ValueError(
+            f"{wrong[0]!r} is not a name for an identity provider; give 1 to 32 characters of a-z, 0-9 and -"
+        )
     issuers = [each.get("issuer") for each in value.values() if isinstance(each, Mapping)]
     if len({str(each) for each in issuers}) != len(issuers):
         raise ValueError("two identity providers have the same issuer")

@@ -22,7 +22,8 @@ _UNITS: Final = {"m": 60, "h": 3600, "d": 86400, "w": 7 * 86400}
 class Time(click.ParamType):  # type: ignore[type-arg]  # not generic before click 8.4
     """An option type for a time: ISO 8601 text, or a duration such as 24h.
 
-    sign: -1 for a duration before now, 1 for a duration after now. accepted: examples for error messages.
+    sign: -1 for a duration before now, 1 for a duration after now. accepted: a phrase with
+    examples, for error messages.
     """
 
     name = "time"
@@ -41,8 +42,8 @@ class Time(click.ParamType):  # type: ignore[type-arg]  # not generic before cli
             self.fail(f"{text!r} is not a valid time.", param, ctx)
 
 
-PAST: Final = Time(-1, "2026-11-23, 2026-11-23T10:00 or 24h")
-FUTURE: Final = Time(1, "90d, 12h, 2027-11-23 or 2027-11-23T10:00")
+PAST: Final = Time(-1, "a time such as 2026-11-23, 2026-11-23T10:00 or 24h")
+FUTURE: Final = Time(1, "a time such as 90d, 12h, 2027-11-23 or 2027-11-23T10:00")
 
 
 class InputFile(click.Path):

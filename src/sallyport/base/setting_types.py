@@ -25,7 +25,7 @@ def _addresses(value: object) -> object:
     try:
         return tuple(map(parse_address, _parts(_text(value))))
     except ValueError:
-        raise unfit("addresses with ports, separated by commas, such as 0.0.0.0:1812,[::]:1812") from None
+        raise unfit("must be IP addresses with ports, separated by commas, such as 0.0.0.0:1812,[::]:1812") from None
 
 
 def _address(value: object) -> object:
@@ -34,12 +34,12 @@ def _address(value: object) -> object:
     try:
         return parse_address(_text(value))
     except ValueError:
-        raise unfit("an IP address and a port, such as 127.0.0.1:8080 or [::1]:8080") from None
+        raise unfit("must be an IP address and a port, such as 127.0.0.1:8080 or [::1]:8080") from None
 
 
 def _text(value: object) -> str:
     if not isinstance(value, str):
-        raise ValueError("no text")  # noqa: TRY004  reported as any other malformed value
+        raise ValueError("must be text")  # noqa: TRY004  reported as any other malformed value
     return value
 
 
@@ -50,12 +50,12 @@ def _limits(value: object) -> object:
     """Return the given limits, and the defaults of all other limits. Raises ValueError if a limit is unknown."""
     given = dict(part.partition("=")[::2] for part in _parts(value)) if isinstance(value, str) else value
     if not isinstance(given, Mapping):
-        raise unfit("limits by name, such as domains=50, wallets=20000")
+        raise unfit("must be limits by name, such as domains=50, wallets=20000")
     numbers = {str(name).strip(): str(most).strip() for name, most in given.items()}
     if unknown := numbers.keys() - DEFAULTS.keys():
-        raise ValueError(f"unknown limit {', '.join(sorted(unknown))}; the limits are {', '.join(DEFAULTS)}")
+        raise ValueError(f"there is no limit {', '.join(sorted(unknown))}; the limits are {', '.join(DEFAULTS)}")
     if not all(re.fullmatch("[0-9]{1,12}", most) for most in numbers.values()):
-        raise unfit(f"limits that are integers from 0 to {HIGHEST - 1}")
+        raise unfit(f"must have whole numbers as values, from 0 to {HIGHEST - 1}")
     return {**DEFAULTS, **{name: int(most) for name, most in numbers.items()}}
 
 
@@ -68,7 +68,9 @@ def _egress(value: object) -> object:
     try:
         rules = [part if part == EGRESS_DEFAULT else ipaddress.ip_network(part) for part in _parts(value)]
     except ValueError:
-        raise unfit("default, or networks, separated by commas, such as default, 10.0.0.0/8, 2001:db8::/32") from None
+        raise unfit(
+            "must be networks separated by commas, or default, such as default, 10.0.0.0/8, 2001:db8::/32"
+        ) from None
     return tuple(rules) or (EGRESS_DEFAULT,)
 
 
@@ -78,7 +80,7 @@ def _networks(value: object) -> object:
     try:
         return tuple(map(ipaddress.ip_network, _parts(value)))
     except ValueError:
-        raise unfit("networks, separated by commas, such as 10.0.0.0/8,2001:db8::/32") from None
+        raise unfit("must be networks separated by commas, such as 10.0.0.0/8,2001:db8::/32") from None
 
 
 def _words(value: object) -> object:
@@ -115,7 +117,7 @@ def base_url(value: str) -> str:
     """Return a base URL without a slash at its end. Raises ValueError if the text is not an http or https URL with a
     host."""
     if value and not (re.fullmatch(r"https?://[!-~]+", value) and _is_base(value)):
-        raise unfit("http:// or https://, a host, and optionally a path")
+        raise unfit("must be a URL such as https://sallyport.example.com, without a user, a query and a fragment")
     return value.rstrip("/")
 
 

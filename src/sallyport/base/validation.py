@@ -1,10 +1,10 @@
 """Conversion of pydantic's errors to `Invalid`, which names the wrong fields and never contains a submitted value.
 
 Some of pydantic's messages contain submitted values, for example a character of a UUID. So this module has its own
-phrase for each type of error that it knows. All other types of errors become `is not valid`. Validators of this program
-describe their errors themselves. `unfit("an IP address")` names the accepted values. `unfit_because("userName and
-station exclude each other")` is a sentence about the error. For the range of a number, use `Between`: its error names
-both limits.
+message for each type of error that it knows. All other types of errors become `is not valid`. Validators of this
+program describe their errors themselves, by a predicate of the field (`unfit("must be an IP address")`) or by a
+sentence (`unfit("give userName or station, not both")`). For the range of a number, use `Between`: its error names both
+limits.
 """
 
 from collections.abc import Iterator, Mapping
@@ -18,43 +18,42 @@ from pydantic_core import CoreSchema, ErrorDetails, PydanticCustomError, core_sc
 from sallyport.base.clock import from_iso
 from sallyport.base.errors import BODY, MISSING, FieldError, Invalid, invalid_field
 
-_PHRASE: Final = "unfit"
-_SENTENCE: Final = "unfit_because"
+_UNFIT: Final = "unfit"
 _UNKNOWN: Final = "extra_forbidden"
-_SENTENCES: Final[Mapping[str, str]] = {
-    "json_invalid": "valid JSON is required",
-    "missing": MISSING,
-    _UNKNOWN: "known fields only; /docs lists them",
-}
-_WHOLE_NUMBER, _NUMBER, _OBJECT = "a whole number", "a number", "an object"
-_PHRASES: Final[Mapping[str, str]] = {
-    "bool_parsing": "true or false",
-    "bool_type": "true or false",
+_FLAG, _WHOLE_NUMBER, _NUMBER = "must be true or false", "must be a whole number", "must be a number"
+_OBJECT, _CHOICE = "must be an object", "must be {expected}"
+_TIME: Final = "must be an ISO 8601 time, such as 2026-11-27T10:00:00Z"
+_MESSAGES: Final[Mapping[str, str]] = {
+    "bool_parsing": _FLAG,
+    "bool_type": _FLAG,
     "dict_type": _OBJECT,
-    "enum": "{expected}",
-    "finite_number": "a finite number",
+    "enum": _CHOICE,
+    "finite_number": "must be a finite number",
     "float_parsing": _NUMBER,
     "float_type": _NUMBER,
-    "greater_than": "a number above {gt}",
-    "greater_than_equal": "a number from {ge} on",
+    "greater_than": "must be a number above {gt}",
+    "greater_than_equal": "must be a number of at least {ge}",
     "int_from_float": _WHOLE_NUMBER,
     "int_parsing": _WHOLE_NUMBER,
-    "int_parsing_size": "a whole number with fewer digits",
+    "int_parsing_size": "must be a whole number with fewer digits",
     "int_type": _WHOLE_NUMBER,
-    "less_than": "a number below {lt}",
-    "less_than_equal": "a number up to {le}",
-    "list_type": "an array",
-    "literal_error": "{expected}",
+    "json_invalid": "must be valid JSON",
+    "less_than": "must be a number below {lt}",
+    "less_than_equal": "must be a number of at most {le}",
+    "list_type": "must be an array",
+    "literal_error": _CHOICE,
+    "missing": MISSING,
     "model_type": _OBJECT,
-    "string_too_long": "at most {max_length} {characters}",
-    "string_too_short": "at least {min_length} {characters}",
-    "string_type": "text",
-    "string_unicode": "text in Unicode",
-    "too_long": "at most {max_length} {parts}",
-    "too_short": "at least {min_length} {parts}",
-    _PHRASE: "{message}",
+    "string_too_long": "must have at most {max_length} {characters}",
+    "string_too_short": "must have at least {min_length} {characters}",
+    "string_type": "must be text",
+    "string_unicode": "must be text in Unicode",
+    "too_long": "must have at most {max_length} {parts}",
+    "too_short": "must have at least {min_length} {parts}",
+    _UNKNOWN: "must have only known fields; /docs lists them",
+    _UNFIT: "{message}",
 }
-"""The phrase for the accepted values, by pydantic's type of the error."""
+"""The message of an error, by pydantic's type of the error."""
 MAX_LISTED = 100
 """Maximum number of wrong fields that an error lists."""
 MAX_COUNTED = 1000
@@ -64,22 +63,13 @@ ms."""
 _UNION_TAGS = frozenset({"bool", "dict", "float", "int", "list", "none", "str"})
 
 
-def unfit(accepted: str, *fields: str) -> PydanticCustomError:
-    """Return an error that names the accepted values, for a validator to raise.
+def unfit(message: str, *fields: str) -> PydanticCustomError:
+    """Return an error for a validator to raise.
 
-    accepted: a phrase for the accepted values; must not contain the submitted value. fields: the names of the wrong
-    fields, if the validator checks the whole model.
+    message: the message of a FieldError; must not contain the submitted value. fields: the names of the wrong fields,
+    if the validator checks the whole model.
     """
-    return PydanticCustomError(_PHRASE, "{message}", {"message": accepted, "fields": fields})
-
-
-def unfit_because(sentence: str, *fields: str) -> PydanticCustomError:
-    """Return an error with a sentence, for a validator to raise.
-
-    sentence: describes the error; must not contain a submitted value. fields: the names of the wrong fields, if the
-    validator checks the whole model.
-    """
-    return PydanticCustomError(_SENTENCE, "{message}", {"message": sentence, "fields": fields})
+    return PydanticCustomError(_UNFIT, "{message}", {"message": message, "fields": fields})
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,9 +83,9 @@ class Between:
         number = "a number" if source is float else "a whole number"
         return core_schema.custom_error_schema(
             handler(Annotated[source, Field(ge=self.low, le=self.high)]),
-            custom_error_type=_PHRASE,
+            custom_error_type=_UNFIT,
             custom_error_message="{message}",
-            custom_error_context={"message": f"{number} from {self.low} to {self.high}"},
+            custom_error_context={"message": f"must be {number} from {self.low} to {self.high}"},
         )
 
 
@@ -103,7 +93,7 @@ def _moment(value: object) -> object:
     try:
         return from_iso(str(value))
     except (ValueError, OverflowError):
-        raise unfit("an ISO 8601 time") from None
+        raise unfit(_TIME) from None
 
 
 Moment = Annotated[int, BeforeValidator(_moment), WithJsonSchema({"type": "string", "format": "date-time"})]
@@ -118,7 +108,7 @@ def moment(field: str, text: str, default: int) -> int:
     try:
         return from_iso(text)
     except (ValueError, OverflowError):
-        raise invalid_field(field, "an ISO 8601 time") from None
+        raise invalid_field(field, _TIME) from None
 
 
 def refusal(error: ValidationError, within: str = "") -> Invalid:
@@ -130,7 +120,7 @@ def refusal(error: ValidationError, within: str = "") -> Invalid:
     """
     if error.error_count() > MAX_COUNTED:
         field = within or BODY
-        wrong = FieldError(field, f"over {MAX_COUNTED} values are wrong", is_sentence=True)
+        wrong = FieldError(field, f"over {MAX_COUNTED} values are wrong")
         return Invalid(f"invalid {field}", (wrong,))
     details = error.errors(include_url=False)
     fields = (field for detail in details for field in _fields(detail, within))
@@ -140,9 +130,9 @@ def refusal(error: ValidationError, within: str = "") -> Invalid:
 def _fields(detail: ErrorDetails, within: str) -> Iterator[FieldError]:
     """Yield the wrong fields of one pydantic error. A validator of the whole model may have named several fields."""
     path = [within, *_path(detail)] if within else _path(detail)
-    named = detail.get("ctx", {}).get("fields", ()) if detail["type"] in (_PHRASE, _SENTENCE) else ()
+    named = detail.get("ctx", {}).get("fields", ()) if detail["type"] == _UNFIT else ()
     for place in [[*path, name] for name in named] or [path or [BODY]]:
-        yield FieldError(".".join(place), *described(detail))
+        yield FieldError(".".join(place), described(detail))
 
 
 def _headline(detail: ErrorDetails) -> str:
@@ -150,7 +140,7 @@ def _headline(detail: ErrorDetails) -> str:
         return "invalid JSON"
     names = [part for part in _path(detail) if not part.isdecimal()]
     if not names:
-        return detail["msg"] if detail["type"] in (_PHRASE, _SENTENCE) else "invalid body"
+        return detail["msg"] if detail["type"] == _UNFIT else "invalid body"
     return f"{'missing' if detail['type'] == 'missing' else 'invalid'} {names[-1]}"
 
 
@@ -165,14 +155,9 @@ def _is_name(part: str) -> bool:
     return part not in _UNION_TAGS and "[" not in part and "(" not in part
 
 
-def described(detail: ErrorDetails) -> tuple[str, bool]:
-    """Return the message of an error, and whether the message is a sentence. If it is not a sentence, it is a phrase
-    for the accepted values."""
+def described(detail: ErrorDetails) -> str:
+    """Return the message of an error of pydantic: a predicate of the field, or a sentence."""
     kind, context = detail["type"], detail.get("ctx", {})
-    if kind == _SENTENCE:
-        return str(context["message"]), True
-    if kind not in _PHRASES:
-        return _SENTENCES.get(kind, "is not valid"), True
     one = 1 in (context.get("min_length"), context.get("max_length"))
     words = {"characters": "character" if one else "characters", "parts": "entry" if one else "entries"}
     if isinstance(
@@ -181,4 +166,4 @@ def described(detail: ErrorDetails) -> tuple[str, bool]:
         words["parts"] = words["characters"]
     words |= {"expected": str(context.get("expected")).replace("'", "")}
     words |= {name: f"{value:g}" for name, value in context.items() if isinstance(value, float)}
-    return _PHRASES[kind].format_map({**context, **words}), False
+    return _MESSAGES.get(kind, "is not valid").format_map({**context, **words})

@@ -21,6 +21,7 @@ from functools import cache
 from types import NoneType, UnionType
 from typing import Annotated, Final, TypeAlias, TypeVar, Union, cast, get_args, get_origin, get_type_hints
 
+from sallyport.base.errors import MISSING as IS_MISSING
 from sallyport.base.errors import WireError
 
 LATEST: Final = 253_402_300_799_999_999
@@ -52,11 +53,11 @@ class Text:
 
     def __call__(self, value: object, path: str) -> str:
         if not isinstance(value, str):
-            raise WireError(f"{path}: not text")
+            raise WireError(f"{path}: must be text")
         if len(value) > self.longest:
-            raise WireError(f"{path}: longer than {self.longest} characters")
+            raise WireError(f"{path}: must have at most {self.longest} characters")
         if not value.isprintable() or (self.pattern and not re.fullmatch(self.pattern, value, re.ASCII)):
-            raise WireError(f"{path}: not {self.means}")
+            raise WireError(f"{path}: must be {self.means}")
         return value
 
     def __get_pydantic_json_schema__(self, schema: object, handler: Describe) -> JsonSchema:
@@ -73,7 +74,7 @@ class Whole:
 
     def __call__(self, value: object, path: str) -> int:
         if isinstance(value, bool) or not isinstance(value, int) or not self.low <= value <= self.high:
-            raise WireError(f"{path}: not a whole number from {self.low} to {self.high}")
+            raise WireError(f"{path}: must be a whole number from {self.low} to {self.high}")
         return value
 
     def __get_pydantic_json_schema__(self, schema: object, handler: Describe) -> JsonSchema:
@@ -96,11 +97,11 @@ def loads(octets: bytes, *, most: int) -> object:
     Raises WireError if the message is longer, is not JSON, or contains an object with a duplicate name.
     """
     if len(octets) > most:
-        raise WireError(f"longer than {most} octets")
+        raise WireError(f"the message is longer than {most} octets")
     try:
         value: object = json.loads(octets, object_pairs_hook=_object, parse_constant=_no_constant)
     except (ValueError, RecursionError):
-        raise WireError("not JSON") from None
+        raise WireError("the message is not JSON") from None
     return value
 
 
@@ -113,7 +114,7 @@ def decode(kind: type[MessageT], value: object, path: str = "") -> MessageT:
     """Convert a JSON value to a message of class `kind`. Raises WireError with the path of the wrong field, such as
     users[3].name."""
     if not isinstance(value, dict):
-        raise WireError(f"{path or 'message'}: not an object")
+        raise WireError(f"{path or 'message'}: must be an object")
     found: dict[str, object] = {}
     for name, key, required, read in _plan(cast(Hashable, kind)):
         sent = value.get(key)
@@ -121,7 +122,7 @@ def decode(kind: type[MessageT], value: object, path: str = "") -> MessageT:
         if sent is not None:
             found[name] = read(sent, here)
         elif required:
-            raise WireError(f"{here}: missing")
+            raise WireError(f"{here}: {IS_MISSING}")
     return kind(**found)
 
 
@@ -139,7 +140,7 @@ def mapping(message: object) -> dict[str, object]:
     """Return a message as a JSON object. Fields that are None are left out."""
     value = encode(message)
     if not isinstance(value, dict):
-        raise TypeError("no message")
+        raise TypeError(f"{type(message).__name__} is not a message")
     return value
 
 
@@ -191,7 +192,7 @@ def _reader(hint: object) -> _Reader:
 
 def _flag(value: object, path: str) -> bool:
     if not isinstance(value, bool):
-        raise WireError(f"{path}: not true or false")
+        raise WireError(f"{path}: must be true or false")
     return value
 
 
@@ -200,7 +201,7 @@ def _choice(kind: type[StrEnum]) -> _Reader:
 
     def read(value: object, path: str) -> object:
         if not isinstance(value, str) or value not in choices:
-            raise WireError(f"{path}: not one of {', '.join(choices)}")
+            raise WireError(f"{path}: must be one of {', '.join(choices)}")
         return choices[value]
 
     return read
@@ -209,9 +210,9 @@ def _choice(kind: type[StrEnum]) -> _Reader:
 def _many(read: _Reader, most: int) -> _Reader:
     def read_all(value: object, path: str) -> object:
         if not isinstance(value, list):
-            raise WireError(f"{path}: not an array")
+            raise WireError(f"{path}: must be an array")
         if len(value) > most:
-            raise WireError(f"{path}: more than {most} entries")
+            raise WireError(f"{path}: must have at most {most} entries")
         return tuple(read(item, f"{path}[{index}]") for index, item in enumerate(value))
 
     return read_all
@@ -221,7 +222,7 @@ def _object(pairs: Iterable[tuple[str, object]]) -> dict[str, object]:
     found: dict[str, object] = {}
     for name, value in pairs:
         if name in found:
-            raise ValueError("a duplicate name in an object")
+            raise ValueError("an object has a duplicate name")
         found[name] = value
     return found
 

@@ -213,7 +213,7 @@ def _result(answer: Row) -> JSON:
 
 
 def _field_error(wrong: Row) -> FieldError:
-    return FieldError(str(wrong["field"]), str(wrong["message"]), is_sentence=bool(wrong["is_sentence"]))
+    return FieldError(str(wrong["field"]), str(wrong["message"]))
 
 
 def _open(found: Installation, command: JSON) -> "Local":

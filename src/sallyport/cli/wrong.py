@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Final
 
 import click
 
+from sallyport.base.errors import about
 from sallyport.base.options import Time, option_name, scope_of
 from sallyport.base.text import nearest
 
@@ -41,10 +42,10 @@ _KIND_OF_PATH: Final = re.compile("^(File|Directory|Path) ")
 _CLICK_VALUE: Final = re.compile(r"^(.*) is not (?:a valid|in the range|one of)\b", re.DOTALL)
 
 
-def not_understood(name: str, value: object, accepted: str) -> str:
-    """Return the message about a value that is not accepted. name: the option or argument. accepted: a phrase for the
-    accepted values."""
-    return f"{name}: {_quoted(value)} is not understood; give {accepted}"
+def not_accepted(name: str, value: object, message: str) -> str:
+    """Return the message about a value that is not accepted. name: the option or argument. message: the message of a
+    FieldError."""
+    return f"{name}: {_quoted(value)} is not accepted: {message}"
 
 
 def refused(error: "Invalid", sent: "JSON") -> str:
@@ -73,7 +74,7 @@ def _field_line(wrong: "FieldError", sent: "JSON", context: click.Context | None
     if not is_shown:
         return _by_options(wrong.about(name), context)
     message = _by_options(wrong.message, context)
-    return f"{name}: {_quoted(value)}: {message}" if wrong.is_sentence else not_understood(name, value, message)
+    return not_accepted(name, value, message)
 
 
 def _by_options(message: str, context: click.Context | None) -> str:
@@ -235,14 +236,14 @@ def usage(error: click.ClickException) -> str:
 def _bad_parameter(error: click.BadParameter) -> str:
     if error.param is None or error.param_hint is not None:
         hint = error.param_hint if isinstance(error.param_hint, str) else " ".join(error.param_hint or ())
-        return f"{hint}: {error.message}" if hint else error.message
+        return about(hint, error.message) if hint else error.message
     name = option_name(error.param)
     if _is_secret(error.param, ()):
-        return f"{name} is not accepted; give {_accepted(error.param.type)}"
+        return f"{name} must be {_accepted(error.param.type)}"
     accepted, value = _accepted(error.param.type), _CLICK_VALUE.match(error.message)
     if not accepted or value is None:
         return f"{name}: {_KIND_OF_PATH.sub('', error.message)}"
-    return not_understood(name, _literal(value[1]), accepted)
+    return not_accepted(name, _literal(value[1]), f"must be {accepted}")
 
 
 def _no_such_option(error: click.NoSuchOption) -> str:
@@ -280,7 +281,7 @@ def _accepted(kind: "click.ParamType[object]") -> str:
     if isinstance(kind, click.IntRange | click.FloatRange):
         number = "a whole number" if isinstance(kind, click.IntRange) else "a number"
         if kind.max is None:
-            return f"{number} from {kind.min} on"
+            return f"{number} of at least {kind.min}"
         return f"{number} from {kind.min} to {kind.max}"
     plain: Mapping[object, str] = {click.INT: "a whole number", click.FLOAT: "a number", click.BOOL: "yes or no"}
     return plain.get(kind, "")

@@ -100,8 +100,7 @@ class Problem:
     def of(cls, error: Refused) -> "Problem":
         """Return the problem of an error."""
         wrong = error.errors if isinstance(error, Invalid) else ()
-        said = {each.field: each.message if each.is_sentence else f"Give {each.message}." for each in wrong}
-        return cls(str(error), said)
+        return cls(str(error), {each.field: each.message for each in wrong})
 
 
 @dataclass(frozen=True)

@@ -55,7 +55,7 @@ def parsed(dn: str) -> list[list[Pair]]:
     Each RDN is a list of pairs, usually one. Raises Invalid if the text is not a distinguished name.
     """
     if len(dn.encode(errors="surrogatepass")) > LONGEST or any("\ud800" <= each <= "\udfff" for each in dn):
-        raise Invalid("not a distinguished name: too long, or not Unicode")
+        raise Invalid(f"the text is not a distinguished name: it must be Unicode text of at most {LONGEST} octets")
     names: list[list[Pair]] = [[]]
     at, end = 0, len(dn)
     if not dn.strip():
@@ -118,13 +118,13 @@ def _pull_pair(dn: str, at: int) -> tuple[Pair, int]:
     """Return the pair that starts at `at`, and the position after the pair. Raises Invalid."""
     name = _TYPE.match(dn, at)
     if name is None:
-        raise Invalid(f"not a distinguished name: no attribute type at character {at + 1}")
+        raise Invalid(f"the text is not a distinguished name: at character {at + 1}, an attribute type is missing")
     at = name.end()
     form = {"#": _HEX, '"': _QUOTED}.get(dn[at : at + 1], _PLAIN)
     found = form.match(dn, at)
     behind = _BLANK.match(dn, found.end() if found is not None else at)
     if found is None or behind is None or dn[behind.end() : behind.end() + 1] not in _SEPARATORS:
-        raise Invalid(f"not a distinguished name: invalid value at character {at + 1}")
+        raise Invalid(f"the text is not a distinguished name: at character {at + 1}, the value is malformed")
     kind = name[1].lower()
     return (_SHORT.get(kind, kind), _value(found)), behind.end()
 
@@ -145,7 +145,9 @@ def _octets(digits: str) -> str:
     Raises Invalid if they are not, or if the string has more than 127 octets."""
     octets = bytes.fromhex(digits)
     if len(octets) < 2 or octets[0] not in _STRINGS or octets[1] != len(octets) - 2 or octets[1] > 0x7F:
-        raise Invalid("not a distinguished name: a hexadecimal value is not text")
+        raise Invalid(
+            "the text is not a distinguished name: a value in hexadecimal form must encode text of at most 127 octets"
+        )
     return _utf8(octets[2:])
 
 
@@ -157,7 +159,7 @@ def _unescaped(escape: re.Match[str]) -> str:
     octets, character = escape.groups()
     if octets is None:
         if character not in _MAY_ESCAPE:
-            raise Invalid("not a distinguished name: it escapes a character that needs no escape")
+            raise Invalid("the text is not a distinguished name: a character is escaped that must not be escaped")
         return str(character)
     return _utf8(bytes.fromhex(octets.replace("\\", "")))
 
@@ -166,7 +168,7 @@ def _utf8(octets: bytes) -> str:
     try:
         return octets.decode()
     except UnicodeDecodeError:
-        raise Invalid("not a distinguished name: its octets are not UTF-8") from None
+        raise Invalid("the text is not a distinguished name: the escaped octets of a value are not UTF-8") from None
 
 
 def _folded(value: str) -> str:

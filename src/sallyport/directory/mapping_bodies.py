@@ -6,7 +6,7 @@ from typing import Annotated, Final
 from pydantic import BeforeValidator, Field, model_validator
 
 from sallyport.base.model import Model
-from sallyport.base.validation import unfit, unfit_because
+from sallyport.base.validation import unfit
 from sallyport.directory.entry import attribute_key
 from sallyport.directory.mapping import ALIASES, ATTRIBUTE, FIELDS, MOST_TAKEN
 from sallyport.directory.secret_attributes import holds_secret
@@ -15,17 +15,17 @@ from sallyport.web.paging import Paged, TotalCount
 from sallyport.web.scope import Flag, Id, NameOrNone, OfDomain, ScopedIfGiven, Whole
 
 _NAMES: Final = {name.lower(): name for name in FIELDS} | ALIASES
-_ATTRIBUTES: Final = "the names of attributes for each field, such as mail or department;lang-de"
+_ATTRIBUTES: Final = "must have names of attributes for each field, such as mail or department;lang-de"
 
 
 def _field_mappings(value: object) -> object:
     if not isinstance(value, dict):
-        raise unfit("an object with the attributes of each field, such as email: mail")
+        raise unfit("must be an object with the attributes of each field, such as email: mail")
     found = dict[str, str]()
     for name, taken in value.items():
         field = _NAMES.get(str(name).lower())
         if field is None:
-            raise unfit(f"only these fields: {', '.join(FIELDS)}")
+            raise unfit(f"must have only these fields: {', '.join(FIELDS)}")
         found[field] = ",".join(dict.fromkeys(map(_attribute, _listed(taken))))
     return found
 
@@ -37,7 +37,7 @@ def _listed(taken: object) -> list[str]:
         raise unfit(_ATTRIBUTES)
     found = [part.strip() for each in texts for part in str(each).split(",") if part.strip()]
     if len(found) > MOST_TAKEN:
-        raise unfit(f"at most {MOST_TAKEN} attributes for each field")
+        raise unfit(f"must have at most {MOST_TAKEN} attributes for each field")
     return found
 
 
@@ -46,7 +46,7 @@ def _attribute(text: str) -> str:
         raise unfit(_ATTRIBUTES)
     key = attribute_key(text)
     if holds_secret(key):
-        raise unfit("attributes that hold no password, key or other secret")
+        raise unfit("must not have attributes that contain a password, a key or another secret")
     return key
 
 
@@ -84,7 +84,7 @@ class OfMapping(ScopedIfGiven):
     @model_validator(mode="after")
     def _names_one(self) -> "OfMapping":
         if self.groupID is None and not (self.directoryName and self.domainId is not None):
-            raise unfit_because("give groupID, or directoryName and domainId", "groupID")
+            raise unfit("give groupID, or directoryName and domainId", "groupID")
         return self
 
     def claimed_domains(self) -> Sequence[int]:
@@ -92,7 +92,7 @@ class OfMapping(ScopedIfGiven):
 
 
 class ReConfigure(OfMapping):
-    """Body of reConfigure. A field that is not in fieldMappings keeps its mapping."""
+    """Request body of the operation `reConfigure`. A field that is not in fieldMappings keeps its mapping."""
 
     fieldMappings: FieldMappings
     apply: Flag = Field(
@@ -102,7 +102,7 @@ class ReConfigure(OfMapping):
 
 
 class PreviewMapping(OfMapping):
-    """Body of mapping/preview."""
+    """Request body of the operation `mapping/preview`."""
 
     fieldMappings: FieldMappings = Field(default_factory=dict)
 
@@ -117,13 +117,13 @@ class PreviewEntry(Model):
 
 
 class MappingPreview(Done):
-    """Answer of mapping/preview."""
+    """Response body of the operation `mapping/preview`."""
 
     users: list[PreviewEntry] = Field(description="Fields of at most ten people.")
 
 
 class ListMappings(OfDomain, Paged):
-    """Body of mapping/list."""
+    """Request body of the operation `mapping/list`."""
 
 
 class MappingEntry(Model):
@@ -136,7 +136,7 @@ class MappingEntry(Model):
 
 
 class MappingList(Done):
-    """Answer of mapping/list."""
+    """Response body of the operation `mapping/list`."""
 
     mappings: list[MappingEntry] = Field(
         description="Mappings of all directories, and of all groups that have their own mapping."

@@ -296,7 +296,7 @@ async def _import(service: Directories, body: OneImport) -> Job:
 
 def _check_size(body: Sequence[object]) -> None:
     if not 1 <= len(body) <= MOST_ENTRIES:
-        raise invalid_field(BODY, f"an array of 1 to {MOST_ENTRIES} entries")
+        raise invalid_field(BODY, f"must be an array of 1 to {MOST_ENTRIES} entries")
 
 
 async def _of(

@@ -8,6 +8,7 @@ from pydantic import TypeAdapter, ValidationError
 
 from sallyport.base.addresses import is_loopback
 from sallyport.base.clock import Clock
+from sallyport.base.errors import about
 from sallyport.base.validation import described
 from sallyport.directory.directory import DirectoryKind
 from sallyport.directory.entry import Batch, Person
@@ -134,5 +135,4 @@ def _fit(kind: TypeAdapter[str], value: str, name: str) -> str:
     try:
         return kind.validate_python(value)
     except ValidationError as error:
-        message, is_sentence = described(error.errors()[0])
-        raise ReadError(f"the directory's {name}: {message if is_sentence else f'give {message}'}") from None
+        raise ReadError(about(f"the directory's {name}", described(error.errors()[0]))) from None

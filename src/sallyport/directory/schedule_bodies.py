@@ -10,7 +10,7 @@ from pydantic import AfterValidator, Field, model_validator
 
 from sallyport.base.errors import Invalid
 from sallyport.base.model import Model
-from sallyport.base.validation import Between, unfit, unfit_because
+from sallyport.base.validation import Between, unfit
 from sallyport.directory.bodies import DirectoryName
 from sallyport.directory.schedule import Timing
 from sallyport.web.operation import Done
@@ -24,13 +24,13 @@ _TIME: Final = re.compile(r"([01]?[0-9]|2[0-3]):([0-5][0-9])")
 
 def _every(value: int) -> int:
     if value and value < LEAST_MINUTES:
-        raise unfit(f"0, or a whole number from {LEAST_MINUTES} to {LONGEST_MINUTES}")
+        raise unfit(f"must be 0, or a whole number from {LEAST_MINUTES} to {LONGEST_MINUTES}")
     return value
 
 
 def _times(values: list[str]) -> list[str]:
     if not all(_TIME.fullmatch(value.strip()) for value in values):
-        raise unfit("times such as 02:30")
+        raise unfit("must be times of day such as 02:30")
     return values
 
 
@@ -41,7 +41,7 @@ def _zones() -> set[str]:
 
 def _zone(value: str) -> str:
     if value.strip() not in _zones():
-        raise unfit("a time zone such as Europe/Berlin")
+        raise unfit("must be a time zone such as Europe/Berlin")
     return value.strip()
 
 
@@ -79,8 +79,8 @@ FullEvery = Annotated[
 
 
 class SetSchedule(OfDomain):
-    """Body of directory/setSchedule. everyMinutes counts as not given if it is 0, and timesOfDay if it is empty. If
-    neither is given, the schedule is deleted."""
+    """Request body of the operation `directory/setSchedule`. everyMinutes counts as not given if it is 0, and
+    timesOfDay if it is empty. If neither is given, the schedule is deleted."""
 
     directoryName: DirectoryName
     everyMinutes: Every = 0
@@ -91,7 +91,7 @@ class SetSchedule(OfDomain):
     @model_validator(mode="after")
     def _says_when(self) -> "SetSchedule":
         if not self.model_fields_set & {"everyMinutes", "timesOfDay"}:  # a misspelt field must not delete a schedule
-            raise unfit_because("give everyMinutes or timesOfDay", "everyMinutes", "timesOfDay")
+            raise unfit("give everyMinutes or timesOfDay", "everyMinutes", "timesOfDay")
         return self
 
     def timing(self) -> Timing | None:
@@ -112,7 +112,7 @@ def timing(every: int, times: Sequence[str], zone: str, full_every: int) -> Timi
 
 
 class ScheduleSet(Done):
-    """Answer of directory/setSchedule."""
+    """Response body of the operation `directory/setSchedule`."""
 
     nextRun: str = Field(
         description="Time when the directory is read next, ISO 8601. It is empty if no time is scheduled."
@@ -120,7 +120,7 @@ class ScheduleSet(Done):
 
 
 class ListSchedules(OfDomain):
-    """Body of directory/listSchedules."""
+    """Request body of the operation `directory/listSchedules`."""
 
 
 class ScheduleEntry(Model):
@@ -147,19 +147,19 @@ class ScheduleEntry(Model):
 
 
 class ScheduleList(Done):
-    """Answer of directory/listSchedules."""
+    """Response body of the operation `directory/listSchedules`."""
 
     schedules: list[ScheduleEntry] = Field(description="Schedules of the domain, ordered by directory.")
 
 
 class SyncNow(OfDomain):
-    """Body of directory/sync."""
+    """Request body of the operation `directory/sync`."""
 
     directoryName: DirectoryName
     full: Flag = Field(default=False, description="true: read all entries. false: read only changes.")
 
 
 class SyncQueued(Done):
-    """Answer of directory/sync."""
+    """Response body of the operation `directory/sync`."""
 
     jobId: int = Field(description="Id of the import, for getImportStatus.")

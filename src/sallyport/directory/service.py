@@ -294,7 +294,7 @@ def _columns(tx: Tx, known: Directory | None, configuration: Configuration, flaw
     columns |= {name: value for name, value in given.items() if value is not None}
     keeps = known is not None and known.secret is not None and not configuration.secret
     if known is not None and keeps and _goes_elsewhere(known, columns, settings):
-        raise Invalid("the secret is needed again", (FieldError("bindPassword", _NEEDED_AGAIN, is_sentence=True),))
+        raise Invalid("the secret is needed again", (FieldError("bindPassword", _NEEDED_AGAIN),))
     if configuration.secret and flaw and kind is DirectoryKind.OKTA and settings.get("clientId"):
         raise Invalid("invalid clientSecret", (FieldError("clientSecret", flaw),))
     if known is not None and (columns.get("app_url", known.app_url) != known.app_url or settings != before):

@@ -7,7 +7,7 @@ from pydantic import AfterValidator, AliasChoices, BeforeValidator, Field, model
 
 from sallyport.base.errors import FieldError, Invalid, invalid_field
 from sallyport.base.model import Model
-from sallyport.base.validation import Between, unfit, unfit_because
+from sallyport.base.validation import Between, unfit
 from sallyport.domains.domain import LONGEST_ISSUER, MAX_REALMS, Effect, Fallback, FirstFactor, Mode
 from sallyport.web.operation import Done
 from sallyport.web.paging import ShortPaged, TotalCount
@@ -45,13 +45,15 @@ AnyFirstFactor = Annotated[
 
 def _realm(value: str) -> str:
     if value != value.strip() or "@" in value or "\\" in value:
-        raise unfit("a realm without the user, such as REALM in user@REALM or REALM\\user")
+        raise unfit("must be a realm without the user, such as REALM in user@REALM or REALM\\user")
     return value
 
 
 def _issuer(value: str) -> str:
     if ":" in value or value != value.strip() or len(value.encode()) > LONGEST_ISSUER:
-        raise unfit(f"text of at most {LONGEST_ISSUER} octets without a colon, or empty for the name of the domain")
+        raise unfit(
+            f"must be text of at most {LONGEST_ISSUER} octets without a colon; empty means the name of the domain"
+        )
     return value
 
 
@@ -76,7 +78,7 @@ Warnings = Annotated[list[str], Field(description="Hints on the domain's mode, s
 
 
 class GetAllDomains(Scoped, ShortPaged):
-    """Request body of GetAllDomains."""
+    """Request body of the operation `GetAllDomains`."""
 
 
 class DomainEntry(Model):
@@ -97,14 +99,14 @@ class DomainEntry(Model):
 
 
 class DomainList(Model):
-    """Response body of GetAllDomains."""
+    """Response body of the operation `GetAllDomains`."""
 
     domains: list[DomainEntry] = Field(description="Domains of the page, ordered by domainId.")
     totalCount: TotalCount
 
 
 class AddDomain(Scoped):
-    """Request body of AddDomain."""
+    """Request body of the operation `AddDomain`."""
 
     domainName: Name = Field(description="Name of the domain, which is also a realm. It is unique in the tenant.")
     directoryName: Text = Field(default="", description="Display name of the domain's directory.")
@@ -126,14 +128,14 @@ class AddDomain(Scoped):
 
 
 class DomainAdded(Done):
-    """Response body of AddDomain."""
+    """Response body of the operation `AddDomain`."""
 
     domainId: int = Field(description="Id of the new domain.")
     warnings: Warnings
 
 
 class UpdateDomain(InDomain):
-    """Request body of UpdateDomain. An absent field keeps its value. An empty text clears the field."""
+    """Request body of the operation `UpdateDomain`. An absent field keeps its value. An empty text clears the field."""
 
     domainName: Name | None = Field(
         default=None,
@@ -155,7 +157,7 @@ class UpdateDomain(InDomain):
 
 
 class DomainUpdated(Done):
-    """Response body of UpdateDomain: the state that is stored."""
+    """Response body of the operation `UpdateDomain`: the state that is stored."""
 
     domainId: int = Field(description="Id of the domain.")
     domainName: str = Field(description="Name of the domain.")
@@ -166,7 +168,7 @@ class DomainUpdated(Done):
 
 
 class RemoveDomain(InDomain):
-    """Request body of RemoveDomain."""
+    """Request body of the operation `RemoveDomain`."""
 
     dryRun: Flag = Field(default=False, description="Only list what would be deleted.")
 
@@ -179,7 +181,7 @@ class Deletion(Model):
 
 
 class DomainRemoved(Done):
-    """Response body of RemoveDomain."""
+    """Response body of the operation `RemoveDomain`."""
 
     domainId: int = Field(description="Id of the domain.")
     domainName: str = Field(description="Name of the domain.")
@@ -216,15 +218,17 @@ class UpdateDomainEnforcement(Scoped):
     def _has_a_mode(cls, values: object) -> object:
         """Raise Invalid if the body contains a mode that is null. The field `confirm` does not change this."""
         if isinstance(values, dict) and "enforcementMode" in values and values["enforcementMode"] is None:
-            raise invalid_field("enforcementMode", "monitor or enforce")
+            raise invalid_field("enforcementMode", "must be monitor or enforce")
         return values
 
     @model_validator(mode="after")
     def _says_what_to_do(self) -> "UpdateDomainEnforcement":
         if self.enforcementMode is None and not self.confirm:
-            raise Invalid("missing enforcementMode", (FieldError("enforcementMode", "monitor or enforce"),))
+            raise Invalid(
+                "missing enforcementMode", (FieldError("enforcementMode", "is missing: give monitor or enforce"),)
+            )
         if self.confirm and self.revertAfterMinutes is not None:
-            raise unfit_because("revertAfterMinutes and confirm exclude each other", "revertAfterMinutes", "confirm")
+            raise unfit("revertAfterMinutes and confirm exclude each other", "revertAfterMinutes", "confirm")
         return self
 
     def claimed_domains(self) -> Sequence[int]:
@@ -303,7 +307,7 @@ class Summary(Model):
 
 
 class Impact(Summary):
-    """Response body of PreviewEnforcement."""
+    """Response body of the operation `PreviewEnforcement`."""
 
     users: list[UserImpact] = Field(description="At most 1,000 users, the worst outcomes first.")
     devices: list[DeviceImpact] = Field(description="At most 1,000 devices, the worst outcomes first.")
@@ -325,7 +329,7 @@ class Survey(Model):
 
 
 class EnforcementUpdated(Done):
-    """Response body of updateDomainEnforcement: the state that is stored."""
+    """Response body of the operation `updateDomainEnforcement`: the state that is stored."""
 
     domainId: int = Field(description="Id of the domain.")
     domainName: str = Field(description="Name of the domain.")

@@ -5,7 +5,7 @@ from typing import Annotated, Final
 from pydantic import Field, model_validator
 
 from sallyport.base.model import Model
-from sallyport.base.validation import unfit_because
+from sallyport.base.validation import unfit
 from sallyport.dynamic.sender import RequestOutcome
 from sallyport.policy.rules.bodies import Replies
 from sallyport.web.operation import Done
@@ -15,7 +15,7 @@ SESSION_ID: Final = "Id of the session, as ListSessions gives it"
 
 
 class DisconnectSession(InDomain):
-    """Body of DisconnectSession. It contains exactly one of sessionId, userName and station."""
+    """Request body of the operation `DisconnectSession`. It contains exactly one of sessionId, userName and station."""
 
     sessionId: Id | None = Field(default=None, description=f"{SESSION_ID}. Give either this, a user or a station.")
     userName: Text = Field(default="", description="Name of a user. All live sessions of the user end.")
@@ -27,12 +27,12 @@ class DisconnectSession(InDomain):
     def _names_one(self) -> "DisconnectSession":
         if (self.sessionId is not None, bool(self.userName), bool(self.station)).count(True) != 1:
             sentence = "exactly one of sessionId, userName and station must be given"
-            raise unfit_because(sentence, "sessionId", "userName", "station")
+            raise unfit(sentence, "sessionId", "userName", "station")
         return self
 
 
 class ChangeSession(InDomain):
-    """Body of ChangeSession."""
+    """Request body of the operation `ChangeSession`."""
 
     sessionId: Id = Field(description=f"{SESSION_ID}.")
     replyAttributes: Annotated[Replies, Field(min_length=1)] = Field(
@@ -59,7 +59,7 @@ class SessionResult(Model):
 
 
 class SessionResults(Done):
-    """Answer of DisconnectSession and ChangeSession."""
+    """Response body of the operations `DisconnectSession` and `ChangeSession`."""
 
     results: list[SessionResult] = Field(description="Results, one for each session.")
     more: bool = Field(

@@ -141,12 +141,12 @@ class DynamicAuthorization:
         octets = self._translation.replies("", attributes)
         for place, (kind, _) in enumerate(pull_attributes(octets)):
             if kind in NAMING:
-                accepted = "an attribute that can be changed; the attributes that identify the session cannot"
-                text = f"invalid replyAttributes: entry {place + 1}: {accepted}"
-                raise Invalid(text, (FieldError(f"replyAttributes.{place}.name", accepted),))
+                message = "must not be an attribute that identifies the session"
+                text = f"invalid replyAttributes: entry {place + 1} {message}"
+                raise Invalid(text, (FieldError(f"replyAttributes.{place}.name", message),))
         target = await self._find(session_id, domain_id)
         if len(identify(target)) + len(octets) > ROOM:
-            raise invalid_field("replyAttributes", f"attributes of at most {ROOM} octets in all")
+            raise invalid_field("replyAttributes", f"must have attributes of at most {ROOM} octets in all")
         changes: dict[str, JSON] = {"replyAttributes": [None, [f"{each.name}={each.value}" for each in attributes]]}
         return Results(await self._ask(Kind.CHANGE, [target], octets, changes))
 

@@ -21,24 +21,24 @@ def _action(value: object) -> object:
     try:
         return Action(str(value).strip().lower())
     except ValueError:
-        raise unfit("add or remove") from None
+        raise unfit("must be add or remove") from None
 
 
 def _methods(value: object) -> object:
     if not isinstance(value, str):
-        raise unfit("text")
+        raise unfit("must be text")
     if not value.strip():
         return ""
     found = [METHODS.get(each.strip().lower()) for each in value.split(",")]
     if None in found:
-        raise unfit("SSH, DID and Password, separated by commas")
+        raise unfit("must be one or more of SSH, DID and Password, separated by commas")
     return ",".join(dict.fromkeys(str(each) for each in found))
 
 
 def _flag_text(value: object) -> object:
     text = str(value).lower() if isinstance(value, bool) else str(value).strip()
     if not isinstance(value, str | int) or (text and text.lower() not in _FLAGS):
-        raise unfit("true, yes, 1 or false, no, 0")
+        raise unfit("must be true, yes, 1, false, no or 0")
     return text
 
 

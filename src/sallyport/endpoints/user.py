@@ -8,7 +8,7 @@ from sallyport.radius.mschap import NtKey, nt_hash
 MAX_NAME = 253
 MAX_PASSWORD = 128
 NO_USER = "user not found"
-USER_NAME = f"1 to {MAX_NAME} octets, all of them printable, without blanks at the beginning and the end"
+USER_NAME = f"must have 1 to {MAX_NAME} octets of printable text, without blanks at the ends"
 """The rule for user names, as error messages word it."""
 
 UserKey = int | str

@@ -84,5 +84,5 @@ def parse_cursor(cursor: str) -> tuple[int, int] | None:
         return None
     at, _, event_id = cursor.partition(".")
     if not all(part.isdecimal() and len(part) < 20 and int(part) <= FOREVER for part in (at, event_id)):
-        raise invalid_field("cursor", "the cursor of an earlier answer")
+        raise invalid_field("cursor", "must be the cursor of an earlier answer of this operation")
     return int(at), int(event_id)

@@ -185,4 +185,4 @@ def in_one_line(error: Refused) -> str:
     """Return the message of an error and the messages of its wrong fields, all in one line."""
     text = str(error)
     fields = error.fields if isinstance(error, Invalid) else ()
-    return "; ".join([text, *(f"{each.field}: {each.message}" for each in fields if each.message != text)])
+    return "; ".join([text, *(each.about(each.field) for each in fields if each.message != text)])

@@ -144,7 +144,9 @@ class Providers:
         """
         kind = self._kinds.get(name)
         if kind is None:
-            raise Invalid("invalid provider", (FieldError("provider", f"one of {', '.join(sorted(self._kinds))}"),))
+            raise Invalid(
+                "invalid provider", (FieldError("provider", f"must be one of {', '.join(sorted(self._kinds))}"),)
+            )
         try:
             fields = kind.fields.model_validate(as_given(kind.fields, values))
         except ValidationError as error:

@@ -27,7 +27,7 @@ _TEXT: Final = "Approve in your wallet, then press Enter"
 
 def _did(value: str) -> str:
     if not _DID.fullmatch(value):
-        raise unfit("a DID")
+        raise unfit("must be a DID such as did:web:example.com")
     return value
 
 

@@ -21,14 +21,14 @@ _PRINTABLE: Final = re.compile(r"[\x21-\x7e]+")
 
 def _host(value: str) -> str:
     if not is_host(value.strip()):
-        raise unfit("a host name or an IP address")
+        raise unfit("must be a host name or an IP address")
     return value.strip()
 
 
 def _authority(value: str) -> str:
     host, colon, port = value.strip().partition(":")
     if not is_host(host) or (colon and not (is_loopback(host) and port.isascii() and port.isdecimal())):
-        raise unfit("a host name")
+        raise unfit("must be a host name")
     return value.strip()
 
 
@@ -41,25 +41,25 @@ def _url(value: str) -> str:
     try:
         url = httpx.URL(value.strip())
     except (httpx.InvalidURL, ValueError):
-        raise unfit("a URL") from None
+        raise unfit("must be a URL such as https://mfa.example.com/path") from None
     if not _PRINTABLE.fullmatch(value.strip()) or not is_host(url.host) or url.fragment:
-        raise unfit("a URL such as https://mfa.example.com/path")
+        raise unfit("must be a URL such as https://mfa.example.com/path")
     if url.userinfo:
-        raise unfit("a URL without a user name and a password")
+        raise unfit("must be a URL without a user name and a password")
     if url.scheme != "https" and not (url.scheme == "http" and is_loopback(url.host)):
-        raise unfit("an https URL; http on loopback only")
+        raise unfit("must be an https URL; http is accepted only for a loopback address")
     return str(url)
 
 
 def _secret(value: SecretStr) -> SecretStr:
     if not _PRINTABLE.fullmatch(value.get_secret_value()):
-        raise unfit("ASCII text without spaces")
+        raise unfit("must be ASCII text without spaces")
     return value
 
 
 def _plain(value: SecretStr) -> SecretStr:
     if not value.get_secret_value().isprintable():
-        raise unfit("text without control characters")
+        raise unfit("must be text without control characters")
     return value
 
 
@@ -77,7 +77,7 @@ def _certificates(value: str) -> str:
 
 def _unencrypted(value: SecretStr) -> SecretStr:
     if is_encrypted(value.get_secret_value()):
-        raise unfit("a private key without a passphrase; decrypt it with: openssl pkey -in FILE")
+        raise unfit("must be a private key without a passphrase; decrypt it with: openssl pkey -in FILE")
     return value
 
 

@@ -56,20 +56,20 @@ def private_key(text: str) -> PrivateKey:
     from cryptography.hazmat.primitives.serialization import load_pem_private_key
 
     if len(text) > MAX_KEY_LENGTH:
-        raise PemError(f"a private key of at most {MAX_KEY_LENGTH} characters")
+        raise PemError(f"must be a private key of at most {MAX_KEY_LENGTH} characters")
     if is_encrypted(text):
-        raise PemError("a private key without a passphrase; decrypt it with: openssl pkey -in FILE")
+        raise PemError("must be a private key without a passphrase; decrypt it with: openssl pkey -in FILE")
     try:
         if text.lstrip().startswith("{"):
             key = _of_jwk(json.loads(text))
         else:
             key = load_pem_private_key(text.encode(), None, unsafe_skip_rsa_key_validation=True)
     except (ValueError, TypeError, KeyError, OverflowError, RecursionError, UnsupportedAlgorithm):
-        raise PemError("a private key in PEM, without a passphrase") from None
+        raise PemError("must be a private key in PEM, without a passphrase") from None
     if isinstance(key, rsa.RSAPrivateKey):
         _check_rsa(key)
     elif not isinstance(key, ec.EllipticCurvePrivateKey | ed25519.Ed25519PrivateKey | ed448.Ed448PrivateKey):
-        raise PemError("an RSA, EC or EdDSA private key")
+        raise PemError("must be an RSA, EC or EdDSA private key")
     return key
 
 
@@ -83,18 +83,18 @@ def certificates(text: str) -> list[x509.Certificate]:
     from cryptography.hazmat.primitives.asymmetric import ec, ed448, ed25519, rsa
 
     if text.count("-----BEGIN") > MAX_CERTIFICATES:
-        raise PemError(f"at most {MAX_CERTIFICATES} certificates in PEM")
+        raise PemError(f"must have at most {MAX_CERTIFICATES} certificates in PEM")
     try:
         found = x509.load_pem_x509_certificates(text.encode())
         keys = [each.public_key() for each in found]
     except (ValueError, UnsupportedAlgorithm):
-        raise PemError("certificates in PEM") from None
+        raise PemError("must be certificates in PEM") from None
     for key in keys:
         if isinstance(key, rsa.RSAPublicKey):
             if key.key_size > MAX_BITS or key.public_numbers().e >= _EXPONENT:
-                raise PemError(f"certificates with RSA keys of at most {MAX_BITS} bits")
+                raise PemError(f"must be certificates with RSA keys of at most {MAX_BITS} bits")
         elif not isinstance(key, ec.EllipticCurvePublicKey | ed25519.Ed25519PublicKey | ed448.Ed448PublicKey):
-            raise PemError("certificates with RSA, EC or EdDSA keys")
+            raise PemError("must be certificates with RSA, EC or EdDSA keys")
     return found
 
 
@@ -123,7 +123,7 @@ def _of_jwk(jwk: dict[str, str]) -> object:
     if jwk["kty"] == "EC" and jwk["crv"] == "P-256":
         return ec.derive_private_key(number("d"), ec.SECP256R1())
     if jwk["kty"] != "RSA":
-        raise ValueError("another kind of key")
+        raise ValueError("the key is neither RSA nor P-256")
     numbers = rsa.RSAPrivateNumbers(
         p=number("p"),
         q=number("q"),
@@ -148,11 +148,11 @@ def _check_rsa(key: RSAPrivateKey) -> None:
     numbers = key.private_numbers()
     parts = (numbers.d, numbers.p, numbers.q, numbers.dmp1, numbers.dmq1, numbers.iqmp)
     if key.key_size > MAX_BITS or numbers.public_numbers.e >= _EXPONENT:
-        raise PemError(f"an RSA private key of at most {MAX_BITS} bits")
+        raise PemError(f"must be an RSA private key of at most {MAX_BITS} bits")
     try:
         if max(parts) >= numbers.public_numbers.n:
             raise ValueError("a part of the key exceeds its modulus")
         signature = key.sign(b"trial", PKCS1v15(), SHA256())
         key.public_key().verify(signature, b"trial", PKCS1v15(), SHA256())
     except (ValueError, InvalidSignature):
-        raise PemError("a private key whose numbers belong together; this key cannot sign") from None
+        raise PemError("must be a working RSA key; the numbers of this key do not belong together") from None

@@ -22,7 +22,7 @@ def _number(low: int, high: int) -> AfterValidator:
     def checked(value: str) -> str:
         text = value.strip()
         if text and not (_NUMERAL.fullmatch(text) and low <= int(text) <= high):
-            raise unfit(f"a whole number from {low} to {high}, or empty")
+            raise unfit(f"must be a whole number from {low} to {high}, or empty")
         return str(int(text)) if text else ""
 
     return AfterValidator(checked)
@@ -35,7 +35,7 @@ def _yes_or_no(value: object) -> object:
         return text
     flag = means_yes(str(text)) if isinstance(text, str | int) else None
     if flag is None:
-        raise unfit("yes or no, or empty")
+        raise unfit("must be yes, no or empty")
     return text if isinstance(text, str) else "yes" if flag else "no"
 
 
@@ -48,7 +48,7 @@ def _one_or_zero(value: object) -> object:
 def _first(value: str) -> str:
     text = value.strip().casefold()
     if text and text not in list(First):
-        raise unfit("uppercase, lowercase or digit, or empty")
+        raise unfit("must be uppercase, lowercase, digit or empty")
     return text
 
 
@@ -59,9 +59,9 @@ def _lower(value: object) -> object:
 def _password(value: SecretBytes) -> SecretBytes:
     octets = value.get_secret_value()
     if b"\0" in octets:
-        raise unfit("text without NUL")
+        raise unfit("must be text without the character NUL")
     if len(octets.decode(errors="surrogateescape")) > MAX_PASSWORD:
-        raise unfit(f"at most {MAX_PASSWORD} characters")
+        raise unfit(f"must have at most {MAX_PASSWORD} characters")
     return value
 
 
@@ -140,20 +140,20 @@ class PolicyFields(Model):
 
 
 class AddPasswordPolicy(ScopedIfGiven, PolicyFields):
-    """Body of the operation `addPasswordPolicy`."""
+    """Request body of the operation `addPasswordPolicy`."""
 
     policyName: Name = Field(description=_NAME)
 
 
 class PolicyDone(Model):
-    """Answer of the operation `assignPolicyToMachine`, and part of the answer of `addPasswordPolicy`."""
+    """Response body of the operation `assignPolicyToMachine`, and part of the answer of `addPasswordPolicy`."""
 
     code: int = Field(default=200, description="HTTP status of the answer.")
     message: str = Field(description="Result in words.")
 
 
 class PolicyAdded(PolicyDone):
-    """Answer of the operation `addPasswordPolicy`."""
+    """Response body of the operation `addPasswordPolicy`."""
 
     policyId: int = Field(description="Id of the new policy.")
 
@@ -187,7 +187,7 @@ class AssignPolicy(ScopedIfGiven):
 
 
 class ListPasswordPolicy(ScopedIfGiven, Paged):
-    """Body of the operation `listAllPasswordPolicy`."""
+    """Request body of the operation `listAllPasswordPolicy`."""
 
     machineIds: Many[Id] | None = Field(
         default=None,
@@ -229,7 +229,7 @@ class PolicyEntry(PasswordPolicy):
 
 
 class PolicyList(Model):
-    """Answer of the operation `listAllPasswordPolicy`."""
+    """Response body of the operation `listAllPasswordPolicy`."""
 
     totalPolicies: int = Field(description="Number of policies on all pages.")
     totalPages: int = Field(description="Number of pages.")
@@ -237,7 +237,7 @@ class PolicyList(Model):
 
 
 class ValidatePolicy(ScopedIfGiven):
-    """Body of the operation `validatePolicy`."""
+    """Request body of the operation `validatePolicy`."""
 
     machineId: Id = Field(
         description="Id of the instance whose policies the password must meet; 0 or absent if policyId is given."

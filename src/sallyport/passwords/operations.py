@@ -79,7 +79,7 @@ def operations(service: PasswordPolicies, gate: Gate) -> Operations:
         machine = None if body.policyId is not None and not body.machineId else body.machineId
         failed = await service.validate(caller.tenant_id, machine, body.userName, password, policy_id=body.policyId)
         if failed:
-            wrong = tuple(FieldError(each.rule, each.message, is_sentence=True) for each in failed)
+            wrong = tuple(FieldError(each.rule, each.message) for each in failed)
             raise Invalid("the password does not meet the policy", wrong)
         return ["the password meets the policy"]
 

@@ -111,11 +111,11 @@ def contradictions(rules: Rules) -> list[Failure]:
 
 def _of_fields(rules: Rules) -> Iterator[Failure]:
     if (rules.min_length or 0) > radius.MAX_PASSWORD:
-        yield Failure("minLen", f"at most {radius.MAX_PASSWORD}, the maximum length of a password")
+        yield Failure("minLen", f"must be at most {radius.MAX_PASSWORD}, the maximum length of a password")
     if rules.max_length is not None and (rules.min_length or 0) > rules.max_length:
-        yield Failure("maxLen", "a whole number not below minLen")
+        yield Failure("maxLen", "must be a whole number not below minLen")
     if rules.first is First.DIGIT and not rules.digits:
-        yield Failure("firstChar", "uppercase or lowercase, because allowNumeric is no")
+        yield Failure("firstChar", "must be uppercase or lowercase, because allowNumeric is no")
 
 
 def _of_classes(rules: Rules, quality: Quality) -> Iterator[Failure]:
@@ -123,17 +123,17 @@ def _of_classes(rules: Rules, quality: Quality) -> Iterator[Failure]:
     define the same classes of characters."""
     digits, upper, lower, other = (credit < 0 for credit in quality.credits)
     if digits and not rules.digits:
-        yield Failure("dcredit", "not below 0, because allowNumeric is no")
+        yield Failure("dcredit", "must not be below 0, because allowNumeric is no")
     if other and not rules.special:
-        yield Failure("ocredit", "not below 0, because allowSpecial is no")
+        yield Failure("ocredit", "must not be below 0, because allowSpecial is no")
     if not rules.both_cases:
         if (upper or rules.first is First.UPPERCASE) and lower:
-            yield Failure("lcredit", "not below 0, because uppercase is required and allowUpperLower is no")
+            yield Failure("lcredit", "must not be below 0, because uppercase is required and allowUpperLower is no")
         if rules.first is First.LOWERCASE and upper:
-            yield Failure("ucredit", "not below 0, because lowercase is required and allowUpperLower is no")
+            yield Failure("ucredit", "must not be below 0, because lowercase is required and allowUpperLower is no")
     left = CLASSES - (not rules.digits) - (not rules.special) - (not rules.both_cases)
     if min(quality.minclass, CLASSES) > left:
-        yield Failure("minclass", f"at most {left}, because the policy forbids the other classes")
+        yield Failure("minclass", f"must be at most {left}, because the policy forbids the other classes")
 
 
 def _of_lengths(rules: Rules, quality: Quality) -> Iterator[Failure]:
@@ -144,6 +144,9 @@ def _of_lengths(rules: Rules, quality: Quality) -> Iterator[Failure]:
     if demanded <= longest and longest + min(longest, given) >= shortest:
         return
     if longest == rules.max_length:
-        yield Failure("maxLen", "large enough for minlen and the credits")
+        yield Failure("maxLen", "must be large enough for minlen and the credits")
     else:
-        yield Failure("minlen", f"with the credits, met by {radius.MAX_PASSWORD} characters: no password is longer")
+        yield Failure(
+            "minlen",
+            f"must be possible, with the credits, in {radius.MAX_PASSWORD} characters: no password is longer",
+        )

@@ -222,4 +222,4 @@ def _checked(fields: Fields) -> Fields:
 
 def _check_number(entries: Collection[object]) -> None:
     if not 1 <= len(entries) <= MAX_ENTRIES:
-        raise invalid_field(BODY, f"an array of 1 to {MAX_ENTRIES} entries")
+        raise invalid_field(BODY, f"must be an array of 1 to {MAX_ENTRIES} entries")

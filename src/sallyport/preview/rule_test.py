@@ -177,7 +177,7 @@ class RuleTest:
         none."""
         name = asked.user.encode()
         if not 1 <= len(name) <= MAX_NAME:
-            raise invalid_field("user", f"text of 1 to {MAX_NAME} octets")
+            raise invalid_field("user", f"must be text of 1 to {MAX_NAME} octets")
         client, source, home_id = await self._client(domain, asked.client, warnings)
         row = await self._row(home_id, source, asked) if source else None
         authenticator = token_bytes(16)
@@ -322,7 +322,7 @@ def _attributes(asked: Question, medium: str) -> bytes:
         (SERVICE_TYPE, "serviceType", None if asked.service_type is None else asked.service_type.to_bytes(4)),
     ):
         if value and len(value) > MAX_VALUE:
-            raise invalid_field(field, f"at most {MAX_VALUE} octets")
+            raise invalid_field(field, f"must have at most {MAX_VALUE} octets")
         body += push_attribute(kind, value) if value else b""
     return body
 

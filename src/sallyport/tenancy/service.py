@@ -74,7 +74,7 @@ class Tenancy:
         _check_scope(organization, tenant)
         _check_name(name)
         if expires_at is not None and not at < expires_at <= _LAST_TIME:
-            raise invalid_field("expires", "a time in the future, up to the year 9999")
+            raise invalid_field("expires", "must be a time in the future, up to the year 9999")
         token = new_token()
 
         def work(tx: Tx) -> TokenRecord:
@@ -205,12 +205,12 @@ def _find(tx: Tx, token: int | str, organization: int | None, tenant: int | None
 
 def _check_scope(organization: int, number: int) -> None:
     if not 1 <= organization <= _HIGHEST:
-        raise invalid_field("org", "a whole number from 1")
+        raise invalid_field("org", "must be a whole number of at least 1")
     if not 1 <= number <= _HIGHEST:
-        raise invalid_field("tenant", "a whole number from 1")
+        raise invalid_field("tenant", "must be a whole number of at least 1")
 
 
 def _check_name(name: str) -> None:
     """Raise Invalid if a name could be confused with an id, or cannot be printed in a table."""
     if not name.strip() or len(name) > LONGEST_NAME or not name.isprintable() or name.isdecimal():
-        raise invalid_field("name", f"1 to {LONGEST_NAME} printable characters, not digits alone")
+        raise invalid_field("name", f"must have 1 to {LONGEST_NAME} printable characters, and not only digits")

@@ -31,7 +31,9 @@ class FieldProblem(Model):
     """A wrong field of a body."""
 
     field: str = Field(description="Path of the field, with dots between its parts. `body` stands for the whole body.")
-    message: str = Field(description="Values that are accepted, or a sentence about the error.")
+    message: str = Field(
+        description="A predicate of the field, such as `must be an IP address`, or a sentence about the error."
+    )
 
 
 class RadiusProblem(Model):

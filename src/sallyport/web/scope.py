@@ -30,7 +30,7 @@ from sallyport.base.addresses import canonical
 from sallyport.base.errors import Forbidden, TooMany, Unauthenticated
 from sallyport.base.fair import FairLimiter, LoopTurns
 from sallyport.base.model import Model, as_given
-from sallyport.base.validation import unfit, unfit_because
+from sallyport.base.validation import unfit
 from sallyport.web.content import Answers
 from sallyport.web.peer import PEER
 
@@ -132,7 +132,7 @@ ValueT = TypeVar("ValueT")
 
 def _whole(value: object) -> object:
     if isinstance(value, bool):
-        raise unfit("a whole number")
+        raise unfit("must be a whole number")
     return value
 
 
@@ -140,20 +140,20 @@ def _flag(value: object) -> object:
     known = {"true": True, "yes": True, "1": True, "false": False, "no": False, "0": False}
     found = known.get(str(value).strip().lower()) if isinstance(value, bool | int | str) else None
     if found is None:
-        raise unfit("true or false")
+        raise unfit("must be true or false")
     return found
 
 
 def plain(value: ValueT) -> ValueT:
     """Return the text. Raise a validation error if it contains control characters."""
     if isinstance(value, str) and _CONTROL.search(value):
-        raise unfit("text without control characters")
+        raise unfit("must be text without control characters")
     return value
 
 
 def _not_blank(value: str) -> str:
     if value.isspace():
-        raise unfit("text that does not consist of white space only")
+        raise unfit("must not consist of white space only")
     return value
 
 
@@ -163,12 +163,12 @@ def _octets(value: object) -> object:
             return bytes.fromhex(value["hex"])
     elif isinstance(value, str | int) and not isinstance(value, bool):
         return str(value).encode()
-    raise unfit('text, or {"hex": octets in hex}')
+    raise unfit('must be text, or an object {"hex": ...} with octets in hexadecimal digits')
 
 
 def _many(value: object) -> object:
     if isinstance(value, list) and len(value) > MOST_OF_MANY:
-        raise unfit(f"at most {MOST_OF_MANY} entries")
+        raise unfit(f"must have at most {MOST_OF_MANY} entries")
     return value if isinstance(value, list) or value is None else [value]
 
 
@@ -190,9 +190,7 @@ def few_members(values: dict[str, object]) -> dict[str, object]:
         each = inner.pop()
         count += len(each)
         if count > MAX_MEMBERS:
-            raise unfit(
-                f"an object with at most {MAX_MEMBERS} members, including the members of inner objects and arrays"
-            )
+            raise unfit(f"must have at most {MAX_MEMBERS} members, including the members of inner objects and arrays")
         held = each.values() if isinstance(each, dict) else each
         inner += [value for value in held if isinstance(value, dict | list)]
     return values
@@ -271,7 +269,7 @@ class Body(Model):
                 given = {name: values[name] for name in choices if name in values}
                 several = len({str(value) for value in given.values()}) > 1
                 if several and not any(isinstance(value, list) for value in given.values()):
-                    raise unfit_because(f"{' and '.join(given)} have different values: send only one of them", *given)
+                    raise unfit(f"{' and '.join(given)} have different values: send only one of them", *given)
         return values
 
     def claimed_scope(self) -> tuple[int, int] | None:

@@ -181,7 +181,7 @@ class Reader(Generic[FormT]):
             except ValidationError as error:
                 raise refusal(error) from None
             if receiver.file_name is None:
-                raise Invalid(f"missing {FILE}", (FieldError(FILE, "a file"),))
+                raise Invalid(f"missing {FILE}", (FieldError(FILE, "is missing: add a file to the form"),))
         except BaseException:
             await self.discard(receiver.kept)
             raise
@@ -235,7 +235,7 @@ class _Receiver:
             self._field = (part.name, bytearray())
             return
         if self.file_name is not None:
-            raise invalid_field(FILE, "one file")
+            raise invalid_field(FILE, "must be one file, but the form has several")
         if self._before_file is not None:
             self._before_file(self.fields)
         self.file_name = part.file_name or ""

@@ -244,7 +244,7 @@ def test_a_malformed_memory_stops_the_agent(tmp_path: Path) -> None:
     memory.keep(Kept("ann", 2000))
     assert MemoryFile(path).now == Memory(kept=(Kept("ann", 2000),))
     path.write_text("{")
-    with pytest.raises(ConfigError, match="not JSON"):
+    with pytest.raises(ConfigError, match="the message is not JSON"):
         MemoryFile(path)
 
 

@@ -23,7 +23,7 @@ def test_unsafe_user_names_are_refused(name: str) -> None:
 @pytest.mark.parametrize("home", ["home", "/", "/home/../etc", "/home/.", "/home/a b", "/home/a:b", "/a\n/b", "//a"])
 def test_invalid_homes_are_refused(home: str) -> None:
     """A home is an absolute path without `..`."""
-    with pytest.raises(WireError, match="home: not an absolute path"):
+    with pytest.raises(WireError, match="home: must be an absolute path"):
         decode(DesiredUser, {"name": "ann", "home": home})
 
 

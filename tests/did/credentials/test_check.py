@@ -253,7 +253,7 @@ def test_errors_name_the_field_without_its_value() -> None:
         check_subject(kept, {"a": "hunter2", "b": "hunter2"})
     errors = {(each.field, each.message) for each in refused.value.fields}
     assert errors == {
-        ("metadata.a", "breaks `type` of the schema"),
-        ("metadata.b", "breaks `pattern` of the schema"),
-        ("metadata", "breaks `required` of the schema"),
+        ("metadata.a", "must meet `type` of the schema"),
+        ("metadata.b", "must meet `pattern` of the schema"),
+        ("metadata", "must meet `required` of the schema"),
     }

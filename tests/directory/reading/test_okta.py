@@ -126,7 +126,7 @@ async def test_a_service_application_signs_for_its_token(okta: OktaServer, as_jw
 async def test_an_unusable_private_key_is_reported(okta: OktaServer, secret: bytes) -> None:
     """If the secret is not a usable private key, the reading ends with an error."""
     source = replace(source_of(okta), client_id=CLIENT_ID, secret=Secret(secret))
-    with pytest.raises(ReadError, match="not a private key"):
+    with pytest.raises(ReadError, match="the application's clientSecret must be "):
         await read_from(source)
 
 

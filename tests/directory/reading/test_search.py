@@ -56,7 +56,7 @@ def test_parentheses_may_be_left_out() -> None:
     ],
 )  # fmt: skip
 def test_an_invalid_filter_is_refused(pattern: str) -> None:
-    with pytest.raises(Invalid, match="not an LDAP filter"):
+    with pytest.raises(Invalid, match="must be an LDAP filter"):
         checked(pattern)
 
 

@@ -167,4 +167,4 @@ def test_the_total_length_of_reply_attributes_is_limited() -> None:
     """The limit is 2048 octets, which leaves room in the packet for other attributes."""
     fitting = [("Class", "x" * 253)] * (MAX_REPLY_OCTETS // 255)
     assert len(replies(*fitting)) <= MAX_REPLY_OCTETS
-    assert "entry 9: at most 2048 octets in all" in refusal(*fitting, ("Class", "x" * 253))
+    assert "entry 9 must fit into 2048 octets" in refusal(*fitting, ("Class", "x" * 253))

@@ -30,9 +30,9 @@ async def test_the_store_has_neither_password_nor_seed(areas: Areas) -> None:
         ("short 1 A", "fewer than 12 characters"),
         ("abcdefghijklmnop", "fewer than 2 classes"),
         ("root root root root", "name"),
-        ("", "1 to 128"),
-        ("a" * 600, "1 to 128"),
-        ("two\nlines of 42 horses", "1 to 128"),
+        ("", "must have 1 to 128"),
+        ("a" * 600, "must have 1 to 128"),
+        ("two\nlines of 42 horses", "must have 1 to 128"),
     ],
     ids=["short", "one class", "name", "empty", "long", "lines"],
 )

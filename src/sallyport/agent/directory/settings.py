@@ -98,7 +98,7 @@ def _checked(kind: type[str], table: Table, name: str, value: str) -> str:
         return TypeAdapter(kind).validate_python(value)
     except ValidationError as error:
         wanted = refusal(error)
-        raise table.wrong(name, f"must be {wanted.fields[0].message if wanted.fields else wanted}") from None
+        raise table.wrong(name, wanted.fields[0].message if wanted.fields else str(wanted)) from None
 
 
 def _is_attribute(name: str) -> bool:

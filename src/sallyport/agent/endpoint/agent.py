@@ -138,7 +138,7 @@ class Endpoint:
         if state is None:
             return None
         if state.instance != self._identity.instance:
-            raise WireError("instance: another's")
+            raise WireError("instance: belongs to another agent")
         return plan(state, read(self._executor.files), self._executor, self.now(), rotating=self._rotator.unended)
 
     def _stored_state(self) -> State | None:

@@ -74,7 +74,7 @@ def believe(signed: Signed, verify: Callable[[bytes, bytes], bool]) -> State:
     valid.
     """
     if not verify(signed.signature, signed_octets(signed.payload)):
-        raise WireError("signature: wrong")
+        raise WireError("signature: does not belong to the content")
     state = decode(State, _with_readable_triggers(loads(signed.payload, most=MAX_STATE)))
     _once((user.name for user in state.users), "users")
     _once((group.name for group in state.groups), "groups")
@@ -92,9 +92,9 @@ def follow(position: Position, state: State, *, instance: int) -> Position:
         raise WireError("instance: the state is for another instance")
     digest = content(state)
     if state.version < position.version:
-        raise WireError("version: older than the version of the agent's state")
+        raise WireError("version: is lower than the version of the agent's state")
     if state.version == position.version and digest != position.content:
-        raise WireError("version: the same as the version of the agent's state, but the content differs")
+        raise WireError("version: is the version of the agent's state, but the content differs")
     return Position(state.version, digest)
 
 
@@ -122,7 +122,7 @@ def _once(names: Iterable[object], path: str) -> None:
     seen: set[object] = set()
     for name in names:
         if name in seen:
-            raise WireError(f"{path}: duplicate entry")
+            raise WireError(f"{path}: is a duplicate entry")
         seen.add(name)
 
 
@@ -134,4 +134,4 @@ def _from_base64(text: str, path: str) -> bytes:
     try:
         return base64.b64decode(text, validate=True)
     except (binascii.Error, ValueError):
-        raise WireError(f"{path}: not base64") from None
+        raise WireError(f"{path}: must be base64") from None

@@ -92,7 +92,7 @@ class Quality:
 
     def __post_init__(self) -> None:
         if len(self.credits) != 4:
-            raise WireError("credits: not a list of four numbers")
+            raise WireError("credits: must be an array of four numbers")
 
 
 @dataclass(frozen=True, slots=True)

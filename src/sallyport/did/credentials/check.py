@@ -45,13 +45,13 @@ def check_schema(schema: JSON) -> dict[str, JSON]:
     Invalid if the schema refers to another document, or has a pattern that may take too long.
     """
     if not isinstance(schema, dict):
-        raise _unfit("the schema must be an object")
+        raise _unfit("must be an object")
     bound("schema", schema, octets=MAX_OCTETS, depth=MAX_DEPTH, values=MAX_VALUES, name=LONGEST)
     kept: dict[str, JSON] = {"$schema": DEFAULT, **schema}
     dialect = kept["$schema"]
     validator = DIALECTS.get(dialect.rstrip("#")) if isinstance(dialect, str) else None
     if validator is None:
-        raise _unfit("$schema must be draft-07 or 2020-12")
+        raise _unfit("$schema must name the draft draft-07 or 2020-12")
     try:
         validator.check_schema(kept)
     except SchemaError as error:
@@ -77,7 +77,7 @@ def check_subject(schema: dict[str, JSON], subject: JSON) -> None:
     except (RecursionError, Spent):
         raise Invalid(
             "metadata takes too long to compare with the schema",
-            (FieldError("metadata", "shorter texts, or fewer values"),),
+            (FieldError("metadata", "must have shorter texts, or fewer values"),),
         ) from None
     except _REFERENCE_ERRORS:
         raise Invalid.about("a reference in the schema does not lead to a schema", "schemaId") from None
@@ -91,17 +91,17 @@ def bound(field: str, value: JSON, *, octets: int, depth: int, values: int, name
     level, found = [value], 0
     for _ in range(depth):
         if any(len(each) > name for part in level if isinstance(part, dict) for each in part):
-            raise Invalid(f"invalid {field}", (FieldError(field, f"names of at most {name} characters"),))
+            raise Invalid(f"invalid {field}", (FieldError(field, f"must have names of at most {name} characters"),))
         level = [inner for each in level for inner in _inner(each)]
         found += len(level)
         if not all(map(_is_exact, level)):
-            raise invalid_field(field, "numbers that fit into a double without rounding")
+            raise invalid_field(field, "must have only numbers that a double can hold without rounding")
         if found > values:
-            raise invalid_field(field, f"at most {values} values")
+            raise invalid_field(field, f"must have at most {values} values")
     if level:
-        raise invalid_field(field, f"at most {depth} levels deep")
+        raise invalid_field(field, f"must be nested at most {depth} levels deep")
     if len(canonical(value)) > octets:
-        raise invalid_field(field, f"at most {octets >> 10} KiB")
+        raise invalid_field(field, f"must be at most {octets >> 10} KiB of JSON")
 
 
 def _is_exact(value: JSON) -> bool:
@@ -204,8 +204,8 @@ def _place(error: ValidationError) -> str:
 
 
 def _broken(error: ValidationError) -> FieldError:
-    return FieldError(_place(error), f"breaks `{error.validator}` of the schema", is_sentence=True)
+    return FieldError(_place(error), f"must meet `{error.validator}` of the schema")
 
 
 def _unfit(message: str) -> Invalid:
-    return Invalid("invalid schema", (FieldError("schema", message, is_sentence=True),))
+    return Invalid("invalid schema", (FieldError("schema", message),))

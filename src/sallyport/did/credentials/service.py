@@ -67,7 +67,7 @@ class Credentials:
         """Issue a credential to a holder. Raises NotFound if the issuer, the holder or the schema is not in the
         domain. Raises Invalid if the schema does not allow the claims, or if the time of expiry is in the past."""
         if new.expires_at is not None and not self._clock() < new.expires_at <= LATEST:
-            raise invalid_field("expiry", "a time in the future")
+            raise invalid_field("expiry", "must be a time in the future")
         schema = await self._store.read(lambda tx: repo.schema(tx, new.domain_id, new.schema_id))
         if schema is None:
             raise NotFound(NO_SCHEMA)
@@ -215,7 +215,8 @@ def _check(schema: Schema, new: NewCredential) -> None:
     check_subject(content, subject)
     if _names_password(new.claims):
         raise Invalid(
-            "invalid metadata", (FieldError("metadata", f"the password only as {PASSWORD}, at the top level"),)
+            "invalid metadata",
+            (FieldError("metadata", f"must have the password only in {PASSWORD}, at the top level"),),
         )
 
 
@@ -256,12 +257,13 @@ def claims_of(metadata: dict[str, JSON], holder_did: str) -> tuple[dict[str, JSO
     claims = dict(metadata)
     password = claims.pop(PASSWORD, "")
     if not isinstance(password, str):
-        raise Invalid("invalid metadata", (FieldError(f"metadata.{PASSWORD}", "text"),))
+        raise Invalid("invalid metadata", (FieldError(f"metadata.{PASSWORD}", "must be text"),))
     username = claims.get(USERNAME, "")
     if not isinstance(username, str) or not username.isprintable() or len(username) > MAX_USERNAME:
         raise Invalid(
-            "invalid metadata", (FieldError(f"metadata.{USERNAME}", "printable text of at most 255 characters"),)
+            "invalid metadata",
+            (FieldError(f"metadata.{USERNAME}", "must be printable text of at most 255 characters"),),
         )
     if "id" in claims or claims.get(HOLDER, "") not in (holder_did, ""):
-        raise Invalid("invalid metadata", (FieldError(f"metadata.{HOLDER}", "the holderDid of the credential"),))
+        raise Invalid("invalid metadata", (FieldError(f"metadata.{HOLDER}", "must be the holderDid of the request"),))
     return claims, password

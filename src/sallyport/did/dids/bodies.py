@@ -21,7 +21,7 @@ _KINDS = {"issuer": Kind.ISSUER, "user": Kind.USER, "holder": Kind.USER}
 def _method(value: object) -> object:
     method = str(value).strip().lower().removeprefix("did:")
     if method not in METHODS:
-        raise unfit("key, jwk or web")
+        raise unfit("must be key, jwk or web")
     return method
 
 
@@ -30,14 +30,14 @@ def _kind(value: object) -> object:
         return None
     kind = _KINDS.get(str(value).strip().lower())
     if kind is None:
-        raise unfit("Issuer or User")
+        raise unfit("must be Issuer or User")
     return kind
 
 
 def _curve(value: object) -> object:
     curve = _CURVES.get(str(value or ED25519.name).strip().lower().replace("-", ""))
     if curve is None:
-        raise unfit(", ".join(CURVES))
+        raise unfit(f"must be one of {', '.join(CURVES)}")
     return curve
 
 
@@ -45,7 +45,7 @@ def _issuer(value: object) -> object:
     """Return the id or the DID of an issuer as text. The API accepts both. Return an empty text if the value is 0 or
     None."""
     if isinstance(value, bool) or not isinstance(value, int | str | None):
-        raise unfit("the id of an issuer, or its DID")
+        raise unfit("must be the id of an issuer, or its DID")
     return "" if value in {"0", None} else str(value or "")
 
 
@@ -59,7 +59,7 @@ _EITHER = WithJsonSchema({"anyOf": [{"type": "integer"}, {"type": "string"}, {"t
 
 
 class CreateIssuerDid(OfDomain):
-    """Body of the operation `createIssuerDid`."""
+    """Request body of the operation `createIssuerDid`."""
 
     method: MethodName = Field(description="DID method. This service publishes the document of a did:web.")
     name: Text = Field(default="", description="Name of the DID in lists and searches.")
@@ -70,7 +70,7 @@ class CreateIssuerDid(OfDomain):
 
 
 class CreateHolderDid(CreateIssuerDid):
-    """Body of the operation `createHolderDid`."""
+    """Request body of the operation `createHolderDid`."""
 
     walletUserId: Id = Field(default=0, description="Id of the wallet user. Required if publicKeyJwk is absent.")
     issuerId: Annotated[str, BeforeValidator(_issuer), _EITHER] = Field(
@@ -94,7 +94,7 @@ class CreateHolderDid(CreateIssuerDid):
 
 
 class ListDids(OfDomain, PagedByNumber):
-    """Body of DIDList."""
+    """Request body of the operation `DIDList`."""
 
     issuerId: Id = Field(
         default=0,
@@ -110,7 +110,7 @@ class ListDids(OfDomain, PagedByNumber):
 
 
 class SearchDids(ScopedIfGiven, PagedByNumber):
-    """Body of SearchDID."""
+    """Request body of the operation `SearchDID`."""
 
     name: Annotated[PlainText, Field(max_length=2048)] = Field(
         default="", description="A part of a name, or a whole DID. Leave it empty to list all DIDs of the tenant."
@@ -128,7 +128,7 @@ class DeletedDid(ScopedIfGiven):
 
 
 class DeleteDids(OfDomain):
-    """Body of the operation `deleteDid`."""
+    """Request body of the operation `deleteDid`."""
 
     dids: Annotated[Many[DeletedDid], Field(min_length=1, max_length=MAX_DELETED)] = Field(
         description="DIDs to delete. If a DID cannot be deleted, no DID is deleted."
@@ -136,26 +136,26 @@ class DeleteDids(OfDomain):
 
 
 class RotateKey(OfDomain):
-    """Body of the operation `rotateKey`."""
+    """Request body of the operation `rotateKey`."""
 
     did: Did = Field(description="DID of an issuer with the method web.")
 
 
 class DidCreated(Done):
-    """Answer of the operation `createHolderDid`."""
+    """Response body of the operation `createHolderDid`."""
 
     id: str = Field(description="The DID.")
     didId: int = Field(description="Id of the DID's record.")
 
 
 class IssuerCreated(DidCreated):
-    """Answer of the operation `createIssuerDid`."""
+    """Response body of the operation `createIssuerDid`."""
 
     issuerId: int = Field(description="Id of the issuer: the same as didId.")
 
 
 class KeyRotated(Done):
-    """Answer of the operation `rotateKey`."""
+    """Response body of the operation `rotateKey`."""
 
     verificationMethod: str = Field(description="Id of the new key's verification method.")
 
@@ -194,7 +194,7 @@ class FoundDid(_Described):
 
 
 class DidsFound(Model):
-    """Answer of SearchDID."""
+    """Response body of the operation `SearchDID`."""
 
     count: TotalCount
     totalIsMinimum: IsMinimum = False

@@ -5,7 +5,7 @@ from typing import Annotated
 from pydantic import AliasChoices, BeforeValidator, ConfigDict, Field, JsonValue, model_validator
 
 from sallyport.base.model import Model
-from sallyport.base.validation import Between, unfit_because
+from sallyport.base.validation import Between, unfit
 from sallyport.did.dids.bodies import HolderDid, IssuerDid
 from sallyport.did.presentations.request import State
 from sallyport.did.wallets.bodies import WalletId, WalletKey
@@ -27,7 +27,7 @@ def _operation(value: object) -> object:
 
 
 class IssuePR(ScopedIfGiven):
-    """Body of the operation `issuePR`."""
+    """Request body of the operation `issuePR`."""
 
     username: Text = Field(
         default="", description="epmUsername that the credential must have. Leave it empty to accept any user name."
@@ -57,7 +57,7 @@ class IssuePR(ScopedIfGiven):
     @model_validator(mode="after")
     def _has_a_holder(self) -> "IssuePR":
         if not self.of_group and not self.holderDid:
-            raise unfit_because("holderDid or groupop is needed", "holderDid")
+            raise unfit("holderDid or groupop is needed", "holderDid")
         return self
 
 
@@ -70,13 +70,13 @@ class IssuedPR(Model):
 
 
 class PRsIssued(Done):
-    """Answer of the operation `issuePR`."""
+    """Response body of the operation `issuePR`."""
 
     prs: list[IssuedPR] = Field(description="Issued requests: one for each holder.")
 
 
 class PollPR(ScopedIfGiven):
-    """Body of the operation `pollPresentationRequest`."""
+    """Request body of the operation `pollPresentationRequest`."""
 
     walletId: WalletId
     walletKey: WalletKey
@@ -85,7 +85,8 @@ class PollPR(ScopedIfGiven):
 
 
 class PolledPR(Model):
-    """Answer of pollPresentationRequest: the definition of the wanted credential, and the values to sign."""
+    """Response body of the operation `pollPresentationRequest`: the definition of the wanted credential, and the values
+    to sign."""
 
     model_config = ConfigDict(extra="allow")
 
@@ -103,7 +104,7 @@ class PolledPR(Model):
 
 
 class SubmitPresentation(ScopedIfGiven):
-    """Body of the operation `submitPresentation`."""
+    """Request body of the operation `submitPresentation`."""
 
     walletId: WalletId
     holderDid: HolderDid
@@ -122,12 +123,12 @@ class SubmitPresentation(ScopedIfGiven):
     @model_validator(mode="after")
     def _has_an_answer(self) -> "SubmitPresentation":
         if not self.decline and not self.presentation:
-            raise unfit_because("presentation or decline is needed", "presentation")
+            raise unfit("presentation or decline is needed", "presentation")
         return self
 
 
 class CreatePresentation(ScopedIfGiven):
-    """Body of createPresentation, for a holder whose key the service keeps."""
+    """Request body of the operation `createPresentation`, for a holder whose key the service keeps."""
 
     walletId: WalletId
     walletKey: WalletKey
@@ -136,13 +137,13 @@ class CreatePresentation(ScopedIfGiven):
 
 
 class PresentationCreated(Done):
-    """Answer of the operation `createPresentation`."""
+    """Response body of the operation `createPresentation`."""
 
     presentation: str = Field(description="VP-JWT, to be submitted with submitPresentation.")
 
 
 class PresentationStatus(ScopedIfGiven):
-    """Body of the operation `presentationStatus`."""
+    """Request body of the operation `presentationStatus`."""
 
     presentationRequestId: RequestId
 
@@ -183,7 +184,7 @@ class PresentationList(Done):
 
 
 class PresentationStanding(Model):
-    """Answer of the operation `presentationStatus`."""
+    """Response body of the operation `presentationStatus`."""
 
     code: int = Field(default=200, description="HTTP status of the answer.")
     message: str = Field(description="Result in words.")

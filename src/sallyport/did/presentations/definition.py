@@ -19,7 +19,7 @@ from uuid import uuid4
 from pydantic import AfterValidator, ConfigDict, Field, JsonValue, ValidationError, model_validator
 
 from sallyport.base.model import Model
-from sallyport.base.validation import refusal, unfit, unfit_because
+from sallyport.base.validation import refusal, unfit
 
 ALGORITHMS: Final = ("EdDSA", "ES256", "ES256K")
 _COMPARISONS: Final = frozenset(
@@ -34,7 +34,7 @@ def _path(value: str) -> str:
     try:
         compiled(value)
     except ValueError:
-        raise unfit("a JSONPath of names, indexes and wildcards, with at most one .. segment") from None
+        raise unfit("must be a JSONPath of names, indexes and wildcards, with at most one `..` segment") from None
     return value
 
 
@@ -42,11 +42,11 @@ def _filter(value: dict[str, JsonValue] | None) -> dict[str, JsonValue] | None:
     from jsonschema import Draft7Validator, SchemaError
 
     if value is not None and not value.keys() <= _COMPARISONS | _ANNOTATIONS:
-        raise unfit(f"a JSON Schema of {', '.join(sorted(_COMPARISONS))}")
+        raise unfit(f"must be a JSON Schema with no other keywords than {', '.join(sorted(_COMPARISONS))}")
     try:
         Draft7Validator.check_schema(value or {})
     except SchemaError:
-        raise unfit("a JSON Schema") from None
+        raise unfit("must be a valid JSON Schema (draft-07)") from None
     return value
 
 
@@ -115,13 +115,15 @@ class Definition(_Part):
         descriptors = [each.id for each in self.input_descriptors]
         fields = [field.id for each in self.input_descriptors for field in each.constraints.fields if field.id]
         if len(set(descriptors)) < len(descriptors) or len(set(fields)) < len(fields):
-            raise unfit("unique ids")
+            raise unfit("two descriptors or two fields have the same id: give each its own id")
         return self
 
     @model_validator(mode="after")
     def _can_be_met(self) -> "Definition":
         if any(each.constraints.limit_disclosure == "required" for each in self.input_descriptors):
-            raise unfit_because("a VC-JWT cannot disclose a part of itself")
+            raise unfit(
+                "limit_disclosure must not be required: a credential in a JWT cannot disclose only a part of itself"
+            )
         return self
 
 

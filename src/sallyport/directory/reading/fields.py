@@ -20,7 +20,7 @@ def _url(value: str) -> str:
     try:
         split_url(value.strip())
     except ValueError:
-        raise unfit("a URL such as ldaps://dc1.example.com or ldap://dc1.example.com:389") from None
+        raise unfit("must be a URL such as ldaps://dc1.example.com or ldap://dc1.example.com:389") from None
     return value.strip()
 
 
@@ -30,7 +30,7 @@ def _dn(value: str) -> str:
     except Invalid:
         names = []
     if not names or not value.isprintable():
-        raise unfit("a distinguished name such as dc=example,dc=com")
+        raise unfit("must be a distinguished name such as dc=example,dc=com")
     return value.strip()
 
 
@@ -43,7 +43,7 @@ def _filter(value: str) -> str:
 
 def _line(value: str) -> str:
     if not value.isprintable():
-        raise unfit("text without control characters")
+        raise unfit("must be text without control characters")
     return value.strip()
 
 

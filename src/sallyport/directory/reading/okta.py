@@ -109,7 +109,7 @@ async def _application(client: Client, source: OktaSource, clock: Clock) -> Acce
     try:
         key = await trio.to_thread.run_sync(application_key, source.secret.reveal())
     except PemError as error:
-        raise ReadError(f"the application's clientSecret is not a private key for Okta: expected {error}") from None
+        raise ReadError(f"the application's clientSecret {error}") from None
     header = {"alg": "RS256" if key.key_type == "RSA" else "ES256", **({"kid": key.kid} if key.kid else {})}
     path = "/oauth2/v1/token"
 
@@ -153,12 +153,12 @@ def application_key(octets: bytes) -> RSAKey | ECKey:
         return RSAKey.import_key(key, parameters)
     if isinstance(key, EllipticCurvePrivateKey) and isinstance(key.curve, SECP256R1):
         return ECKey.import_key(key, parameters)
-    raise PemError("an RSA private key, or a private key on the curve P-256")
+    raise PemError("must be an RSA private key, or a private key on the curve P-256")
 
 
 def key_flaw(octets: bytes) -> str:
-    """Return "" if the secret is a private key of a kind that Okta accepts. Otherwise return a text that lists the
-    accepted kinds."""
+    """Return "" if the secret is a private key of a kind that Okta accepts. Otherwise return the message of a
+    FieldError."""
     try:
         application_key(octets)
     except PemError as error:

@@ -31,9 +31,9 @@ def checked(text: str) -> str:
     if not pattern.startswith("("):
         pattern = f"({pattern})"
     if len(pattern) > LONGEST:
-        raise Invalid(f"not an LDAP filter: longer than {LONGEST} characters")
+        raise Invalid(f"must be an LDAP filter of at most {LONGEST} characters")
     if _end(pattern, 0, 0) != len(pattern):
-        raise Invalid("not an LDAP filter: text after the last parenthesis")
+        raise Invalid("must be an LDAP filter that ends with its last parenthesis")
     return pattern
 
 
@@ -56,9 +56,9 @@ def _end(text: str, at: int, depth: int) -> int:
     """Return the position after the filter that begins at `at`. depth: in how many other filters this filter is nested.
     Raises Invalid."""
     if depth > DEEPEST:
-        raise Invalid(f"not an LDAP filter: nested deeper than {DEEPEST} levels")
+        raise Invalid(f"must be an LDAP filter with at most {DEEPEST} nested levels")
     if text[at : at + 1] != "(":
-        raise Invalid(f"not an LDAP filter: expected ( at character {at + 1}")
+        raise Invalid(f"must be an LDAP filter; at character {at + 1}, a ( is missing")
     kind = text[at + 1 : at + 2]
     if kind == "!":
         at = _end(text, at + 2, depth + 1)
@@ -69,10 +69,10 @@ def _end(text: str, at: int, depth: int) -> int:
     else:
         item = _ITEM.match(text, at + 1)
         if item is None:
-            raise Invalid(f"not an LDAP filter: invalid condition at character {at + 2}")
+            raise Invalid(f"must be an LDAP filter; at character {at + 2}, the condition is malformed")
         at = item.end()
     if text[at : at + 1] != ")":
-        raise Invalid(f"not an LDAP filter: expected ) at character {at + 1}")
+        raise Invalid(f"must be an LDAP filter; at character {at + 1}, a ) is missing")
     return at + 1
 
 

@@ -2,12 +2,12 @@
 
 from typing import Annotated
 
-from pydantic import BeforeValidator, ConfigDict, Field, model_validator
+from pydantic import AfterValidator, BeforeValidator, ConfigDict, Field, model_validator
 
 from sallyport.base.agentwire import state
 from sallyport.base.agentwire.state import Removal, TriggerKind
 from sallyport.base.model import Model
-from sallyport.base.validation import Between, unfit, unfit_because
+from sallyport.base.validation import Between, unfit
 from sallyport.base.wire import JSON, decode
 from sallyport.endpoints.agents.desired import account_name
 from sallyport.endpoints.agents.orders import MOST_WAIT_S
@@ -23,7 +23,7 @@ _MOMENT = "ISO 8601 UTC"
 
 
 class ListAgents(OfDomain, Paged):
-    """Body of the operation `listAgents`."""
+    """Request body of the operation `listAgents`."""
 
     status: Text = Field(
         default="",
@@ -49,7 +49,7 @@ class AgentEntry(Model):
 
 
 class AgentList(Model):
-    """Answer of the operation `listAgents`."""
+    """Response body of the operation `listAgents`."""
 
     agents: list[AgentEntry] = Field(description="Agents on this page, ordered by instance.")
     totalCount: TotalCount
@@ -95,7 +95,7 @@ class PrivilegeEntry(Model):
 
 
 class AgentStatus(Model):
-    """Answer of the operation `agentStatus`."""
+    """Response body of the operation `agentStatus`."""
 
     agent: AgentEntry = Field(description="Agent of the instance.")
     waits: bool = Field(description="Whether the agent is waiting for a new desired state now (long polling).")
@@ -116,7 +116,7 @@ class AgentStatus(Model):
 
 
 class ListReports(OneAgent, Paged):
-    """Body of the operation `listReports`."""
+    """Request body of the operation `listReports`."""
 
 
 class ReportEntry(Model):
@@ -132,7 +132,7 @@ class ReportEntry(Model):
 
 
 class ReportList(Model):
-    """Answer of the operation `listReports`."""
+    """Response body of the operation `listReports`."""
 
     reports: list[ReportEntry] = Field(
         description="Reports on this page, the newest first. The service keeps the last 20 reports of each agent."
@@ -141,7 +141,7 @@ class ReportList(Model):
 
 
 class ListDrift(OfDomain, Paged):
-    """Body of the operation `listDrift`."""
+    """Request body of the operation `listDrift`."""
 
     instanceId: Id | None = Field(
         default=None,
@@ -168,7 +168,7 @@ class DriftEntry(Model):
 
 
 class DriftList(Model):
-    """Answer of the operation `listDrift`."""
+    """Response body of the operation `listDrift`."""
 
     drift: list[DriftEntry] = Field(description="Drift entries on this page, the newest first.")
     totalCount: TotalCount
@@ -176,12 +176,12 @@ class DriftList(Model):
 
 def _kind(value: object) -> object:
     if str(value).strip().lower() not in ("account", "group"):
-        raise unfit("account or group")
+        raise unfit("must be account or group")
     return str(value).strip().lower()
 
 
 class ListDiscovered(OneAgent, Paged):
-    """Body of the operation `listDiscovered`."""
+    """Request body of the operation `listDiscovered`."""
 
     kind: Annotated[str, BeforeValidator(_kind)] = Field(
         default="account", description="account or group.", json_schema_extra={"enum": ["account", "group"]}
@@ -198,14 +198,14 @@ class DiscoveredEntry(Model):
 
 
 class DiscoveredList(Model):
-    """Answer of the operation `listDiscovered`."""
+    """Response body of the operation `listDiscovered`."""
 
     discovered: list[DiscoveredEntry] = Field(description="Accounts or groups on this page, ordered by name.")
     totalCount: TotalCount
 
 
 class TakeOver(OneAgent):
-    """Body of the operation `takeOver`."""
+    """Request body of the operation `takeOver`."""
 
     userNames: Many[Text] = Field(min_length=1, max_length=1000, description="Names of discovered accounts.")
     action: AnyAction = Field(
@@ -213,13 +213,14 @@ class TakeOver(OneAgent):
     )
 
 
-def _check_host_names(value: list[str]) -> None:
+def _host_names(value: list[str]) -> list[str]:
     if not all(account_name(each) == each for each in value):
-        raise unfit("names of accounts")
+        raise unfit("must be names of accounts on hosts, such as ann or web_2")
+    return value
 
 
 class GiveOrder(OfDomain):
-    """Body of the operation `order`."""
+    """Request body of the operation `order`."""
 
     model_config = ConfigDict(
         json_schema_extra={"examples": [{"domainId": 1, "instanceId": 7, "kind": "rotate", "waitSeconds": 20}]}
@@ -231,7 +232,7 @@ class GiveOrder(OfDomain):
     kind: TriggerKind = Field(
         description="sync: apply the desired state again; discover: list the accounts; rotate: change passwords."
     )
-    userNames: Annotated[Many[Text], BeforeValidator(lambda value: value or [])] = Field(
+    userNames: Annotated[Many[Text], BeforeValidator(lambda value: value or []), AfterValidator(_host_names)] = Field(
         default_factory=list,
         max_length=1000,
         description="Accounts whose passwords are rotated. If it is empty, all accounts with a password are rotated.",
@@ -242,14 +243,13 @@ class GiveOrder(OfDomain):
 
     @model_validator(mode="after")
     def _names_only_to_rotate(self) -> "GiveOrder":
-        _check_host_names(self.userNames)
         if self.userNames and self.kind is not TriggerKind.ROTATE:
-            raise unfit_because("userNames can be given only with the kind rotate", "userNames")
+            raise unfit("userNames can be given only with the kind rotate", "userNames")
         return self
 
 
 class OrdersGiven(Done):
-    """Answer of the operation `order`."""
+    """Response body of the operation `order`."""
 
     orders: list[OrderEntry] = Field(description="Orders, one for each instance.")
 
@@ -294,19 +294,20 @@ _STORED = {"privilegeSeconds": "privilegeS", "discoverSeconds": "discoverS"}
 
 
 class SetSettings(SettingsFields, OfDomain):
-    """Body of the operation `setSettings`. A setting of one machine overrides the same setting of the domain."""
+    """Request body of the operation `setSettings`. A setting of one machine overrides the same setting of the
+    domain."""
 
     instanceId: Id = Field(default=0, description=_OPTIONAL_INSTANCE)
 
 
 class GetSettings(OfDomain):
-    """Body of the operation `getSettings`."""
+    """Request body of the operation `getSettings`."""
 
     instanceId: Id = Field(default=0, description=_OPTIONAL_INSTANCE)
 
 
 class SettingsShown(Model):
-    """Answer of the operation `getSettings`: all settings. A setting that was never changed has its default."""
+    """Response body of the operation `getSettings`: all settings. A setting that was never changed has its default."""
 
     putBackPrivileges: bool = Field(description=_PUT_BACK)
     removeUnknownKeys: bool = Field(description=_UNKNOWN_KEYS)
@@ -337,11 +338,11 @@ class SettingsShown(Model):
 
 
 class RotateStateKey(OfDomain):
-    """Body of the operation `rotateStateKey`."""
+    """Request body of the operation `rotateStateKey`."""
 
 
 class GetPassword(OneAgent):
-    """Body of the operation `getPassword`."""
+    """Request body of the operation `getPassword`."""
 
     userName: Text = Field(description="Name of the account, or of its endpoint user.")
 
@@ -358,7 +359,7 @@ class PasswordEntry(Model):
 
 
 class PasswordList(Model):
-    """Answer of the operation `getPassword`."""
+    """Response body of the operation `getPassword`."""
 
     passwords: list[PasswordEntry] = Field(
         description="Passwords that may be valid, the most likely first, and then former passwords."

@@ -100,7 +100,7 @@ class Machines:
         """
         domain_id = domain_id if caller.domain_id is None else caller.domain_id
         if domain_id is None:
-            raise Invalid("missing domainId", (FieldError("domainId", MISSING, is_sentence=True),))
+            raise Invalid("missing domainId", (FieldError("domainId", MISSING),))
 
         def work(tx: Tx) -> Registered:
             return self._register(tx, caller, domain_id, machine)
@@ -130,7 +130,7 @@ class Machines:
         """Add an instance with the first name that is not taken. Raises Invalid if `names` is empty, and Conflict if
         all names are taken."""
         if not names:
-            reason = "a name for the instance, or an address of the machine"
+            reason = "is missing: give a name for the instance, or an address of the machine"
             raise Invalid("missing instanceName", (FieldError("instanceName", reason),))
         name = next((each for each in names if instances_repo.named(tx, domain_id, each) is None), names[0])
         return self._instances.add_in(tx, domain_id, machine.onto(NewInstance(name)))

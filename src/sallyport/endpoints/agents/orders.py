@@ -77,7 +77,7 @@ class Orders:
         if not all(name and account_name(name) == name for name in accounts):
             raise invalid_field(
                 "userNames",
-                "names of accounts on hosts, such as ann or web_2",
+                "must be names of accounts on hosts, such as ann or web_2",
             )
         agent, at = repo.found(tx, instance_id, domain_id), self._clock()
         order_id = repo.add_order(tx, instance_id, kind, accounts, at)

@@ -8,7 +8,7 @@ from typing import Annotated
 from pydantic import AliasChoices, BeforeValidator, Field, model_validator
 
 from sallyport.base.model import Model
-from sallyport.base.validation import unfit, unfit_because
+from sallyport.base.validation import unfit
 from sallyport.endpoints.bodies import MAX_ENTRIES, Privileged, StatusAnswer
 from sallyport.endpoints.user import UserKey
 from sallyport.endpoints.users.account import COLUMNS, UserChange
@@ -69,7 +69,9 @@ def _names(value: object) -> object:
     try:
         return [name.strip() for row in csv.reader([value], skipinitialspace=True, strict=True) for name in row]
     except csv.Error:
-        raise unfit("names separated by commas, with quotation marks around each name that contains a comma") from None
+        raise unfit(
+            "must be names separated by commas, with quotation marks around each name that contains a comma"
+        ) from None
 
 
 def _keys(value: object) -> object:
@@ -91,7 +93,7 @@ class ImportedUser(UserFields):
 
 
 class AddUser(UserFields, OfDomain):
-    """Body of the operation `addEpmUserInfo`."""
+    """Request body of the operation `addEpmUserInfo`."""
 
     userName: UserName
     instanceIds: Many[Id] = Field(
@@ -100,25 +102,26 @@ class AddUser(UserFields, OfDomain):
 
 
 class UpdateUser(UserFields, OfDomain):
-    """Body of the operation `updateEpmUserInfo`. An absent field keeps its value. An empty field clears the value."""
+    """Request body of the operation `updateEpmUserInfo`. An absent field keeps its value. An empty field clears the
+    value."""
 
     userId: UserId
 
 
 class UserSaved(StatusAnswer):
-    """Answer of the operations `addEpmUserInfo` and `updateEpmUserInfo`."""
+    """Response body of the operations `addEpmUserInfo` and `updateEpmUserInfo`."""
 
     userId: str = Field(description="Id of the user.")
 
 
 class OneUser(OfDomain):
-    """Body of the operation `getEpmUserDetail`."""
+    """Request body of the operation `getEpmUserDetail`."""
 
     userId: UserId
 
 
 class UserDetail(Model):
-    """Answer of the operation `getEpmUserDetail`."""
+    """Response body of the operation `getEpmUserDetail`."""
 
     domainId: DomainId
     userId: int = Field(description="Id of the user.")
@@ -154,7 +157,7 @@ class Filter(Body):
 
 
 class ListUsers(OfDomain, Paged):
-    """Body of the operation `listAllEpmUsers`."""
+    """Request body of the operation `listAllEpmUsers`."""
 
     filter: Filter | None = Field(default=None, description="Column and value by which the users are filtered.")
     instanceIds: Many[Id] | None = Field(
@@ -189,7 +192,7 @@ class UserEntry(Model):
 
 
 class UserList(Model):
-    """Answer of the operation `listAllEpmUsers`."""
+    """Response body of the operation `listAllEpmUsers`."""
 
     totalCount: TotalCount
     totalIsMinimum: IsMinimum = False
@@ -197,7 +200,7 @@ class UserList(Model):
 
 
 class UpdateWallet(OfDomain):
-    """Body of the operation `updateUserWallet`."""
+    """Request body of the operation `updateUserWallet`."""
 
     epmUserId: Many[Id] = Field(
         min_length=1, max_length=MAX_ENTRIES, description="Ids of the endpoint users to change."
@@ -232,7 +235,7 @@ class UpdateWallet(OfDomain):
     @model_validator(mode="after")
     def _one_unless_multiple(self) -> "UpdateWallet":
         if not self.assignMultiple and max(len(self.platformUserNames), len(self.credentialId)) > 1:
-            raise unfit_because(
+            raise unfit(
                 "several wallet users or credentials can be assigned only with assignMultiple", "assignMultiple"
             )
         return self
@@ -261,12 +264,12 @@ class Removed(Body):
     @model_validator(mode="after")
     def _selects_a_user(self) -> "Removed":
         if not self.epmUserId and not self.userName:
-            raise unfit_because("epmUserId or userName is needed", "epmUserId", "userName")
+            raise unfit("epmUserId or userName is needed", "epmUserId", "userName")
         return self
 
 
 class DeleteUsers(OfDomain):
-    """Body of the operation `deleteEpmUser`."""
+    """Request body of the operation `deleteEpmUser`."""
 
     key: Text = Field(default="", description="delete: delete all users in epmUsers, and ignore instanceId.")
     epmUsers: Many[Removed] = Field(
@@ -285,7 +288,7 @@ class OfUser(OfDomain):
     @model_validator(mode="after")
     def _selects_a_user(self) -> "OfUser":
         if self.userId is None and not self.userName:
-            raise unfit_because("userId or userName is needed", "userId", "userName")
+            raise unfit("userId or userName is needed", "userId", "userName")
         return self
 
     @property
@@ -295,11 +298,11 @@ class OfUser(OfDomain):
 
 
 class EnrolTotp(OfUser):
-    """Body of the operation `enrolTotp`."""
+    """Request body of the operation `enrolTotp`."""
 
 
 class TotpEnrolled(Done):
-    """Answer of the operation `enrolTotp`."""
+    """Response body of the operation `enrolTotp`."""
 
     userId: int = Field(description="Id of the user.")
     otpauth: str = Field(description="URI of the seed for an authenticator app (otpauth://).")
@@ -312,6 +315,6 @@ class TotpEnrolled(Done):
 
 
 class ConfirmTotp(OfUser):
-    """Body of the operation `confirmTotp`."""
+    """Request body of the operation `confirmTotp`."""
 
     code: Text = Field(description="First code that the user's app shows for the new seed: six digits.")

@@ -53,7 +53,7 @@ def password(value: SecretBytes) -> SecretBytes:
     means no password."""
     octets = value.get_secret_value()
     if len(octets) > MAX_PASSWORD or b"\0" in octets:
-        raise unfit(f"at most {MAX_PASSWORD} octets without NUL")
+        raise unfit(f"must have at most {MAX_PASSWORD} octets and no NUL")
     return value
 
 
@@ -68,12 +68,12 @@ def ssh_keys(value: object) -> str:
     means no keys."""
     lines = [line.strip() for line in _text(value).splitlines()]
     if sum(map(len, lines)) > MAX_KEYS or sum(map(bool, lines)) > MAX_KEY_COUNT:
-        raise unfit(f"at most {MAX_KEY_COUNT} keys and {MAX_KEYS} characters")
+        raise unfit(f"must have at most {MAX_KEY_COUNT} keys and {MAX_KEYS} characters")
     for number, line in enumerate(lines, 1):
         if line and not _is_key(line):
             raise unfit(
-                f"OpenSSH public keys, one in each line, RSA of {_SHORTEST_RSA} to {_LONGEST_RSA} bits; line "
-                f"{number} is not such a key"
+                f"must be OpenSSH public keys, one in each line, with RSA keys of {_SHORTEST_RSA} to {_LONGEST_RSA} "
+                f"bits; line {number} is not such a key"
             )
     return "\n".join(line for line in lines if line)
 
@@ -97,7 +97,7 @@ def _is_key(line: str) -> bool:
 def seed(value: object) -> str:
     """Return a TOTP seed in base32 (RFC 4648 section 6) without separators. The seed has 80 to 640 bits. An empty value
     means no seed."""
-    text, wanted = _text(value), "a seed in base32 of 16 to 128 characters"
+    text, wanted = _text(value), "must be a seed in base32 of 16 to 128 characters"
     if len(text) > MAX_SEED:
         raise unfit(wanted)
     text = re.sub(r"[\s-]", "", text).rstrip("=").upper()
@@ -116,20 +116,20 @@ def did(value: object) -> str:
     """Return a DID (DID Core section 3.1). An empty value means no DID."""
     text = _plain(value)
     if text and not _DID.fullmatch(text):
-        raise unfit("a DID: did:method:identifier")
+        raise unfit("must be a DID of the form did:method:identifier")
     return text
 
 
 def _text(value: object) -> str:
     if isinstance(value, bool) or not isinstance(value, str | int | float):
-        raise unfit("text")
+        raise unfit("must be text")
     return str(value)
 
 
 def _plain(value: object) -> str:
     text = _text(value).strip()
     if len(text) > MAX_TEXT or not text.isprintable():
-        raise unfit(f"at most {MAX_TEXT} characters, all of them printable")
+        raise unfit(f"must have at most {MAX_TEXT} characters, and only printable ones")
     return text
 
 

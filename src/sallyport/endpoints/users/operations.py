@@ -149,9 +149,9 @@ def _query(body: ListUsers) -> UserQuery:
     if column == "assigned" and value:
         value = _FLAGS.get(value.lower(), "")
         if not value:
-            raise _wrong_value("true or false")
+            raise _wrong_value("must be true or false")
     if column in {"id", "instance"} and value and not (value.isascii() and value.isdecimal() and len(value) < 19):
-        raise _wrong_value("a whole number")
+        raise _wrong_value("must be a whole number")
     return UserQuery(
         domain_id=body.domainId,
         column=column if value else "",
@@ -171,13 +171,13 @@ def filter_column(filter_by: str) -> str:
     wanted = filter_by.lower().replace("_", "")
     column = next((column for name, column in COLUMNS.items() if name.lower() == wanted), None)
     if column is None:
-        accepted = f"one of {', '.join(COLUMNS)}, or empty"
-        raise Invalid("invalid filterBy", (FieldError("filter.filterBy", accepted),))
+        message = f"must be one of {', '.join(COLUMNS)}, or empty"
+        raise Invalid("invalid filterBy", (FieldError("filter.filterBy", message),))
     return column
 
 
-def _wrong_value(accepted: str) -> Invalid:
-    return Invalid("invalid value", (FieldError("filter.value", accepted),))
+def _wrong_value(message: str) -> Invalid:
+    return Invalid("invalid value", (FieldError("filter.value", message),))
 
 
 def _entry(listed: ListedUser) -> dict[str, JSON]:

@@ -183,7 +183,7 @@ def groups(tx: Tx, user_ids: Sequence[int]) -> dict[int, list[str]]:
 def _check_listed(count: int, kind: str) -> None:
     if count > MAX_LISTED:
         reason = f"the users of this page have more than {MAX_LISTED} {kind}: ask for a smaller page"
-        raise Invalid("invalid pageSize", (FieldError("pageSize", reason, is_sentence=True),))
+        raise Invalid("invalid pageSize", (FieldError("pageSize", reason),))
 
 
 def get(tx: Tx, domain_id: int, user_id: int) -> Account | None:

@@ -60,7 +60,7 @@ class PasswordPolicies(Protocol):
 
 
 class Credentials(Protocol):
-    """The interface to the wallet users and credentials of endpoint users."""
+    """The interface to the identity area, which links wallet users and credentials to endpoint users."""
 
     def assign(self, tx: Tx, wanted: WalletAssignment) -> None:
         """Assign wallet users and credentials. Raises NotFound if the domain does not have a wallet user, a credential
@@ -325,7 +325,7 @@ class Users:
         password = change.password.decode(errors="surrogateescape")
         failures = self._policies.check(tx, demands.instance_ids, demands.policy_ids, name, password)
         if failures:
-            fields = tuple(FieldError(failure.rule, failure.message, is_sentence=True) for failure in failures)
+            fields = tuple(FieldError(failure.rule, failure.message) for failure in failures)
             raise Invalid("the password does not meet the policy", fields)
 
 

@@ -33,7 +33,7 @@ def _network(value: str) -> str:
     except ValueError:
         network = None
     if network is None or "%" in value:  # the look-up of a client ignores the zone of a source address
-        raise unfit("an IP address or a network such as 192.0.2.0/24")
+        raise unfit("must be an IP address or a network such as 192.0.2.0/24")
     return str(network)
 
 
@@ -49,20 +49,20 @@ def _lower(value: object) -> object:
 
 def _secret(value: SecretBytes) -> SecretBytes:
     if len(value) > MAX_SECRET:
-        raise unfit(f"a secret of up to {MAX_SECRET} octets")
+        raise unfit(f"must have at most {MAX_SECRET} octets")
     return value
 
 
 def _tls_name(value: str) -> str:
     if len(value) > 253 or not re.fullmatch(r"[!-~]([ -~]*[!-~])?", value):
-        raise unfit("a name of a certificate: a host name, an IP address or a common name")
+        raise unfit("must be the name in a certificate: a host name, an IP address or a common name")
     return canonical_host(value)
 
 
 def _fingerprint(value: str) -> str:
     digits = value.replace(":", "").lower()
     if not re.fullmatch(r"[0-9a-f]{64}", digits):
-        raise unfit("the SHA-256 of a certificate: 64 hex digits")
+        raise unfit("must be the SHA-256 fingerprint of a certificate, in 64 hexadecimal digits")
     return digits
 
 
@@ -121,7 +121,7 @@ class _ClientFields(Scoped):
 
 
 class AddClient(_ClientFields):
-    """Request body of AddClient."""
+    """Request body of the operation `AddClient`."""
 
     name: Name = Field(description="Name of the client; unique in the tenant.")
     address: NetworkText
@@ -149,7 +149,7 @@ class AddClient(_ClientFields):
 
 
 class ClientAdded(Model):
-    """Response body of AddClient. No other answer contains the shared secret."""
+    """Response body of the operation `AddClient`. No other answer contains the shared secret."""
 
     code: int = Field(default=200, description="HTTP status of the answer.")
     status: str = Field(default="Success", description="Success.")
@@ -160,7 +160,7 @@ class ClientAdded(Model):
 
 
 class ClientUpdated(Done):
-    """Response body of UpdateClient."""
+    """Response body of the operation `UpdateClient`."""
 
     warnings: list[str] = Field(description="Weaknesses of the secret, the address and the settings.")
     signatureRequired: bool = Field(description=SIGNED)
@@ -168,7 +168,7 @@ class ClientUpdated(Done):
 
 
 class UpdateClient(_ClientFields):
-    """Request body of UpdateClient: an absent field keeps its value."""
+    """Request body of the operation `UpdateClient`: an absent field keeps its value."""
 
     clientId: ClientId
     name: Name | None = Field(default=None, description="New name.")
@@ -205,13 +205,13 @@ class UpdateClient(_ClientFields):
 
 
 class DeleteClient(Scoped):
-    """Request body of DeleteClient."""
+    """Request body of the operation `DeleteClient`."""
 
     clientId: ClientId
 
 
 class ListClients(Scoped, Paged):
-    """Request body of ListClients."""
+    """Request body of the operation `ListClients`."""
 
     clientId: Id = Field(default=0, description="Id of the only client to return. 0 stands for all clients.")
     search: AddressOrText = Field(
@@ -272,7 +272,7 @@ class ClientsActivity(Model):
 
 
 class ClientList(Model):
-    """Response body of ListClients."""
+    """Response body of the operation `ListClients`."""
 
     clients: list[ClientEntry] = Field(description="Clients of the page, ordered by clientId.")
     totalCount: TotalCount

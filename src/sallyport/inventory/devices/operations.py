@@ -108,7 +108,9 @@ def filter_column(filter_by: str) -> str:
         return ""
     column = FILTERS.get(filter_by.upper())
     if column is None:
-        raise Invalid("invalid filterBy", (FieldError("filter.filterBy", f"one of {', '.join(FILTERS)}, or empty"),))
+        raise Invalid(
+            "invalid filterBy", (FieldError("filter.filterBy", f"must be one of {', '.join(FILTERS)}, or empty"),)
+        )
     return column
 
 

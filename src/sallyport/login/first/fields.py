@@ -11,7 +11,7 @@ from pydantic import AfterValidator, ConfigDict, Field, model_validator
 
 from sallyport.base.errors import FieldError
 from sallyport.base.model import Model
-from sallyport.base.validation import Between, unfit, unfit_because
+from sallyport.base.validation import Between, unfit
 from sallyport.directory.reading.connection import WITHOUT_LDAP, Account, has_ldap
 from sallyport.directory.reading.fields import LdapUrl, Line, Name
 from sallyport.directory.reading.server import Server, in_clear
@@ -34,7 +34,7 @@ RADSEC_SECRET: Final = "radsec"  # noqa: S105  no secret: the RFC prints it
 
 def _digits(value: int) -> int:
     if value not in CODE_LENGTHS:
-        raise unfit("6 or 8")
+        raise unfit("must be 6 or 8")
     return value
 
 
@@ -71,13 +71,13 @@ def _filter(value: str) -> str:
         if depth < 1:
             break
     if depth != 1 or value[-1:] != ")" or not value.isprintable():
-        raise unfit("an LDAP filter in parentheses")
+        raise unfit("must be an LDAP filter in parentheses")
     if not held or value.count(USER) != sum(pattern.count(USER) for _, pattern in held):
-        raise unfit("an LDAP filter that compares an attribute with {user}, such as (uid={user})")
+        raise unfit("must be an LDAP filter that compares an attribute with {user}, such as (uid={user})")
     if any(pattern.count(USER) > 1 for _, pattern in held):
-        raise unfit("an LDAP filter with {user} at most once in each comparison")
+        raise unfit("must be an LDAP filter with {user} at most once in each comparison")
     if any("*" in pattern or "\\" in pattern for _, pattern in held):
-        raise unfit("an LDAP filter without * and \\ next to {user}, because a name must find one entry")
+        raise unfit("must be an LDAP filter without * and \\ next to {user}, because a name must find one entry")
     return value
 
 
@@ -122,8 +122,7 @@ class LdapFields(Fields):
         if self.winbind and host.ntlm_auth is None:
             return FieldError(
                 "winbind",
-                "this organization is not in the setting winbind_orgs, so it may not use winbind",
-                is_sentence=True,
+                "this organization is not in the setting winbind_orgs, so this organization may not use winbind",
             )
         return None
 
@@ -149,15 +148,15 @@ class LdapFields(Fields):
     def _together(self) -> Self:
         if (self.bindDN is None) != (self.bindPassword is None):
             sentence = "bindDN and bindPassword belong together: give both, or neither"
-            raise unfit_because(sentence, "bindDN", "bindPassword")
+            raise unfit(sentence, "bindDN", "bindPassword")
         if not self.startTls and any(in_clear(url) for url in self.servers):
-            raise unfit_because(
+            raise unfit(
                 "ldap:// sends passwords unencrypted: use ldaps:// or startTls; without either, only a loopback "
                 "address is allowed",
                 "servers",
             )
         if not has_ldap():
-            raise unfit_because(WITHOUT_LDAP)
+            raise unfit(WITHOUT_LDAP)
         return self
 
 
@@ -190,7 +189,7 @@ class TlsFields(_Strict):
         try:
             self.settings.context()
         except ssl.SSLError:
-            return FieldError("clientCertificate", "a certificate and its key in PEM")
+            return FieldError("clientCertificate", "must be a certificate in PEM that belongs to clientKey")
         except PemError as error:
             return FieldError("clientKey", str(error))
         return None

@@ -75,7 +75,7 @@ class FirstFactorSettings:
             kind for domain_id, kind in self.factors.rows.value if domain_id == domain.id
         }
         if factor in self._kinds and factor not in known:
-            wrong = FieldError(factor.value, "is needed, because nothing was configured before", is_sentence=True)
+            wrong = FieldError(factor.value, "is needed, because nothing was configured before")
             raise Invalid(f"missing {factor}", (wrong,))
 
         def work(tx: Tx) -> None:

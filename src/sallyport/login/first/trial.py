@@ -133,9 +133,9 @@ class Trials:
         long for RADIUS."""
         name = user.encode()
         if not 1 <= len(name) <= MAX_NAME:
-            raise invalid_field("userName", f"text of 1 to {MAX_NAME} octets")
+            raise invalid_field("userName", f"must be text of 1 to {MAX_NAME} octets")
         if len(password) > MAX_PASSWORD:
-            raise invalid_field("password", f"text of at most {MAX_PASSWORD} octets")
+            raise invalid_field("password", f"must be text of at most {MAX_PASSWORD} octets")
         client, authenticator = client_of(domain, "a trial"), token_bytes(16)
         body = push_attribute(USER_NAME, name) + push_attribute(NAS_IDENTIFIER, DEVICE)
         if mschap:

@@ -3,14 +3,14 @@
 from pydantic import Field, model_validator
 
 from sallyport.base.model import Model
-from sallyport.base.validation import unfit_because
+from sallyport.base.validation import unfit
 from sallyport.policy.lockouts.failures import Kind
 from sallyport.web.paging import Paged, Search, TotalCount
 from sallyport.web.scope import InDomain, Text
 
 
 class ListLockouts(InDomain, Paged):
-    """Body of ListLockouts."""
+    """Request body of the operation `ListLockouts`."""
 
     search: Search = Field(
         default="", description="Part of the name of a user or a station. Leave it empty to list all lock-outs."
@@ -18,7 +18,7 @@ class ListLockouts(InDomain, Paged):
 
 
 class Unlock(InDomain):
-    """Body of Unlock."""
+    """Request body of the operation `Unlock`."""
 
     userName: Text = Field(
         default="", description="User to unlock, as ListLockouts shows the name. Give either this or a station."
@@ -32,7 +32,7 @@ class Unlock(InDomain):
     @model_validator(mode="after")
     def _names_one(self) -> "Unlock":
         if bool(self.userName) is bool(self.station):
-            raise unfit_because("either userName or station must be given, and not both", "userName", "station")
+            raise unfit("either userName or station must be given, and not both", "userName", "station")
         return self
 
     @property
@@ -52,7 +52,7 @@ class LockoutEntry(Model):
 
 
 class LockoutList(Model):
-    """Answer of ListLockouts."""
+    """Response body of the operation `ListLockouts`."""
 
     lockouts: list[LockoutEntry] = Field(description="Lock-outs of the page, ordered by id.")
     totalCount: TotalCount

@@ -49,7 +49,7 @@ def _entries(value: object) -> object:
 
 def _entry(value: str) -> str:
     if not value.strip():
-        raise unfit("a text that is not empty")
+        raise unfit("must not be empty")
     return value.strip()
 
 
@@ -57,14 +57,14 @@ def _day(value: str) -> str:
     day = value.strip().casefold()
     found = [known for known in DAYS if day.startswith(known) and _FULL[known].startswith(day)]
     if not found:
-        raise unfit("a day such as mon or monday")
+        raise unfit("must be a day such as mon or monday")
     return found[0]
 
 
 def _clock(value: str) -> str:
     match = _CLOCK.fullmatch(value.strip())
     if match is None or minutes(match[0]) > 1440:
-        raise unfit("a time of day such as 08:30, up to 24:00")
+        raise unfit("must be a time of day from 00:00 to 24:00, such as 08:30")
     return f"{int(match[1]):02}:{match[2]}"
 
 
@@ -72,7 +72,7 @@ def _zone(value: str) -> str:
     try:
         return zoneinfo.ZoneInfo(value).key
     except (ValueError, OSError, zoneinfo.ZoneInfoNotFoundError):
-        raise unfit("a time zone such as Europe/Berlin") from None
+        raise unfit("must be a time zone such as Europe/Berlin") from None
 
 
 def _cleared(value: object) -> object:
@@ -133,7 +133,7 @@ class GivenWindow(Model):
     @model_validator(mode="after")
     def _lasts(self) -> "GivenWindow":
         if minutes(self.start) == minutes(self.until) or self.start == END_OF_DAY:
-            raise unfit("different times for from and until, and a start before 24:00", "from", "until")
+            raise unfit("from and until must be different times, and from must be before 24:00", "from", "until")
         return self
 
     def window(self) -> Window | None:
@@ -212,27 +212,28 @@ _AS_GIVEN: Final = RuleFields.model_fields.keys() - {
 
 
 class AddLoginRule(InDomain, RuleFields):
-    """Body of AddLoginRule."""
+    """Request body of the operation `AddLoginRule`."""
 
     name: Name = Field(description=NAME)
     action: AnyAction = Field(description=ACTION)
 
 
 class RuleAdded(Done):
-    """Answer of AddLoginRule."""
+    """Response body of the operation `AddLoginRule`."""
 
     ruleId: int = Field(description="Id of the new rule.")
     warnings: list[str] = Field(description=WARNINGS)
 
 
 class RuleUpdated(Done):
-    """Answer of UpdateLoginRule."""
+    """Response body of the operation `UpdateLoginRule`."""
 
     warnings: list[str] = Field(description=WARNINGS)
 
 
 class UpdateLoginRule(InDomain, RuleFields):
-    """Body of UpdateLoginRule. An absent field keeps its value. An empty list or text clears the field.
+    """Request body of the operation `UpdateLoginRule`. An absent field keeps its value. An empty list or text clears
+    the field.
 
     `time` and each list replace the previous value as a whole.
     """
@@ -242,7 +243,7 @@ class UpdateLoginRule(InDomain, RuleFields):
 
 
 class DeleteLoginRule(InDomain):
-    """Body of DeleteLoginRule."""
+    """Request body of the operation `DeleteLoginRule`."""
 
     ruleId: Annotated[Many[Id], Field(min_length=1, max_length=MAX_DELETED)] = Field(
         description="One rule id or several. If one of them does not exist, no rule is deleted."
@@ -250,7 +251,7 @@ class DeleteLoginRule(InDomain):
 
 
 class ListLoginRules(InDomain, Paged):
-    """Body of ListLoginRules."""
+    """Request body of the operation `ListLoginRules`."""
 
     search: Text = Field(
         default="",
@@ -294,7 +295,7 @@ class RuleEntry(Model):
 
 
 class RuleList(Model):
-    """Answer of ListLoginRules."""
+    """Response body of the operation `ListLoginRules`."""
 
     rules: list[RuleEntry] = Field(description="Rules of the page, ordered by id.")
     totalCount: TotalCount

@@ -73,7 +73,9 @@ class Translation:
         """Convert names and numbers of Service-Types to numbers, without duplicates. Raises Invalid."""
         numbers = [_number(self._service_type, entry) for entry in entries]
         if None in numbers:
-            raise _invalid("serviceTypes", numbers.index(None), "a number or a name of Service-Type")
+            raise _invalid(
+                "serviceTypes", numbers.index(None), "must be a Service-Type, as a name such as Login or as a number"
+            )
         return list(dict.fromkeys(number for number in numbers if number is not None))
 
     def service_type_name(self, number: int) -> str:
@@ -89,7 +91,7 @@ class Translation:
             number = _number(self._port_type, entry)
             medium = known.get(entry.casefold()) or (UNKNOWN if number is None else medium_of(number))
             if medium == UNKNOWN:
-                raise _invalid("media", place, "a medium such as Ethernet, Wireless or Virtual")
+                raise _invalid("media", place, "must be a medium such as Ethernet, Wireless or Virtual")
             media.append(medium)
         return list(dict.fromkeys(media))
 
@@ -100,19 +102,23 @@ class Translation:
         for place, entry in enumerate(entries):
             octets += self._reply(place, entry, with_vlan=bool(vlan))
             if len(octets) > MAX_REPLY_OCTETS:
-                raise _invalid("replyAttributes", place, f"at most {MAX_REPLY_OCTETS} octets in all")
+                raise _invalid(
+                    "replyAttributes",
+                    place,
+                    f"must fit into {MAX_REPLY_OCTETS} octets, together with the entries before",
+                )
         return octets
 
     def _vlan(self, vlan: str) -> list[bytes]:
         if re.fullmatch("[0-9]+", vlan) and not 1 <= int(vlan) <= 4094:
-            raise invalid_field("vlan", "a number from 1 to 4094, or a name")
+            raise invalid_field("vlan", "must be a number from 1 to 4094, or a name")
         try:
             return [
                 push_attribute(self._dictionary.attribute(name).number, self._dictionary.encode(name, value))
                 for name, value in zip(_VLAN, ("VLAN", "IEEE-802", vlan), strict=True)
             ]
         except DictionaryError:  # a custom dictionary may have renamed the attribute
-            raise Invalid.about("the RADIUS dictionary has no attributes for a VLAN of this name", "vlan") from None
+            raise Invalid.about("the RADIUS dictionary has no usable attributes for a VLAN", "vlan") from None
 
     def _reply(self, place: int, entry: Reply, *, with_vlan: bool) -> bytes:
         attribute = self._attribute(place, entry)
@@ -153,7 +159,7 @@ def check_clients(entries: Sequence[str]) -> None:
     the name of a client."""
     for place, entry in enumerate(entries):
         if network_of(entry) is None and _LIKE_ADDRESS.fullmatch(entry):
-            raise _invalid("clients", place, "a name, an address, or a network such as 192.0.2.0/24")
+            raise _invalid("clients", place, "must be a name, an address, or a network such as 192.0.2.0/24")
 
 
 def _wanted(attribute: Attribute, name: str) -> str:
@@ -181,14 +187,14 @@ def _number(attribute: Attribute, entry: str) -> int | None:
     return attribute.value_number(short) if found is None else found
 
 
-def _invalid(field: str, place: int, accepted: str) -> Invalid:
-    """Return an error for an entry, with the message `invalid FIELD: entry N: ACCEPTED`. place: the index of the entry,
-    from 0."""
-    return Invalid(f"invalid {field}: entry {place + 1}: {accepted}", (FieldError(f"{field}.{place}", accepted),))
+def _invalid(field: str, place: int, message: str) -> Invalid:
+    """Return an error for an entry, with the message `invalid FIELD: entry N MESSAGE`. message: a predicate of the
+    entry. place: the index of the entry, from 0."""
+    return Invalid(f"invalid {field}: entry {place + 1} {message}", (FieldError(f"{field}.{place}", message),))
 
 
 def _wrong_reply(place: int, sentence: str, part: str = "") -> Invalid:
     """Return an error for a reply attribute. place: the index of the entry, from 0. part: the name of the wrong field
     with a leading dot, or empty."""
-    wrong = FieldError(f"replyAttributes.{place}{part}", sentence, is_sentence=True)
+    wrong = FieldError(f"replyAttributes.{place}{part}", sentence)
     return Invalid(f"invalid replyAttributes: entry {place + 1}: {sentence}", (wrong,))

@@ -101,7 +101,7 @@ class Keys:
         at = self._clock()
         until = at + ENROLMENT_US if new.expires_at is None else new.expires_at
         if not at < until <= _LAST_TIME:
-            raise invalid_field("expiresAt", "a time in the future, up to the year 9999")
+            raise invalid_field("expiresAt", "must be a time in the future, up to the year 9999")
         if new.instance_id is not None and new.agent is Agent.DIRECTORY:
             raise Invalid.about("a key of a directory agent has no instance: omit instanceId", "instanceId")
         key = new_key()
@@ -229,8 +229,8 @@ class Keys:
         """Return the id of the instance that enrols with a key. Raises Invalid, NotFound."""
         if key.instance_id is None:
             if wanted is None:
-                accepted = "the id that the registration of the machine returned"
-                raise Invalid("missing instanceId", (FieldError("instanceId", accepted),))
+                message = "is missing: give the id that the registration of the machine returned"
+                raise Invalid("missing instanceId", (FieldError("instanceId", message),))
             allowed = repo.spent_on(tx, key.id, _machine(wanted))
         else:
             wanted, allowed = key.instance_id, wanted in (None, key.instance_id)

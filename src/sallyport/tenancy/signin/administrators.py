@@ -117,10 +117,10 @@ class Administrators:
 
     async def _hashed(self, name: str, password: str) -> str:
         if not password or len(password) > LONGEST_PASSWORD or not password.isprintable():
-            raise invalid_field("password", f"1 to {LONGEST_PASSWORD} printable characters")
+            raise invalid_field("password", f"must have 1 to {LONGEST_PASSWORD} printable characters")
         failed = self._failures(password, name)
         if failed:
-            fields = tuple(FieldError("password", each, is_sentence=True) for each in failed)
+            fields = tuple(FieldError("password", each) for each in failed)
             raise Invalid("the password does not meet the policy: " + "; ".join(failed), fields)
         return await trio.to_thread.run_sync(partial(sha512_crypt, password.encode()))
 
@@ -143,4 +143,4 @@ def _new_seed() -> str:
 
 def _check_name(name: str) -> None:
     if not name.strip() or len(name) > LONGEST_NAME or not name.isprintable() or name != name.strip():
-        raise invalid_field("name", f"1 to {LONGEST_NAME} printable characters, without spaces around them")
+        raise invalid_field("name", f"must have 1 to {LONGEST_NAME} printable characters, without spaces at the ends")

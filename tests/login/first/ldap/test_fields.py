@@ -53,7 +53,7 @@ def test_urls(url: str, parts: tuple[str, str, int]) -> None:
 )  # fmt: skip
 def test_an_invalid_server_is_refused(url: str) -> None:
     """Any other text is refused. The message does not contain it."""
-    assert "servers.0: a URL such as ldaps://" in refused(servers=[url])
+    assert "servers.0: must be a URL such as ldaps://" in refused(servers=[url])
 
 
 def test_passwords_never_go_in_clear() -> None:
@@ -101,7 +101,7 @@ def test_certificates_are_read_at_once() -> None:
     """A text that is not PEM is refused when it is set, and not by the first login."""
     pem = Authority("A test's CA").pem
     assert LdapFields.model_validate({**LEAST, "caCertificate": pem}).caCertificate == pem
-    assert "caCertificate: certificates in PEM" in refused(caCertificate="-----BEGIN CERTIFICATE-----\nx")
+    assert "caCertificate: must be certificates in PEM" in refused(caCertificate="-----BEGIN CERTIFICATE-----\nx")
 
 
 @pytest.mark.parametrize(

@@ -166,6 +166,8 @@ async def _to_channel(far: socket.socket, tls: Tls, turns: LoopTurns) -> None:
 
 def _why(error: BaseException) -> str:
     """Return an error's text for an admin. For an error of OpenSSL, leave out the source location."""
+    if isinstance(error, PemError):
+        return f"the certificate or key {error}"
     cause = error.__cause__
     if isinstance(cause, ssl.SSLCertVerificationError):
         trusted = "; if the certificate is correct, set its issuer as caCertificate (--radius-tls-ca FILE)"
