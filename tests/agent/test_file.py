@@ -85,7 +85,7 @@ def test_no_regular_file(path: Path, tmp_path: Path, name: str) -> None:
         ('service = "a"\nkey = ["hunter2"]', "key must be text"),
         ("service = 'hunter2", "agent.toml: "),
         ("\xff".encode("latin-1"), "UTF-8"),
-        ("# " + "x" * 70_000, "over 65536 octets"),
+        ("# " + "x" * 70_000, "longer than 65536 octets"),
     ],
 )
 def test_invalid_files(path: Path, text: str | bytes, message: str) -> None:

@@ -134,7 +134,7 @@ def test_a_directory_is_tried(tenant: Tenant) -> None:
     assert tenant.world.post(SAVE, tenant.token, json=[{**body, **secret}]).status_code == 200
     moved = tenant.refused(CHECK, **body | {"appUrl": "ldap://127.0.0.1:2"})
     assert moved == (400, "the secret is needed again")
-    assert tenant.refused(CHECK, **body) == (429, "more than 5 trials a minute")
+    assert tenant.refused(CHECK, **body) == (429, "the limit of 5 trials in a minute is reached: try again later")
     branch = tenant.ask("/ad/AddDomain", domainName="branch")["domainId"]
     assert tenant.ask(CHECK, **body | {"domainId": branch})["usable"] is False
 

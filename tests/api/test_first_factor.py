@@ -60,7 +60,7 @@ def test_checks_are_limited(tenant: Tenant) -> None:
     for _ in range(5):
         tenant.ask(CHECK, domainId=tenant.domain, userName="ann", password="guess")
     refusal = tenant.refused(CHECK, domainId=tenant.domain, userName="ann", password=PASSWORD)
-    assert refusal == (429, "more than 5 trials a minute")
+    assert refusal == (429, "the limit of 5 trials in a minute is reached: try again later")
 
 
 def test_checks_that_are_refused(tenant: Tenant) -> None:

@@ -307,4 +307,7 @@ def test_a_check_asks_the_provider(tenant: Tenant) -> None:
     assert HIDDEN not in str(answered)
     for _ in range(2):
         tenant.ask(check, domainId=tenant.domain)
-    assert tenant.refused(check, domainId=tenant.domain) == (429, "more than 5 checks a minute")
+    assert tenant.refused(check, domainId=tenant.domain) == (
+        429,
+        "the limit of 5 checks in a minute is reached: try again later",
+    )

@@ -90,7 +90,7 @@ def test_a_seed_is_confirmed_once(tenant: Tenant) -> None:
     made = enrol(tenant, userName="ANN")
     who = {"domainId": tenant.domain, "userId": made["userId"]}
     assert tenant.refused(CONFIRM, **who, code=wrong(made["seed"])) == (400, "wrong code; tries left: 4")
-    assert tenant.refused(CONFIRM, **who, code="12345") == (400, "a code is six digits")
+    assert tenant.refused(CONFIRM, **who, code="12345") == (400, "the code must have six digits")
     right = code(made["seed"])
     assert tenant.ask(CONFIRM, **who, code=f"{right[:3]} {right[3:]}") == {
         "code": 200, "status": "Success", "message": "the seed is valid now",

@@ -53,7 +53,7 @@ def test_in_a_script(service: Service) -> None:
     assert httpx.get(made["link"], trust_env=False).status_code == 200
     assert not has_totp(service, "ann")
     refused = service.cli("user", "totp", "ann", *ARGS, "--code", "12x456")
-    assert (refused.returncode, refused.stderr) == (1, "sallyport: --code: a code is six digits\n")
+    assert (refused.returncode, refused.stderr) == (1, "sallyport: --code: the code must have six digits\n")
     assert service.cli("user", "totp", "ann", *ARGS, "--code", pyotp.TOTP(made["seed"]).now()).returncode == 0
     assert has_totp(service, "ann")
     assert service.cli("user", "totp", "ann", *ARGS, "--code", "123456").returncode == 1

@@ -356,7 +356,8 @@ async def test_an_import_gives_the_reason_of_each_refused_row(areas: Areas) -> N
     assert {each.outcome.value for each in planned} == {"refused"}
     reasons = [each.reason for each in planned]
     assert [reason.partition(";")[0] for reason in reasons] == [
-        "motp is not accepted", "instances: instance not found", "groups: group not found",
+        "motp must be a seed in base32 of 16 to 128 characters",
+        "instances: instance not found", "groups: group not found",
         "the password has fewer than 12 characters", "userName is missing",
     ]  # fmt: skip
     assert "hunter2" not in str(reasons)

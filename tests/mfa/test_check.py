@@ -55,7 +55,7 @@ async def test_faults_of_okta() -> None:
     """A wrong token is an error. A user that Okta does not know is not an error."""
     async with okta_bench() as bench:
         fields = dict(bench.fields)
-        assert await checked(bench.provider, **fields) == "it answers"
+        assert await checked(bench.provider, **fields) == "the provider answers"
         assert "Okta refuses the API token" in await checked(bench.provider, **{**fields, "apiToken": "wrong"})
 
 

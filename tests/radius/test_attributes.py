@@ -63,11 +63,11 @@ def test_packets_of_one_length_are_distinguished(packets: list[list[tuple[int, b
 @pytest.mark.parametrize(
     ("octets", "message"),
     [
-        (HEAD + b"\1", "attribute at octet 20: length 0"),
-        (HEAD + b"\1\1", "attribute at octet 20: length 1"),
-        (packet((USER_NAME, b"ann")) + b"\2\3", "attribute at octet 25: length 3"),
-        (packet((MESSAGE_AUTHENTICATOR, bytes(15))), "Message-Authenticator is not 16 octets"),
-        (packet(*[(MESSAGE_AUTHENTICATOR, bytes(16))] * 2), "a second Message-Authenticator"),
+        (HEAD + b"\1", "the attribute at octet 20 has the invalid length 0"),
+        (HEAD + b"\1\1", "the attribute at octet 20 has the invalid length 1"),
+        (packet((USER_NAME, b"ann")) + b"\2\3", "the attribute at octet 25 has the invalid length 3"),
+        (packet((MESSAGE_AUTHENTICATOR, bytes(15))), "the Message-Authenticator has 15 octets instead of 16"),
+        (packet(*[(MESSAGE_AUTHENTICATOR, bytes(16))] * 2), "the packet has two Message-Authenticators"),
         (packet(*[(PROXY_STATE, b"")] * 201), "more than 200 attributes"),
     ],
 )

@@ -110,5 +110,5 @@ def test_a_message_fits_or_is_refused() -> None:
 
 def test_a_short_challenge_is_refused() -> None:
     """A challenge that is shorter than in the RFC is refused, because the client could not try again."""
-    with pytest.raises(ValueError, match="challenge of 8 octets"):
+    with pytest.raises(ValueError, match="challenge has 8 octets"):
         push_error(ATTEMPT_2, ErrorCode.PASSWORD_EXPIRED, challenge=CHALLENGE_1)

@@ -201,7 +201,7 @@ def test_octets_are_hex_or_text() -> None:
         ("Cisco-AVPair", "a" * 248, "Cisco-AVPair: the value has 248 octets, but at most 247 fit"),
         ("User-Password", "a" * 129, "User-Password: the value has 129 octets, but at most 128 fit"),
         ("Tunnel-Password:1", "a" * 240, "Tunnel-Password: the value has 241 octets, but at most 240 fit"),
-        ("Tunnel-Preference:1", "16777216", "Tunnel-Preference: a tagged number"),
+        ("Tunnel-Preference:1", "16777216", "Tunnel-Preference: with a tag, the number"),
         ("Tunnel-Type:32", "VLAN", "Tunnel-Type: tag 32"),
         ("Filter-Id:1", "a", "Filter-Id takes no tag"),
         ("IPv6-6rd-Prefix", "2001:db8::/32", "IPv6-6rd-Prefix is a part of IPv6-6rd-Configuration"),

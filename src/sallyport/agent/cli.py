@@ -65,7 +65,11 @@ def install(*, which: str, start: bool, prefix: Path) -> None:
 
 @click.command()
 @which
-@click.option("--lock-accounts", is_flag=True, help="First lock every account that the endpoint agent manages.")
+@click.option(
+    "--lock-accounts",
+    is_flag=True,
+    help="Lock all accounts that the endpoint agent manages before the agent is removed.",
+)
 @click.option("--purge", is_flag=True, help="Also remove the agent's configuration file and its state.")
 @prefix_option
 def uninstall(*, which: str, lock_accounts: bool, purge: bool, prefix: Path) -> int:

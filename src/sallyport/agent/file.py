@@ -216,7 +216,7 @@ def _text(path: Path) -> str:
         _check_owner(path, os.fstat(descriptor))
         octets = os.read(descriptor, MAX_OCTETS + 1)
         if len(octets) > MAX_OCTETS:
-            raise ConfigError(f"{path}: over {MAX_OCTETS} octets")
+            raise ConfigError(f"{path}: the file is longer than {MAX_OCTETS} octets")
         return octets.decode()
     except (OSError, UnicodeDecodeError) as error:
         raise ConfigError(f"{path}: the file cannot be read as UTF-8 text") from error
@@ -227,9 +227,9 @@ def _text(path: Path) -> str:
 def _check_owner(path: Path, found: os.stat_result) -> None:
     """Check that the file is regular and private. Raises ConfigError."""
     if not stat.S_ISREG(found.st_mode):
-        raise ConfigError(f"{path}: not a regular file")
+        raise ConfigError(f"{path}: the path is not a regular file")
     if found.st_uid not in (os.geteuid(), 0):
-        raise ConfigError(f"{path}: belongs to another user")
+        raise ConfigError(f"{path}: the file belongs to another user")
     if found.st_mode & 0o077:
         raise ConfigError(f"{path}: other users may read or write the file; run chmod 600")
 

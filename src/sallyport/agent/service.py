@@ -127,10 +127,10 @@ class ServiceClient:
         while chunk := response.read1(_CHUNK):
             body += chunk
             if len(body) > ANSWER_LIMIT:
-                raise http.client.HTTPException("the answer is too long")
+                raise http.client.HTTPException(f"the answer is longer than {ANSWER_LIMIT} octets")
             self._limit(connection, deadline)
         if response.length:
-            raise http.client.HTTPException("half an answer")
+            raise http.client.HTTPException("the connection was closed before the end of the answer")
         response.close()
         kind = response.getheader("Content-Type", "").partition(";")[0].strip().lower()
         after = response.getheader("Retry-After", "")

@@ -20,7 +20,7 @@ MomentIfGiven = Annotated[Moment | None, BeforeValidator(_none_where_empty)]
 
 
 class ListAudit(ScopedIfGiven, Paged):
-    """Body of the operation audit/list. An empty field means no filter."""
+    """Request body of the operation audit/list. An empty field means no filter."""
 
     domainId: Whole | None = Field(
         default=None,
@@ -62,7 +62,7 @@ class AuditEntry(Model):
 
 
 class AuditList(Done):
-    """Answer of the operation audit/list."""
+    """Response body of the operation audit/list."""
 
     totalCount: TotalCount
     entries: list[AuditEntry] = Field(description="Entries on this page, the newest first.")

@@ -51,7 +51,7 @@ class PerMinute(Generic[OwnerT]):
         while lately and lately[0] <= now - 60 * SECOND:
             lately.popleft()
         if len(lately) >= self._most:
-            raise TooMany(f"more than {self._most} {self._what} a minute")
+            raise TooMany(f"the limit of {self._most} {self._what} in a minute is reached: try again later")
         lately.append(now)
         self._tell(owner)
 

@@ -137,7 +137,7 @@ def _providers(value: object) -> object:
         raise ValueError(f"{len(value)} identity providers are set, but at most {MOST} are allowed")
     if wrong := [name for name in value if not _NAME.fullmatch(str(name))]:
         raise ValueError(
-            f"{wrong[0]!r}: the name of an identity provider must have 1 to 32 characters of a-z, 0-9 and -"
+            f"{wrong[0]!r} is not a name for an identity provider; give 1 to 32 characters of a-z, 0-9 and -"
         )
     issuers = [each.get("issuer") for each in value.values() if isinstance(each, Mapping)]
     if len({str(each) for each in issuers}) != len(issuers):

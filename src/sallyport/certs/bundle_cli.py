@@ -91,7 +91,7 @@ def wanted(given: dict[str, object]) -> Wanted:
     if found.legacy and not found.files:
         raise click.UsageError("--legacy requires --p12 or --mobileconfig")
     if len(found.ssid.encode()) > MAX_SSID:
-        raise click.BadParameter(f"an SSID has at most {MAX_SSID} octets", param_hint="--ssid")
+        raise click.BadParameter(f"must have at most {MAX_SSID} octets", param_hint="--ssid")
     return found
 
 

@@ -14,7 +14,9 @@ SESSION_COLUMNS = ("id", "kind", "name", "role", "org", "tenant", "from", "began
 NUMBER = click.IntRange(min=1)
 
 _password = click.option(
-    "--password", metavar="-", help="- reads the first line of standard input; default: prompt for the password."
+    "--password",
+    metavar="-",
+    help="Password. Give - to read the password from standard input. Default: the command asks for the password.",
 )
 _json = click.option("--json", "form", flag_value="json", help="Print JSON.")
 

@@ -46,9 +46,9 @@ def check() -> None:
 
 @check.command()
 @click.argument("server", metavar="HOST[:PORT]")
-@click.option("--secret", required=True, help="The shared secret; - reads it from standard input.")
+@click.option("--secret", required=True, help="The shared secret. Give - to read the secret from standard input.")
 @click.option("--user", help="User name of the login.")
-@click.option("--password", help="The user's password; - reads it from standard input.")
+@click.option("--password", help="The user's password. Give - to read the password from standard input.")
 @click.option("--code", help="Code with which to answer an Access-Challenge.")
 @click.option("--chap", is_flag=True, help="Use CHAP instead of PAP.")
 @click.option("--accounting", is_flag=True, help="Send an Accounting-Request instead of a login (port 1813).")

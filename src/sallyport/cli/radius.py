@@ -15,6 +15,7 @@ from typing import Self
 
 from sallyport.base.errors import PacketError, SallyportError, StartError
 from sallyport.base.setting_values import Address
+from sallyport.base.text import counted
 from sallyport.radius.attributes import (
     CHAP_PASSWORD,
     MESSAGE_AUTHENTICATOR,
@@ -150,7 +151,9 @@ class RadiusClient:
                 raise NoAnswerError(Why.UNREACHABLE, error.strerror or "") from error
             if found is not None:
                 return Answer(*found, time.perf_counter() - sent, tries)
-        raise NoAnswerError(Why.SILENT, f"tries: {self._tries}, of {self._timeout:g} s each")
+        raise NoAnswerError(
+            Why.SILENT, f"{counted(self._tries, 'try', 'tries')}, each with a timeout of {self._timeout:g} s"
+        )
 
     def _await(self, packet: bytes, sent: float) -> tuple[int, dict[int, bytes]] | None:
         """Wait for the authentic answer to one try. Return None if no packet arrives.

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Final
 
 import click
 
+from sallyport.base.errors import about
 from sallyport.base.options import Time, option_name, scope_of
 from sallyport.base.text import nearest
 
@@ -235,7 +236,7 @@ def usage(error: click.ClickException) -> str:
 def _bad_parameter(error: click.BadParameter) -> str:
     if error.param is None or error.param_hint is not None:
         hint = error.param_hint if isinstance(error.param_hint, str) else " ".join(error.param_hint or ())
-        return f"{hint}: {error.message}" if hint else error.message
+        return about(hint, error.message) if hint else error.message
     name = option_name(error.param)
     if _is_secret(error.param, ()):
         return f"{name} must be {_accepted(error.param.type)}"

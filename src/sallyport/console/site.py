@@ -64,7 +64,7 @@ class Site:
             self._places[page.path] = _Place(page)
         for form in (form for area in areas for form in area.forms):
             if form.path not in self._places or self._places[form.path].form is not None:
-                raise ValueError(f"no page of its own for the form {form.path}")
+                raise ValueError(f"the form {form.path} has no page of its own")
             self._places[form.path] = replace(self._places[form.path], form=form)
 
     def routes(self) -> list[BaseRoute]:

@@ -137,7 +137,7 @@ def credential() -> None:
 @click.option(
     "--password",
     metavar="-",
-    help="Password that the holder gets with the credential. Give - to read it from standard input.",
+    help="Password that the holder gets with the credential. Give - to read the password from standard input.",
 )
 @click.pass_obj
 def issue(

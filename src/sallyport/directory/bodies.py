@@ -75,7 +75,7 @@ JobId = Annotated[int, Field(description="Id of the import.")]
 
 
 class ListDirectoryGroups(InDomain, Paged):
-    """Body of GetAllGroupsByDomain."""
+    """Request body of the operation `GetAllGroupsByDomain`."""
 
     search: Search = Field(
         default="", description="Part of the name of a group, case-insensitive. Leave it empty to list all groups."
@@ -95,7 +95,7 @@ class DirectoryGroup(Model):
 
 
 class DirectoryGroupList(Model):
-    """Answer of GetAllGroupsByDomain."""
+    """Response body of the operation `GetAllGroupsByDomain`."""
 
     groups: list[DirectoryGroup] = Field(description="Groups of this page, ordered by id.")
     totalCount: TotalCount
@@ -103,7 +103,7 @@ class DirectoryGroupList(Model):
 
 
 class ListDirectoryUsers(InDomain, Paged):
-    """Body of GetAllAdUsers and GetCloudUsers."""
+    """Request body of the operations `GetAllAdUsers` and `GetCloudUsers`."""
 
     search: Search = Field(
         default="", description="Part of a name or a mail address, case-insensitive. Leave it empty to list all people."
@@ -111,7 +111,7 @@ class ListDirectoryUsers(InDomain, Paged):
 
 
 class ListUsersOfDirectoryGroup(ListDirectoryUsers):
-    """Body of GetAllUsersByGroup."""
+    """Request body of the operation `GetAllUsersByGroup`."""
 
     groupId: Id = Field(description="Id of the group, as GetAllGroupsByDomain gives it.")
 
@@ -135,7 +135,7 @@ class DirectoryUser(Model):
 
 
 class DirectoryUserList(Model):
-    """Answer of GetAllUsersByGroup, GetAllAdUsers and GetCloudUsers."""
+    """Response body of the operations `GetAllUsersByGroup`, `GetAllAdUsers` and `GetCloudUsers`."""
 
     users: list[DirectoryUser] = Field(description="People of this page, ordered by id.")
     totalCount: TotalCount
@@ -197,18 +197,18 @@ class SaveDirectory(OfDomain):
 
 
 class CheckDirectory(SaveDirectory):
-    """Body of directory/check. It has the same fields as the body of saveDirectoryConfig. The check uses the given
-    fields instead of the stored values."""
+    """Request body of the operation `directory/check`. It has the same fields as the body of saveDirectoryConfig. The
+    check uses the given fields instead of the stored values."""
 
 
 class DirectoryChecked(Done):
-    """Answer of directory/check."""
+    """Response body of the operation `directory/check`."""
 
     usable: bool = Field(description="true: the directory answers and has accounts. false: message gives the reason.")
 
 
 class ListDirectories(OfDomain, Paged):
-    """Body of directory/list."""
+    """Request body of the operation `directory/list`."""
 
 
 class DirectoryEntry(Model):
@@ -233,7 +233,7 @@ class DirectoryEntry(Model):
 
 
 class DirectoryList(Done):
-    """Answer of directory/list."""
+    """Response body of the operation `directory/list`."""
 
     directories: list[DirectoryEntry] = Field(description="Directories of this page, ordered by id.")
     totalCount: TotalCount
@@ -385,7 +385,7 @@ class JobEntry(Model):
 
 
 class JobList(Model):
-    """Answer of the operation `getImportStatus`."""
+    """Response body of the operation `getImportStatus`."""
 
     message: str = Field(description="Result in words.")
     status: str = Field(default="Success", description="Success. The answer to a failed request contains Failure.")
@@ -393,6 +393,6 @@ class JobList(Model):
 
 
 class OneImport(OfDomain):
-    """Body of cancelImport and confirmImport."""
+    """Request body of the operations `cancelImport` and `confirmImport`."""
 
     jobId: Id = Field(description="Id of the import, as getImportStatus gives it.")

@@ -92,7 +92,7 @@ class OfMapping(ScopedIfGiven):
 
 
 class ReConfigure(OfMapping):
-    """Body of reConfigure. A field that is not in fieldMappings keeps its mapping."""
+    """Request body of the operation `reConfigure`. A field that is not in fieldMappings keeps its mapping."""
 
     fieldMappings: FieldMappings
     apply: Flag = Field(
@@ -102,7 +102,7 @@ class ReConfigure(OfMapping):
 
 
 class PreviewMapping(OfMapping):
-    """Body of mapping/preview."""
+    """Request body of the operation `mapping/preview`."""
 
     fieldMappings: FieldMappings = Field(default_factory=dict)
 
@@ -117,13 +117,13 @@ class PreviewEntry(Model):
 
 
 class MappingPreview(Done):
-    """Answer of mapping/preview."""
+    """Response body of the operation `mapping/preview`."""
 
     users: list[PreviewEntry] = Field(description="Fields of at most ten people.")
 
 
 class ListMappings(OfDomain, Paged):
-    """Body of mapping/list."""
+    """Request body of the operation `mapping/list`."""
 
 
 class MappingEntry(Model):
@@ -136,7 +136,7 @@ class MappingEntry(Model):
 
 
 class MappingList(Done):
-    """Answer of mapping/list."""
+    """Response body of the operation `mapping/list`."""
 
     mappings: list[MappingEntry] = Field(
         description="Mappings of all directories, and of all groups that have their own mapping."

@@ -77,7 +77,7 @@ def group_id(line: CommandLine, domain: str, name: str, directory: str | None) -
     if len(found) > 1:
         names = ", ".join(sorted({str(each["directoryName"]) for each in found}))
         raise StartError(
-            f"--group: {len(found)} groups have that name, in {names}: select a directory with --directory"
+            f"--group: {len(found)} groups have the name {name}, in {names}: select a directory with --directory"
         )
     return found[0]["groupId"]
 

@@ -175,7 +175,7 @@ AnyEntry = Annotated[
 
 
 class BeginRun(OfDomain):
-    """Body of agent/directory/begin."""
+    """Request body of the operation `agent/directory/begin`."""
 
     directoryName: DirectoryName
     runId: Id | None = Field(
@@ -184,20 +184,20 @@ class BeginRun(OfDomain):
 
 
 class BatchTaken(Done):
-    """Answer of agent/directory/batch."""
+    """Response body of the operation `agent/directory/batch`."""
 
     runId: int = Field(description="Id of the run.")
     sequence: int = Field(description="Number of the next batch.")
 
 
 class RunBegun(BatchTaken):
-    """Answer of agent/directory/begin."""
+    """Response body of the operation `agent/directory/begin`."""
 
     cursor: str = Field(description="Cursor of the last run that was imported. It is empty if no run was imported.")
 
 
 class SendBatch(OfDomain):
-    """Body of agent/directory/batch."""
+    """Request body of the operation `agent/directory/batch`."""
 
     runId: RunId
     sequence: Annotated[Whole, Between(1, 10**9)] = Field(
@@ -209,7 +209,7 @@ class SendBatch(OfDomain):
 
 
 class FinishRun(OfDomain):
-    """Body of agent/directory/finish."""
+    """Request body of the operation `agent/directory/finish`."""
 
     runId: RunId
     sequence: Annotated[Whole, Between(1, 10**9)] = Field(description="Number of the last batch, plus 1.")
@@ -225,6 +225,6 @@ class FinishRun(OfDomain):
 
 
 class RunFinished(Done):
-    """Answer of agent/directory/finish."""
+    """Response body of the operation `agent/directory/finish`."""
 
     jobId: int = Field(description="Id of the import job for the entries of the run.")

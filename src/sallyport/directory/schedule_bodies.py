@@ -79,8 +79,8 @@ FullEvery = Annotated[
 
 
 class SetSchedule(OfDomain):
-    """Body of directory/setSchedule. everyMinutes counts as not given if it is 0, and timesOfDay if it is empty. If
-    neither is given, the schedule is deleted."""
+    """Request body of the operation `directory/setSchedule`. everyMinutes counts as not given if it is 0, and
+    timesOfDay if it is empty. If neither is given, the schedule is deleted."""
 
     directoryName: DirectoryName
     everyMinutes: Every = 0
@@ -112,7 +112,7 @@ def timing(every: int, times: Sequence[str], zone: str, full_every: int) -> Timi
 
 
 class ScheduleSet(Done):
-    """Answer of directory/setSchedule."""
+    """Response body of the operation `directory/setSchedule`."""
 
     nextRun: str = Field(
         description="Time when the directory is read next, ISO 8601. It is empty if no time is scheduled."
@@ -120,7 +120,7 @@ class ScheduleSet(Done):
 
 
 class ListSchedules(OfDomain):
-    """Body of directory/listSchedules."""
+    """Request body of the operation `directory/listSchedules`."""
 
 
 class ScheduleEntry(Model):
@@ -147,19 +147,19 @@ class ScheduleEntry(Model):
 
 
 class ScheduleList(Done):
-    """Answer of directory/listSchedules."""
+    """Response body of the operation `directory/listSchedules`."""
 
     schedules: list[ScheduleEntry] = Field(description="Schedules of the domain, ordered by directory.")
 
 
 class SyncNow(OfDomain):
-    """Body of directory/sync."""
+    """Request body of the operation `directory/sync`."""
 
     directoryName: DirectoryName
     full: Flag = Field(default=False, description="true: read all entries. false: read only changes.")
 
 
 class SyncQueued(Done):
-    """Answer of directory/sync."""
+    """Response body of the operation `directory/sync`."""
 
     jobId: int = Field(description="Id of the import, for getImportStatus.")

@@ -228,4 +228,4 @@ def _utf8(octets: bytes, source: str) -> str:
     try:
         return octets.decode()
     except UnicodeDecodeError:
-        raise StartError(f"{source}: not UTF-8") from None
+        raise StartError(f"{source}: the secret is not UTF-8 text") from None

@@ -78,7 +78,7 @@ Warnings = Annotated[list[str], Field(description="Hints on the domain's mode, s
 
 
 class GetAllDomains(Scoped, ShortPaged):
-    """Request body of GetAllDomains."""
+    """Request body of the operation `GetAllDomains`."""
 
 
 class DomainEntry(Model):
@@ -99,14 +99,14 @@ class DomainEntry(Model):
 
 
 class DomainList(Model):
-    """Response body of GetAllDomains."""
+    """Response body of the operation `GetAllDomains`."""
 
     domains: list[DomainEntry] = Field(description="Domains of the page, ordered by domainId.")
     totalCount: TotalCount
 
 
 class AddDomain(Scoped):
-    """Request body of AddDomain."""
+    """Request body of the operation `AddDomain`."""
 
     domainName: Name = Field(description="Name of the domain, which is also a realm. It is unique in the tenant.")
     directoryName: Text = Field(default="", description="Display name of the domain's directory.")
@@ -128,14 +128,14 @@ class AddDomain(Scoped):
 
 
 class DomainAdded(Done):
-    """Response body of AddDomain."""
+    """Response body of the operation `AddDomain`."""
 
     domainId: int = Field(description="Id of the new domain.")
     warnings: Warnings
 
 
 class UpdateDomain(InDomain):
-    """Request body of UpdateDomain. An absent field keeps its value. An empty text clears the field."""
+    """Request body of the operation `UpdateDomain`. An absent field keeps its value. An empty text clears the field."""
 
     domainName: Name | None = Field(
         default=None,
@@ -157,7 +157,7 @@ class UpdateDomain(InDomain):
 
 
 class DomainUpdated(Done):
-    """Response body of UpdateDomain: the state that is stored."""
+    """Response body of the operation `UpdateDomain`: the state that is stored."""
 
     domainId: int = Field(description="Id of the domain.")
     domainName: str = Field(description="Name of the domain.")
@@ -168,7 +168,7 @@ class DomainUpdated(Done):
 
 
 class RemoveDomain(InDomain):
-    """Request body of RemoveDomain."""
+    """Request body of the operation `RemoveDomain`."""
 
     dryRun: Flag = Field(default=False, description="Only list what would be deleted.")
 
@@ -181,7 +181,7 @@ class Deletion(Model):
 
 
 class DomainRemoved(Done):
-    """Response body of RemoveDomain."""
+    """Response body of the operation `RemoveDomain`."""
 
     domainId: int = Field(description="Id of the domain.")
     domainName: str = Field(description="Name of the domain.")
@@ -307,7 +307,7 @@ class Summary(Model):
 
 
 class Impact(Summary):
-    """Response body of PreviewEnforcement."""
+    """Response body of the operation `PreviewEnforcement`."""
 
     users: list[UserImpact] = Field(description="At most 1,000 users, the worst outcomes first.")
     devices: list[DeviceImpact] = Field(description="At most 1,000 devices, the worst outcomes first.")
@@ -329,7 +329,7 @@ class Survey(Model):
 
 
 class EnforcementUpdated(Done):
-    """Response body of updateDomainEnforcement: the state that is stored."""
+    """Response body of the operation `updateDomainEnforcement`: the state that is stored."""
 
     domainId: int = Field(description="Id of the domain.")
     domainName: str = Field(description="Name of the domain.")

@@ -11,7 +11,8 @@ from sallyport.domains.service import Domains
 
 
 class BreakGlass(Arguments):
-    """Request body of domain.break_glass. fallback: the new fallback of every domain; None keeps the fallbacks."""
+    """Request body of the command `domain.break_glass`. fallback: the new fallback of every domain; None keeps the
+    fallbacks."""
 
     fallback: AnyFallback | None = None
 

@@ -35,7 +35,7 @@ KINDS = ("local", "ldap", "radius", "none")
 @click.option(
     "--bind-password",
     type=click.Choice(["-"]),
-    help="Password of the account in --bind-dn: - reads it from standard input.",
+    help="Password of the account in --bind-dn. Give - to read the password from standard input.",
 )
 @click.option("--user-filter", metavar="FILTER", help="LDAP filter that finds a user; {user} stands for the user name.")
 @click.option("--start-tls/--no-start-tls", default=None, help="Encrypt ldap:// connections.")
@@ -70,7 +70,7 @@ KINDS = ("local", "ldap", "radius", "none")
 @click.option(
     "--radius-secret",
     type=click.Choice(["-"]),
-    help="Shared secret of the RADIUS servers: - reads it from standard input.",
+    help="Shared secret of the RADIUS servers. Give - to read the secret from standard input.",
 )
 @click.option(
     "--radius-tls",
@@ -163,7 +163,8 @@ def first_factor(
 @click.option(
     "--password",
     type=click.Choice(["-"]),
-    help="Password of the user: - reads it from standard input. Without this option, the command asks for it.",
+    help="Password of the user. Give - to read the password from standard input. Default: the command asks for "
+    "the password.",
 )
 @click.option(
     "--mschap", is_flag=True, help="Check the password by MS-CHAPv2, as Wi-Fi and VPN clients do, instead of PAP."

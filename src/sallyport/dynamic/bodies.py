@@ -15,7 +15,7 @@ SESSION_ID: Final = "Id of the session, as ListSessions gives it"
 
 
 class DisconnectSession(InDomain):
-    """Body of DisconnectSession. It contains exactly one of sessionId, userName and station."""
+    """Request body of the operation `DisconnectSession`. It contains exactly one of sessionId, userName and station."""
 
     sessionId: Id | None = Field(default=None, description=f"{SESSION_ID}. Give either this, a user or a station.")
     userName: Text = Field(default="", description="Name of a user. All live sessions of the user end.")
@@ -32,7 +32,7 @@ class DisconnectSession(InDomain):
 
 
 class ChangeSession(InDomain):
-    """Body of ChangeSession."""
+    """Request body of the operation `ChangeSession`."""
 
     sessionId: Id = Field(description=f"{SESSION_ID}.")
     replyAttributes: Annotated[Replies, Field(min_length=1)] = Field(
@@ -59,7 +59,7 @@ class SessionResult(Model):
 
 
 class SessionResults(Done):
-    """Answer of DisconnectSession and ChangeSession."""
+    """Response body of the operations `DisconnectSession` and `ChangeSession`."""
 
     results: list[SessionResult] = Field(description="Results, one for each session.")
     more: bool = Field(

@@ -274,7 +274,7 @@ def _digits(code: str) -> str:
     if the code is not six digits."""
     digits = "".join(code.split())
     if not _CODE.fullmatch(digits):
-        raise Invalid.about("a code is six digits", "code")
+        raise Invalid.about("the code must have six digits", "code")
     return digits
 
 

@@ -12,7 +12,7 @@ Verdict = Literal["accept", "reject", "challenge"]
 
 
 class GetAuthLog(InDomain, Paged):
-    """Request body of GetAuthLog."""
+    """Request body of the operation `GetAuthLog`."""
 
     search: AddressOrText = Field(
         default="",
@@ -86,7 +86,7 @@ class EventEntry(Model):
 
 
 class EventList(Model):
-    """Response body of GetAuthLog."""
+    """Response body of the operation `GetAuthLog`."""
 
     events: list[EventEntry] = Field(description="Logins of the page, newest first.")
     totalCount: TotalCount

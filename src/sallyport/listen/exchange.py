@@ -185,12 +185,12 @@ class Exchange:
         if code == STATUS_SERVER:
             return self._answer_status(request, client, source)
         if (code == ACCESS_REQUEST) is not self._is_auth:
-            raise PacketError("a packet for the other port", "unknown_type")
+            raise PacketError("the packet is for the other port", "unknown_type")
         if self._is_auth and not request.signed:
             if client.signature_required:
-                raise PacketError("without Message-Authenticator", "unsigned")
+                raise PacketError("the request has no Message-Authenticator", "unsigned")
             if client.proxy_state_limited and PROXY_STATE in request.first:
-                raise PacketError("Proxy-State without Message-Authenticator", "proxy_state")
+                raise PacketError("the request has a Proxy-State but no Message-Authenticator", "proxy_state")
         signed = request.signed or not self._is_auth  # an Accounting-Request is signed by its authenticator
         known, is_new = self._duplicates.note(
             source, request.identifier, request.authenticator, signed=signed, now=now, owner=client.tenant_id
@@ -205,7 +205,7 @@ class Exchange:
     def _start(self, request: Request, client: Client, source: Source, at: int, known: Entry) -> None:
         if not (self._signed_room if request.signed else self._unsigned_room).take(client.id, client.tenant_id):
             self._duplicates.forget(known)
-            raise PacketError("too many requests wait", "overload")
+            raise PacketError("too many requests are waiting", "overload")
         self._counts.requests[request.code].count += 1
         self.in_flight += 1
         try:

@@ -19,11 +19,12 @@ TIMEOUT: Final = "Time that a user may take to answer, in seconds."
 
 
 class GetMfaProvider(InDomain):
-    """Body of GetMFAProvider."""
+    """Request body of the operation `GetMFAProvider`."""
 
 
 class SetMfaProvider(InDomain):
-    """Body of SetMFAProvider. The provider's own fields, such as `url`, are further members of the object."""
+    """Request body of the operation `SetMFAProvider`. The provider's own fields, such as `url`, are further members of
+    the object."""
 
     model_config = ConfigDict(extra="allow")
 
@@ -41,15 +42,15 @@ class SetMfaProvider(InDomain):
 
 
 class DeleteMfaProvider(InDomain):
-    """Body of DeleteMFAProvider."""
+    """Request body of the operation `DeleteMFAProvider`."""
 
 
 class CheckMfaProvider(InDomain):
-    """Body of CheckMFAProvider."""
+    """Request body of the operation `CheckMFAProvider`."""
 
 
 class MfaProviderChecked(Done):
-    """Answer of CheckMFAProvider."""
+    """Response body of the operation `CheckMFAProvider`."""
 
     provider: str = Field(description=PROVIDER)
     works: bool = Field(description="Whether the provider answers and accepts its keys.")
@@ -57,8 +58,8 @@ class MfaProviderChecked(Done):
 
 
 class MfaProvider(Success):
-    """Answer of GetMFAProvider. The provider's own fields without secrets, such as `url`, are further members of the
-    object."""
+    """Response body of the operation `GetMFAProvider`. The provider's own fields without secrets, such as `url`, are
+    further members of the object."""
 
     model_config = ConfigDict(extra="allow")
 

@@ -129,7 +129,7 @@ class Guarded:
 
     async def _check(self) -> str:
         await self.provider.enrolled(CHECK_USER)
-        return "it answers"
+        return "the provider answers"
 
     async def enrolled(self, user: str, *, deadline_s: float) -> Enrolment:
         """Call `Provider.enrolled`. deadline_s: the longest wait, in seconds."""
@@ -314,7 +314,7 @@ class Providers(Protocol):
 async def _within(deadline_s: float, ask: Callable[[], Awaitable[ResultT]]) -> ResultT:
     with trio.move_on_after(deadline_s):
         return await ask()
-    raise _Late(f"no answer within {deadline_s:g} s")
+    raise _Late(f"the provider has not answered within {deadline_s:g} s")
 
 
 def _is_enrolment(answer: object) -> bool:

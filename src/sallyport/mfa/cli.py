@@ -61,8 +61,8 @@ def provider() -> None:
 @click.option(
     "--secret",
     metavar="-|FILE",
-    help="File with the secret (skey, API token, admin token or shared secret) in its first line; - reads standard "
-    "input.",
+    help="File with the secret (skey, API token, admin token or shared secret) in its first line. Give - to read the "
+    "secret from standard input.",
 )
 @click.option("--field", "fields", multiple=True, metavar="NAME=VALUE", help="A field of an installed provider.")
 @click.option("--secret-field", metavar="NAME", help="Name of the secret field of an installed provider.")

@@ -123,7 +123,7 @@ class PrivacyIdea:
         check the token by asking for a list of tokens."""
         _check(await self._ask("GET", "/validate/polltransaction/0"))
         if self._admin is None:
-            return "privacyIDEA answers; without an adminToken it cannot be asked about enrolments"
+            return "privacyIDEA answers, but without an adminToken it cannot be asked about enrolments"
         await self.enrolled(CHECK_USER)
         return "privacyIDEA answers and accepts the adminToken"
 

@@ -86,7 +86,7 @@ class Webhook:
         if status == 404:
             raise ProviderError("the hook is not at this path (HTTP 404): check url")
         if await self.enrolled(CHECK_USER) is Enrolment.UNKNOWN:
-            return "the hook answers, but it cannot be asked about enrolments"
+            return "the hook answers, but cannot be asked about enrolments"
         return "the hook answers"
 
     async def start(self, question: Question) -> Answer:
@@ -146,13 +146,13 @@ class Webhook:
         """
         try:
             if len(poll_url) > _MAX_URL:  # parsing a very long URL takes 60 ms
-                raise ValueError("too long")
+                raise ValueError("the poll_url is too long")
             url = self._client.base_url.join(poll_url)
         except (httpx.InvalidURL, ValueError):
             raise ProviderError("the poll_url is not a URL") from None
         base = self._client.base_url
         if not poll_url or url.userinfo:
-            raise ProviderError("answered 202 without a usable poll_url")
+            raise ProviderError("the hook answered HTTP 202 without a usable poll_url")
         if (url.scheme, url.host, url.port) != (base.scheme, base.host, base.port):
             raise ProviderError("the poll_url is at another origin than the hook's url")
         return str(url)
@@ -160,13 +160,13 @@ class Webhook:
 
 def _status(response: httpx.Response) -> str:
     if response.status_code != 200:
-        raise ProviderError(f"answered HTTP {response.status_code}")
+        raise ProviderError(f"the hook answered HTTP {response.status_code}")
     return text_at(json_object(response), "status")
 
 
 def _outcome(known: dict[str, Outcome], status: str) -> Outcome:
     if status not in known:
-        raise ProviderError(f"answered a status that is none of {', '.join(known)}")
+        raise ProviderError(f"the hook answered a status that is none of {', '.join(known)}")
     return known[status]
 
 

@@ -160,7 +160,7 @@ def json_object(response: httpx.Response) -> dict[str, object]:
     """Return the JSON object in an answer. Raises ProviderError if the answer is not a JSON object."""
     document = _json(response)
     if not isinstance(document, dict):
-        raise ProviderError(f"answered HTTP {response.status_code} without a JSON object")
+        raise ProviderError(f"the server answered HTTP {response.status_code} without a JSON object")
     return document
 
 
@@ -168,13 +168,13 @@ def json_array(response: httpx.Response) -> list[object]:
     """Return the JSON array in an answer. Raises ProviderError if the answer is not a JSON array."""
     document = _json(response)
     if not isinstance(document, list):
-        raise ProviderError(f"answered HTTP {response.status_code} without a JSON array")
+        raise ProviderError(f"the server answered HTTP {response.status_code} without a JSON array")
     return document
 
 
 def _json(response: httpx.Response) -> object:
     if response.content.count(b"{") + response.content.count(b"[") > _MOST_PARTS:
-        raise ProviderError(f"answered with more than {_MOST_PARTS:,} objects and arrays")
+        raise ProviderError(f"the server answered with more than {_MOST_PARTS:,} objects and arrays")
     try:
         document: object = json_text.loads(response.content)
     except (ValueError, RecursionError):
@@ -200,15 +200,17 @@ def text_at(document: object, *path: str) -> str:
 
 def _check(status: int, headers: httpx.Headers, host: str) -> None:
     if headers.get("Content-Encoding", "identity") != "identity":  # a small compressed answer could become large
-        raise ProviderError(f"{host}: answered with a compressed body, although the request did not allow compression")
+        raise ProviderError(
+            f"{host}: the server answered with a compressed body, although the request did not allow compression"
+        )
     if status == 429:
         after = _retry_after(headers)
         raise ProviderError(f"{host}: rate limit reached (HTTP 429)", retry_after_s=after, limited=True)
     if 300 <= status < 400:
-        raise ProviderError(f"{host}: answered with a redirect (HTTP {status}), which is not followed")
+        raise ProviderError(f"{host}: the server answered with a redirect (HTTP {status}), which is not followed")
     if status >= 500:
         after = _retry_after(headers) if "Retry-After" in headers else 0.0
-        raise ProviderError(f"{host}: answered HTTP {status}", retry_after_s=after)
+        raise ProviderError(f"{host}: the server answered HTTP {status}", retry_after_s=after)
 
 
 def _retry_after(headers: httpx.Headers) -> float:

@@ -96,7 +96,7 @@ class Connection:
                 parts.append(event.data)
                 size += len(event.data)
                 if size > most:
-                    raise TooLong(f"answered more than {most // 1024} KiB")
+                    raise TooLong(f"the server answered with more than {most // 1024} KiB")
         return Answer(status, headers, b"".join(parts))
 
     async def _next_event(self) -> h11.Event:
@@ -258,5 +258,5 @@ class Pool(httpx.AsyncBaseTransport):
 def origin_of(url: httpx.URL) -> Origin:
     """Return the scheme, the encoded host and the port of a URL. Raises httpx.UnsupportedProtocol."""
     if url.scheme not in ("http", "https"):
-        raise httpx.UnsupportedProtocol("neither http nor https")
+        raise httpx.UnsupportedProtocol("the URL is neither http nor https")
     return url.scheme, url.raw_host.decode("ascii"), url.port or (443 if url.scheme == "https" else 80)

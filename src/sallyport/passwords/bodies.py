@@ -140,20 +140,20 @@ class PolicyFields(Model):
 
 
 class AddPasswordPolicy(ScopedIfGiven, PolicyFields):
-    """Body of the operation `addPasswordPolicy`."""
+    """Request body of the operation `addPasswordPolicy`."""
 
     policyName: Name = Field(description=_NAME)
 
 
 class PolicyDone(Model):
-    """Answer of the operation `assignPolicyToMachine`, and part of the answer of `addPasswordPolicy`."""
+    """Response body of the operation `assignPolicyToMachine`, and part of the answer of `addPasswordPolicy`."""
 
     code: int = Field(default=200, description="HTTP status of the answer.")
     message: str = Field(description="Result in words.")
 
 
 class PolicyAdded(PolicyDone):
-    """Answer of the operation `addPasswordPolicy`."""
+    """Response body of the operation `addPasswordPolicy`."""
 
     policyId: int = Field(description="Id of the new policy.")
 
@@ -187,7 +187,7 @@ class AssignPolicy(ScopedIfGiven):
 
 
 class ListPasswordPolicy(ScopedIfGiven, Paged):
-    """Body of the operation `listAllPasswordPolicy`."""
+    """Request body of the operation `listAllPasswordPolicy`."""
 
     machineIds: Many[Id] | None = Field(
         default=None,
@@ -229,7 +229,7 @@ class PolicyEntry(PasswordPolicy):
 
 
 class PolicyList(Model):
-    """Answer of the operation `listAllPasswordPolicy`."""
+    """Response body of the operation `listAllPasswordPolicy`."""
 
     totalPolicies: int = Field(description="Number of policies on all pages.")
     totalPages: int = Field(description="Number of pages.")
@@ -237,7 +237,7 @@ class PolicyList(Model):
 
 
 class ValidatePolicy(ScopedIfGiven):
-    """Body of the operation `validatePolicy`."""
+    """Request body of the operation `validatePolicy`."""
 
     machineId: Id = Field(
         description="Id of the instance whose policies the password must meet; 0 or absent if policyId is given."

@@ -158,8 +158,8 @@ def unassign(line: CommandLine, *, policy_id: int, instance_ids: tuple[int, ...]
     "--password",
     metavar="-",
     help=(
-        "Give - to read the password from the first line of standard input. Without this option, the command asks for "
-        "it."
+        "Password of the user. Give - to read the password from standard input. Default: the command asks for "
+        "the password."
     ),
 )
 @click.option("--json", "form", flag_value="json", help="Print JSON.")

@@ -37,7 +37,7 @@ class ProposedRule(RuleFields):
 
 
 class PreviewEnforcement(InDomain):
-    """Body of PreviewEnforcement."""
+    """Request body of the operation `PreviewEnforcement`."""
 
     days: Days = Field(
         default=DEFAULT_DAYS, description="Number of past days. The logins of these days are decided again."
@@ -53,7 +53,7 @@ class PreviewEnforcement(InDomain):
 
 
 class CheckEnrolments(InDomain):
-    """Body of CheckEnrolments."""
+    """Request body of the operation `CheckEnrolments`."""
 
     days: Days = Field(
         default=DEFAULT_DAYS, description="Number of past days. Users with logins on these days are checked."
@@ -62,7 +62,8 @@ class CheckEnrolments(InDomain):
 
 
 class TestLoginRules(InDomain):
-    """Body of TestLoginRules. If a field is absent, login rules treat this fact of the login as unknown."""
+    """Request body of the operation `TestLoginRules`. If a field is absent, login rules treat this fact of the login as
+    unknown."""
 
     user: Name = Field(description="User name, with or without a realm of the domain; at most 128 octets.")
     client: AddressOrText = Field(
@@ -113,7 +114,7 @@ class OpenPrompt(Model):
 
 
 class LoginRulesTested(Done):
-    """Answer of TestLoginRules."""
+    """Response body of the operation `TestLoginRules`."""
 
     domainName: str = Field(description="Name of the domain.")
     user: str = Field(description="User name without a realm.")

@@ -92,7 +92,7 @@ def pull_attributes(body: bytes, at: int = 0) -> Iterator[tuple[int, bytes]]:
     while at < end:
         size = body[at + 1] if at + 1 < end else 0
         if size < 2 or at + size > end:
-            raise PacketError(f"attribute at octet {at}: length {size}")
+            raise PacketError(f"the attribute at octet {at} has the invalid length {size}")
         yield body[at], body[at + 2 : at + size]
         at += size
 
@@ -100,7 +100,7 @@ def pull_attributes(body: bytes, at: int = 0) -> Iterator[tuple[int, bytes]]:
 def push_attribute(kind: int, value: bytes) -> bytes:
     """Return one attribute in octets. Raises ValueError if the value is longer than 253 octets."""
     if len(value) > 253:
-        raise ValueError(f"attribute {kind}: {len(value)} octets")
+        raise ValueError(f"the value of attribute {kind} has {len(value)} octets, more than 253")
     return bytes((kind, len(value) + 2)) + value
 
 
@@ -160,7 +160,7 @@ class Layout:
             size = packet[at + 1] if at + 1 < end else 0
             after = at + size
             if size < 2 or after > end:
-                raise PacketError(f"attribute at octet {at}: length {size}")
+                raise PacketError(f"the attribute at octet {at} has the invalid length {size}")
             kind = packet[at]
             mask[at] = mask[at + 1] = 0xFF
             found.append((kind, at, after))
@@ -168,7 +168,7 @@ class Layout:
             kinds[kind] = None
             at = after
         if len(found) > MAX_ATTRIBUTES:
-            raise PacketError(f"more than {MAX_ATTRIBUTES} attributes")
+            raise PacketError(f"the packet has more than {MAX_ATTRIBUTES} attributes")
         self._attributes = found
         self._kinds = tuple(kinds)
         self._pull = Struct("".join(values)).unpack
@@ -242,9 +242,11 @@ class Layout:
 def _signature(attributes: list[tuple[int, int, int]]) -> int:
     (_, at, end), *more = (each for each in attributes if each[0] == MESSAGE_AUTHENTICATOR)
     if more:
-        raise PacketError("a second Message-Authenticator", "bad_message_authenticator")
+        raise PacketError("the packet has two Message-Authenticators", "bad_message_authenticator")
     if end - at != 18:
-        raise PacketError("Message-Authenticator is not 16 octets", "bad_message_authenticator")
+        raise PacketError(
+            f"the Message-Authenticator has {end - at - 2} octets instead of 16", "bad_message_authenticator"
+        )
     return at + 2
 
 

@@ -58,6 +58,6 @@ def decode(datagram: bytes, request: bytes, secret: SharedSecret) -> Reply:
     """
     code, first = decode_reply(datagram, request, secret)
     if code - request[0] not in (1, 2):
-        raise PacketError(f"code {code}", "unknown_type")
+        raise PacketError(f"the answer has the unexpected code {code}", "unknown_type")
     cause = first.get(ERROR_CAUSE, b"")
     return Reply(code - request[0] == 1, int.from_bytes(cause) if len(cause) == 4 else None)

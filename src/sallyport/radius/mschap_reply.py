@@ -92,7 +92,7 @@ def push_error(
     fit. Raises ValueError if the message is too long, or if the challenge does not have 16 octets.
     """
     if len(challenge) != 16:
-        raise ValueError(f"a challenge of {len(challenge)} octets")
+        raise ValueError(f"the challenge has {len(challenge)} octets instead of 16")
     second = isinstance(attempt, MsChap2) or (isinstance(attempt, PasswordChange) and attempt.version == 3)
     text = f"E={code:d} R={retry:d} C={challenge[: 16 if second else 8].hex()} V={3 if second else 2}"
     if second and message:

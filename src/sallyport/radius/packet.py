@@ -179,7 +179,7 @@ def decode(datagram: bytes, secret: SharedSecret) -> Request:
     elif code == STATUS_SERVER:
         _check_status_server(data, layout.signature, secret)
     else:
-        raise PacketError(f"code {code}", "unknown_type")
+        raise PacketError(f"the packet has the unknown code {code}", "unknown_type")
     return Request(data, layout, first)
 
 
@@ -191,7 +191,7 @@ def peek(datagram: bytes) -> Request:
     """
     data = _open(datagram)
     if data[0] not in (ACCESS_REQUEST, ACCOUNTING_REQUEST, STATUS_SERVER):
-        raise PacketError(f"code {data[0]}", "unknown_type")
+        raise PacketError(f"the packet has the unknown code {data[0]}", "unknown_type")
     layout = layout_of(data)
     return Request(data, layout, layout.first(data))
 
@@ -200,39 +200,39 @@ def _open(datagram: bytes) -> bytes:
     """Return the packet without padding. Raises PacketError if the Length is wrong."""
     size = len(datagram)
     if size < MIN_LENGTH:
-        raise PacketError(f"{size} octets")
+        raise PacketError(f"the packet has {size} octets, fewer than {MIN_LENGTH}")
     length = datagram[2] << 8 | datagram[3]
     if length != size:
         if not MIN_LENGTH <= length <= size:
-            raise PacketError(f"length field {length} in {size} octets")
+            raise PacketError(f"the packet has {size} octets, but its length field is {length}")
         datagram = datagram[:length]
     if length > MAX_LENGTH:
-        raise PacketError(f"{length} octets")
+        raise PacketError(f"the packet has {length} octets, more than {MAX_LENGTH}")
     return datagram
 
 
 def _check_access_request(data: bytes, first: dict[int, bytes], signature: int, secret: SharedSecret) -> None:
     if signature:
         if not message_authenticator_holds(data, signature, secret):
-            raise PacketError("Message-Authenticator does not match", "bad_message_authenticator")
+            raise PacketError("the Message-Authenticator does not match", "bad_message_authenticator")
     elif EAP_MESSAGE in first:  # RFC 3579 section 3.1
-        raise PacketError("EAP-Message without Message-Authenticator", "unsigned")
+        raise PacketError("the request has an EAP-Message but no Message-Authenticator", "unsigned")
     if EAP_MESSAGE in first and (USER_PASSWORD in first or CHAP_PASSWORD in first):
-        raise PacketError("EAP-Message and a password in one request")
+        raise PacketError("the request has both an EAP-Message and a password")
 
 
 def _check_accounting_request(data: bytes, signature: int, secret: SharedSecret) -> None:
     if not accounting_authenticator_holds(data, secret):
-        raise PacketError("Request Authenticator does not match", "bad_authenticator")
+        raise PacketError("the Request Authenticator does not match", "bad_authenticator")
     if signature and not message_authenticator_holds(_with_authenticator(data, ZERO), signature, secret):
-        raise PacketError("Message-Authenticator does not match", "bad_message_authenticator")
+        raise PacketError("the Message-Authenticator does not match", "bad_message_authenticator")
 
 
 def _check_status_server(data: bytes, signature: int, secret: SharedSecret) -> None:
     if not signature:  # RFC 5997 section 3
-        raise PacketError("Status-Server without Message-Authenticator", "unsigned")
+        raise PacketError("the Status-Server has no Message-Authenticator", "unsigned")
     if not message_authenticator_holds(data, signature, secret):
-        raise PacketError("Message-Authenticator does not match", "bad_message_authenticator")
+        raise PacketError("the Message-Authenticator does not match", "bad_message_authenticator")
 
 
 def _with_authenticator(data: bytes, authenticator: bytes) -> bytes:
@@ -279,7 +279,7 @@ def encode_reply(code: int, request: Request, secret: SharedSecret, attributes: 
     signed = code != ACCOUNTING_RESPONSE
     length = MIN_LENGTH + len(attributes) + (18 if signed else 0)
     if length > MAX_LENGTH:
-        raise PacketError(f"the answer would have {length} octets")
+        raise PacketError(f"the answer would have {length} octets, more than {MAX_LENGTH}")
     head = _HEAD.pack(code, request.identifier, length)
     authenticator = request.authenticator
     if signed:
@@ -342,14 +342,14 @@ def open_reply(datagram: bytes, request: bytes, secret: SharedSecret) -> Reply:
     """
     length = int.from_bytes(datagram[2:4]) if len(datagram) >= MIN_LENGTH else 0
     if not MIN_LENGTH <= length <= len(datagram) or length > MAX_LENGTH:
-        raise PacketError(f"{len(datagram)} octets")
+        raise PacketError(f"the answer has {len(datagram)} octets, but its length field is {length}")
     data = datagram[:length]
     if data[1] != request[1]:
-        raise PacketError("answer to another request")
+        raise PacketError("the answer is for another request")
     proved = _with_authenticator(data, request[4:20])  # both authenticators are computed over these octets
     if md5(proved + secret.octets).digest() != data[4:20]:
-        raise PacketError("Response Authenticator does not match", "bad_authenticator")
+        raise PacketError("the Response Authenticator does not match", "bad_authenticator")
     layout = layout_of(data)
     if layout.signature and not message_authenticator_holds(proved, layout.signature, secret):
-        raise PacketError("Message-Authenticator does not match", "bad_message_authenticator")
+        raise PacketError("the Message-Authenticator does not match", "bad_message_authenticator")
     return Reply(data, layout)

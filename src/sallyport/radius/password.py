@@ -91,7 +91,7 @@ def reveal_password(hidden: bytes, secret: SharedSecret, authenticator: bytes) -
         pad = md5(secret.octets + authenticator).digest()
         return (int.from_bytes(pad) ^ int.from_bytes(hidden)).to_bytes(16).rstrip(b"\0")
     if not 16 < size <= MAX_PASSWORD or size & 15:
-        raise PacketError(f"User-Password of {size} octets")
+        raise PacketError(f"the User-Password has {size} octets; valid are multiples of 16 from 16 to {MAX_PASSWORD}")
     return reveal_blocks(hidden, secret, authenticator).rstrip(b"\0")
 
 
@@ -118,7 +118,7 @@ def hide_password(password: bytes, secret: SharedSecret, authenticator: bytes) -
     """Return the User-Password value for a password (RFC 2865 section 5.2). Raises ValueError if the password has more
     than 128 octets."""
     if len(password) > MAX_PASSWORD:
-        raise ValueError(f"a password of {len(password)} octets; RADIUS allows {MAX_PASSWORD}")
+        raise ValueError(f"the password has {len(password)} octets, but RADIUS allows only {MAX_PASSWORD}")
     clear = password.ljust(max(16, (len(password) + 15) // 16 * 16), b"\0")
     return hide_blocks(clear, secret, authenticator)
 

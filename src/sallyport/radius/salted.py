@@ -55,7 +55,7 @@ class Hiding:
         caller puts the tag before the result. Each call uses another salt. Raises ValueError if the value is too long.
         """
         if len(clear) > MAX_CLEAR:
-            raise ValueError(f"a value of {len(clear)} octets; an encrypted attribute allows {MAX_CLEAR}")
+            raise ValueError(f"the value has {len(clear)} octets, but an encrypted attribute allows only {MAX_CLEAR}")
         self._salt = self._salt + 1 & 0x7FFF
         salt = (0x8000 | self._salt).to_bytes(2)
         padded = bytes((len(clear),)) + clear + bytes(-(len(clear) + 1) % 16)
@@ -68,10 +68,12 @@ class Hiding:
         of 16 octets. Raises PacketError if the decrypted length is too large; the usual cause is a wrong secret.
         """
         if len(value) < 18 or len(value) % 16 != 2:
-            raise PacketError(f"a salted value of {len(value)} octets")
+            raise PacketError(f"the salted value has the invalid length {len(value)}")
         clear = reveal_blocks(value[2:], self.secret, self.authenticator + value[:2])
         if clear[0] >= len(clear):
-            raise PacketError(f"a salted value with length {clear[0]} in {len(clear) - 1} octets: is the secret wrong?")
+            raise PacketError(
+                f"the salted value has {len(clear) - 1} octets but the length {clear[0]}: is the shared secret wrong?"
+            )
         return clear[1 : clear[0] + 1]
 
 
@@ -125,7 +127,7 @@ def _rehide_value(how: int | None, value: bytes, received: Hiding, sent: Hiding)
     """
     if how == AS_PASSWORD:
         if not value or len(value) % 16:
-            raise PacketError(f"an encrypted value of {len(value)} octets")
+            raise PacketError(f"the encrypted value has {len(value)} octets, which is not a multiple of 16")
         clear = reveal_blocks(value, received.secret, received.authenticator)
         return hide_blocks(clear, sent.secret, sent.authenticator)
     if how == SALTED:

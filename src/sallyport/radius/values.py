@@ -119,7 +119,7 @@ def join_tag(attribute: Attribute, tag: int, value: bytes) -> bytes:
         return value
     if attribute.type is DataType.INTEGER:
         if value[0]:
-            raise DictionaryError(f"{attribute.name}: a tagged number has three octets, up to 16777215")
+            raise DictionaryError(f"{attribute.name}: with a tag, the number must be at most 16777215 (three octets)")
         return bytes((tag,)) + value[1:]
     return bytes((tag,)) + value if tag or attribute.encrypt == 2 or value[0] <= 0x1F else value
 

@@ -66,11 +66,10 @@ def backup(line: CommandLine, *, file: Path, keep: int | None) -> None:
 @click.option("--revoke-tokens", is_flag=True, help="Revoke all access tokens and enrolment keys of the backup.")
 @click.pass_obj
 def restore(line: CommandLine, *, file: Path, yes: bool, revoke_tokens: bool) -> None:
-    """Replace the database by a backup at once. Without the master key under which it was made, a backup cannot be
-    restored.
+    """Replace the database by a backup at once. A restore needs the master key under which the backup was made.
 
-    Pending prompts, enrolments and all one-time codes up to now become void. Tokens that were revoked after the backup
-    become valid again, unless --revoke-tokens revokes all tokens.
+    Pending prompts and enrolments become void, and so do all one-time codes from before the restore. Tokens that were
+    revoked after the backup become valid again, unless --revoke-tokens revokes all tokens.
     """
     if not yes:
         if not click.confirm(CONFIRM, err=True):
@@ -94,7 +93,7 @@ def copy(line: CommandLine, *, target: str) -> None:
     """
     if "://" in target:
         if not target.startswith(POSTGRES):
-            raise click.BadParameter(f"a file, or a URL that begins with {POSTGRES}", param_hint="URL-OR-FILE")
+            raise click.BadParameter(f"must be a file, or a URL that begins with {POSTGRES}", param_hint="URL-OR-FILE")
         rows = line.row("db.copy", url=target)["rows"]
         line.print(f"{counted(rows, 'row')} copied; now set `database` to the URL, and start the service")
         return

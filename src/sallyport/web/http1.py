@@ -125,7 +125,7 @@ class Parser:
         end = self._held.find(_END_OF_HEAD, max(self._searched - len(_END_OF_HEAD), 0))
         size = len(self._held) if end < 0 else end + len(_END_OF_HEAD)
         if size > self._head_octets:
-            raise Malformed("the head is too long", 431)
+            raise Malformed("the head of the request is too long", 431)
         if _BARE_LINE_FEED.search(self._held, self._searched, size):
             raise Malformed("a line ends without a carriage return")
         self._searched = size if end < 0 else 0
@@ -148,10 +148,10 @@ class Parser:
             connection.receive_data(octets)
             request = connection.next_event()
         except (h11.RemoteProtocolError, ValueError) as error:
-            raise Malformed("malformed head", getattr(error, "error_status_hint", 400)) from None
+            raise Malformed("the head of the request is malformed", getattr(error, "error_status_hint", 400)) from None
         assert isinstance(request, h11.Request)  # noqa: S101  the head is complete
         if not request.http_version.startswith(b"1."):
-            raise Malformed("not HTTP/1", 505)
+            raise Malformed("the request is not HTTP/1", 505)
         headers = list(request.headers)
         found = dict(headers)
         if b"transfer-encoding" in found:
@@ -197,7 +197,7 @@ class Parser:
                 else:
                     break
         except h11.RemoteProtocolError:
-            raise Malformed("malformed chunks") from None
+            raise Malformed("the chunks of the body are malformed") from None
         return bytes(taken)
 
 

@@ -111,7 +111,7 @@ def test_an_account_with_processes_is_not_deleted(
     service.want(settings=Settings(end_sessions=False))
     agent = Agent(host, service, processes=Processes())
     assert errors(agent.pass_().actions) == [
-        "delete ann: 1 process of the account still running; the account stays locked until the next attempt"
+        "delete ann: 1 process of the account is still running; the account stays locked until the next attempt"
     ]
     assert host.users()["ann"].locked
     session.kill()
@@ -213,5 +213,7 @@ def test_a_name_that_useradd_finds_in_a_directory(tmp_path: Path, service: Servi
     assert agent.executor.memory.now.of("ann") is None
     with host.path("/etc/passwd").open("a") as file:
         file.write("ann:x:1800:1800::/home/ann:/bin/sh\n")
-    assert errors(Agent(host, service).pass_().actions) == ["refuse ann: exists already, and is not to be taken over"]
+    assert errors(Agent(host, service).pass_().actions) == [
+        "refuse ann: the account exists already, and the state does not let the agent take it over"
+    ]
     assert not read(host.files).in_managed_group("ann")

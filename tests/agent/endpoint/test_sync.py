@@ -167,7 +167,7 @@ def test_a_clock_that_is_wrong(host: Host, service: Service, hours: int) -> None
         (DesiredUser("ann", uid=500), "the uid is reserved for system accounts"),
         (DesiredUser("ann", uid=1500), "another account has the same uid"),
         (DesiredUser("ann", home="/etc/ann"), "the home directory would be a system directory"),
-        (DesiredUser("keep"), "protected in the agent's configuration file"),
+        (DesiredUser("keep"), "the account is protected in the agent's configuration file"),
     ],
 )
 def test_harmful_users_are_refused(tmp_path: Path, service: Service, user: DesiredUser, reason: str) -> None:
@@ -199,7 +199,9 @@ def test_an_account_replaced_by_hand(host: Host, service: Service) -> None:
     agent.pass_()
     passwd = host.path("/etc/passwd")
     passwd.write_text(passwd.read_text().replace("ann:x:2000", "ann:x:2001"))
-    assert errors(agent.pass_().actions) == ["refuse ann: exists already, and is not to be taken over"]
+    assert errors(agent.pass_().actions) == [
+        "refuse ann: the account exists already, and the state does not let the agent take it over"
+    ]
     service.want()
     report = agent.pass_()
     assert [each.kind for each in report.drift] == [DriftKind.ACCOUNT]

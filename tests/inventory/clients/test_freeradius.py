@@ -81,7 +81,7 @@ def test_a_section_without_ipaddr_has_its_address_as_name(tmp_path: Path, name: 
         (client(more="require_message_authenticator = 1"), "require_message_authenticator must be yes, no or auto"),
         (client(more="proto = sctp"), "proto must be"),
         (client(more="dynamic_clients = discover"), "dynamic clients"),
-        (client(""), "without a name"),
+        (client(""), "has no name"),
         (client('""'), "the name is empty"),
     ],
 )

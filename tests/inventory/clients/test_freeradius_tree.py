@@ -108,7 +108,7 @@ def test_limits_on_files(tmp_path: Path) -> None:
     with pytest.raises(ClientsFileError, match=f"more than {MAX_INCLUDES} files deep"):
         read(tmp_path / "0")
     write(tmp_path, "", "empty")
-    with pytest.raises(ClientsFileError, match=f"or {MAX_FILES} files"):
+    with pytest.raises(ClientsFileError, match=f"more than {MAX_FILES} files"):
         read(write(tmp_path, "$INCLUDE empty\n" * MAX_FILES))
     with pytest.raises(ClientsFileError, match=f"more than {MAX_OCTETS} octets"):
         read(write(tmp_path, b"#" * (MAX_OCTETS + 1)))

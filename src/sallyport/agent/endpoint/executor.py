@@ -232,8 +232,8 @@ class Executor:
         account = self._own(name)
         if left := self.processes.of(self.ids_of(account, read(self.files))):
             raise HostError(
-                f"{counted(len(left), 'process', 'processes')} of the account still running; the account stays "
-                "locked until the next attempt"
+                f"{counted(len(left), 'process of the account is', 'processes of the account are')} still running; "
+                "the account stays locked until the next attempt"
             )
         self._tools.account("userdel", *(("--remove",) if home else ()), name)
         self.forget(name)

@@ -60,7 +60,7 @@ class Files:
         except OSError as error:
             raise HostError(f"{path}: {error.strerror}") from None
         if len(octets) > most:
-            raise HostError(f"{path}: longer than {most} octets")
+            raise HostError(f"{path}: the file is longer than {most} octets")
         return octets
 
     def records(self, path: str, size: int, wanted: Iterable[int]) -> dict[int, bytes] | None:
@@ -137,7 +137,7 @@ class Files:
         is_own = found.st_uid in owners or (found.st_uid == self.owner and found.st_nlink == 1)
         if not stat.S_ISREG(found.st_mode) or not is_own:
             os.close(descriptor)
-            raise HostError(f"{name}: not a regular file, or a file of another account")
+            raise HostError(f"{name}: the file is not a regular file, or belongs to another account")
         try:
             with os.fdopen(descriptor, "rb") as file:
                 octets = file.read(most + 1)
@@ -230,7 +230,7 @@ class Files:
             os.close(descriptor)
 
     def belongs_to(self, path: str, uid: int) -> bool:
-        """Return whether a path is a directory, and not a symbolic link, that belongs to a uid."""
+        """Return whether a path is a directory that belongs to a uid. A symbolic link does not count as a directory."""
         try:
             found = os.lstat(self.prefix / path.lstrip("/"))
         except OSError:
@@ -294,5 +294,5 @@ def _trust(descriptor: int, path: str, owners: frozenset[int], *, final: bool) -
 
 def _reason(error: OSError) -> str:
     if error.errno in {errno.ELOOP, errno.ENOTDIR}:
-        return "a symbolic link, or not a directory"
+        return "the path is a symbolic link, or not a directory"
     return error.strerror or "failed"

@@ -151,7 +151,8 @@ class MemoryFile:
         octets = dumps(memory)
         if max(map(len, lists)) > MAX_FOUND or len(octets) > _MOST:
             raise ConfigError(
-                f"{self._path}: more than {MAX_FOUND} accounts or groups; delete accounts that are no longer needed"
+                f"{self._path}: the agent has more than {MAX_FOUND} accounts or groups; delete accounts that are no "
+                "longer needed"
             )
         self._write(self._path, octets + b"\n")
         self.now = memory

@@ -115,7 +115,7 @@ class _Planner:
         """Return the reason why the agent must not apply a user in the state, or an empty text if there is none. This
         method checks only reasons that apply to new accounts and to existing accounts."""
         if user.name in self._executor.options.protected:
-            return "protected in the agent's configuration file"
+            return "the account is protected in the agent's configuration file"
         is_new = user.home and (account is None or account.home != user.home)
         if is_new and user.home.split("/")[1] in _SYSTEM_HOMES:
             return "the home directory would be a system directory"
@@ -136,9 +136,9 @@ class _Planner:
         """Return the reason not to change an existing account. Return an empty text if the account belongs to the
         agent, or if the agent may take the account over."""
         if self._accounts.is_system(account):
-            return "a system account"
+            return "the account is a system account"
         if self._memory.owns(self._accounts, account) is None and not self._may_take_over(user.name):
-            return "exists already, and is not to be taken over"
+            return "the account exists already, and the state does not let the agent take it over"
         if user.uid not in {None, account.uid}:
             self.drift.append(Drift(DriftKind.ACCOUNT, user.name, f"its uid is {account.uid}, not {user.uid}"))
         return ""

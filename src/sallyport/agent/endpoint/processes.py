@@ -105,7 +105,8 @@ class Processes:
             passed_s = time.monotonic() - begin
             if passed_s >= _KILL_S:
                 raise HostError(
-                    f"{counted(len(left), 'process', 'processes')} still running after SIGKILL: a file system may hang"
+                    f"{counted(len(left), 'process is', 'processes are')} still running after SIGKILL: a file "
+                    "system may hang"
                 )
             if passed_s >= _FORKING_S:
                 self._kill_stopped({uid for process in left for uid in ids.within(process)}, ids)

@@ -112,7 +112,7 @@ class Rotator:
         password = generate(policies, user)
         hashed = hash_password(password, read(self._executor.files).hash_method)
         if not matches(password, hashed):
-            raise HostError("the host's crypt(3) does not verify a hash that it has made")
+            raise HostError("the host's crypt(3) does not verify a hash of its own")
         entry = Entry(secrets.token_urlsafe(16), user, Stage.MADE, trigger, hashed)
         self._journal.put(entry)
         message = Rotation(entry.id, user, Phase.ESCROW, trigger, password=password, password_hash=hashed)

@@ -33,8 +33,8 @@ async def every(
 
 
 def one(rows: Iterable[Row], key: str, value: str, kind: str) -> Row:
-    """Return the row in which the field `key` has a value. kind: the kind of object, for the error message. Raises
-    NotFound if there is no such row."""
+    """Return the first row whose field `key` is equal to `value`, as text. kind: the kind of object, for the error
+    message. Raises NotFound if there is no such row."""
     for row in rows:
         if str(row.get(key)) == value:
             return row

@@ -17,7 +17,7 @@ Expired = Annotated[bool, Field(description="Whether the credential has expired.
 
 
 class CreateSchema(ScopedIfGiven):
-    """Body of the operation `createSchema`."""
+    """Request body of the operation `createSchema`."""
 
     author: Did = Field(description="DID of the issuer that the schema belongs to.")
     name: Name = Field(description="Name of the schema.")
@@ -28,14 +28,14 @@ class CreateSchema(ScopedIfGiven):
 
 
 class SchemaCreated(Done):
-    """Answer of the operation `createSchema`."""
+    """Response body of the operation `createSchema`."""
 
     id: int = Field(description="Id of the schema: its schemaId.")
     Schema: dict[str, JsonValue] = Field(description="Credential schema; its member Schema is the JSON Schema.")
 
 
 class ListSchemas(OfDomain, PagedByNumber):
-    """Body of the operation `credentialSchemaList`."""
+    """Request body of the operation `credentialSchemaList`."""
 
     issuerDid: PlainText = Field(
         default="", description="DID of the author. Leave it empty to list all schemas of the domain."
@@ -57,7 +57,7 @@ def _or_none(value: object) -> object:
 
 
 class CreateCredential(OfDomain):
-    """Body of the operation `createCredential`."""
+    """Request body of the operation `createCredential`."""
 
     issuerDid: IssuerDid
     holderDid: HolderDid
@@ -76,14 +76,14 @@ class CreateCredential(OfDomain):
 
 
 class CredentialIssued(Done):
-    """Answer of the operation `createCredential`."""
+    """Response body of the operation `createCredential`."""
 
     id: int = Field(description="Id of the credential, as credentialList shows it.")
     credentialId: str = Field(description="Identifier of the credential, urn:uuid:...")
 
 
 class ListCredentials(OfDomain, PagedByNumber):
-    """Body of the operation `credentialList`."""
+    """Request body of the operation `credentialList`."""
 
     pageSize: LongSize = LONG
 
@@ -110,7 +110,7 @@ class CredentialEntry(Model):
 
 
 class CredentialList(Done):
-    """Answer of the operation `credentialList`."""
+    """Response body of the operation `credentialList`."""
 
     domainId: DomainId
     count: TotalCount
@@ -118,7 +118,7 @@ class CredentialList(Done):
 
 
 class OfWallet(ScopedIfGiven, PagedByNumber):
-    """Body of GetAssignedCredential, GetAcceptedCredential and GetIgnoredCredential."""
+    """Request body of the operations `GetAssignedCredential`, `GetAcceptedCredential` and `GetIgnoredCredential`."""
 
     walletId: WalletId
     filter: Text = Field(
@@ -128,7 +128,7 @@ class OfWallet(ScopedIfGiven, PagedByNumber):
 
 
 class WalletCredentials(Done):
-    """Answer of GetAssignedCredential, GetAcceptedCredential and GetIgnoredCredential."""
+    """Response body of the operations `GetAssignedCredential`, `GetAcceptedCredential` and `GetIgnoredCredential`."""
 
     walletId: int = Field(description="Id of the wallet.")
     count: TotalCount
@@ -136,7 +136,7 @@ class WalletCredentials(Done):
 
 
 class GetCredential(ScopedIfGiven):
-    """Body of GetCredential."""
+    """Request body of the operation `GetCredential`."""
 
     credentialId: Name = Field(description="Identifier of the credential, urn:uuid:..., or its id in lists.")
     domainId: Whole | None = Field(
@@ -149,14 +149,14 @@ class GetCredential(ScopedIfGiven):
 
 
 class CredentialDocument(Model):
-    """Answer of GetCredential."""
+    """Response body of the operation `GetCredential`."""
 
     id: int = Field(description="Number of the credential.")
     credential: dict[str, JsonValue] = Field(description="The credential with its issuer's proof.")
 
 
 class RevokeCredential(OfDomain):
-    """Body of the operation `revokecredential`."""
+    """Request body of the operation `revokecredential`."""
 
     vcid: Id = Field(description="Id of the credential, as credentialList shows it.")
     issuerDid: IssuerDid
@@ -164,7 +164,7 @@ class RevokeCredential(OfDomain):
 
 
 class CredentialRevoked(Model):
-    """Answer of the operation `revokecredential`."""
+    """Response body of the operation `revokecredential`."""
 
     Message: str = Field(description="Result in words.")
     Code: int = Field(default=200, description="HTTP status of the answer.")

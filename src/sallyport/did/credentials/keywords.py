@@ -185,7 +185,7 @@ def compiled(text: str) -> Pattern:
     """Return the pattern of a regular expression. Raises ValueError with the reason if the expression is not valid,
     uses a feature that is not supported, or has too many ways to match."""
     if len(text) > LONGEST:
-        raise ValueError("a pattern is too long")
+        raise ValueError(f"a pattern has more than {LONGEST} characters")
     atoms = list(_ATOM.finditer(text))
     if any(found[1] and found[1] in "123456789k" for found in atoms):
         raise ValueError("a pattern has a back-reference")
@@ -194,7 +194,7 @@ def compiled(text: str) -> Pattern:
         raise ValueError("a pattern repeats a group, or uses a (?...) group other than (?:...)")
     classes = [found[0] for found in atoms if found[0].startswith("[")]
     if sum(each.count("-") for each in classes) > MAX_RANGES:
-        raise ValueError("a pattern has too many ranges")
+        raise ValueError(f"a pattern has more than {MAX_RANGES} ranges such as a-z")
     factor, degree = 2 ** (bare.count("?") + bare.count("|")), bare.count("*") + bare.count("+")
     repeated = 0
     for least, comma, most in _BOUNDS.findall(bare):

@@ -64,7 +64,7 @@ def split(did: str) -> tuple[str, str]:
     is not a DID."""
     found = _DID.fullmatch(did) if len(did) <= LONGEST else None
     if found is None:
-        raise CredentialError("not a DID")
+        raise CredentialError("the text is not a DID")
     return found[1], found[2]
 
 
@@ -140,9 +140,9 @@ def web_address(did: str) -> str:
     method, identifier = split(did)
     host, *path = map(unquote, identifier.split(":"))
     if method != "web" or not _HOST.fullmatch(host):
-        raise CredentialError("not a did:web with a host")
+        raise CredentialError("the DID is not a did:web with a host")
     if any(not re.fullmatch(r"[A-Za-z0-9._-]+", part) or set(part) == {"."} for part in path):
-        raise CredentialError("not a did:web with a path")
+        raise CredentialError("the DID is a did:web with an invalid path")
     return f"https://{host}/{'/'.join(path or ['.well-known'])}/did.json"
 
 
@@ -168,7 +168,7 @@ def _items(value: JSON) -> list[JSON]:
     if value is None:
         return []
     if not isinstance(value, list) or len(value) > MAX_METHODS:
-        raise CredentialError("the document's methods are not a list, or are too many")
+        raise CredentialError(f"the document's verification methods are not an array of at most {MAX_METHODS} entries")
     return value
 
 

@@ -35,13 +35,13 @@ def from_base64url(text: str) -> bytes:
     """Decode base64url. Raises CredentialError if the text has padding, a wrong character, or bits after the last
     octet."""
     if not _BASE64URL.fullmatch(text):
-        raise CredentialError("not base64url")
+        raise CredentialError("the text is not base64url without padding")
     try:
         octets = urlsafe_b64decode(text + "=" * (-len(text) % 4))
     except binascii.Error:
-        raise CredentialError("not base64url") from None
+        raise CredentialError("the text is not base64url without padding") from None
     if to_base64url(octets) != text:
-        raise CredentialError("not base64url")
+        raise CredentialError("the text is not base64url without padding")
     return octets
 
 
@@ -58,12 +58,12 @@ def to_base58(octets: bytes) -> str:
 def from_base58(text: str) -> bytes:
     """Decode base58. Raises CredentialError if the text has a wrong character or is too long."""
     if len(text) > MAX_BASE58:
-        raise CredentialError("base58 text is too long")
+        raise CredentialError(f"the base58 text is longer than {MAX_BASE58} characters")
     number = 0
     for letter in text:
         value = _VALUES.get(letter)
         if value is None:
-            raise CredentialError("not base58")
+            raise CredentialError("the text is not base58")
         number = number * 58 + value
     zeros = len(text) - len(text.lstrip("1"))
     return bytes(zeros) + number.to_bytes((number.bit_length() + 7) // 8, "big")
@@ -81,7 +81,7 @@ def read_json(text: str | bytes) -> JSON:
         )
         json.dumps(value, ensure_ascii=False).encode()
     except (ValueError, RecursionError):
-        raise CredentialError("not JSON, or an object with a duplicate name") from None
+        raise CredentialError("the text is not JSON, or one of its objects has a duplicate name") from None
     return value
 
 
@@ -89,7 +89,7 @@ def read_object(text: str | bytes) -> dict[str, JSON]:
     """Parse JSON that must be an object. Raises CredentialError."""
     value = read_json(text)
     if not isinstance(value, dict):
-        raise CredentialError("not a JSON object")
+        raise CredentialError("the JSON text is not an object")
     return value
 
 
@@ -101,18 +101,18 @@ def as_list(value: JSON) -> list[JSON]:
 def _once(pairs: list[tuple[str, JSON]]) -> dict[str, JSON]:
     found = dict(pairs)
     if len(found) != len(pairs):
-        raise ValueError("a duplicate name")
+        raise ValueError("an object has a duplicate name")
     return found
 
 
 def _no_number(_: str) -> JSON:
-    raise ValueError("not a number")
+    raise ValueError("NaN and Infinity are not JSON")
 
 
 def _float(text: str) -> float:
     value = float(text)
     if value in {float("inf"), float("-inf")}:
-        raise ValueError("too large")
+        raise ValueError("a number is too large for a double")
     return value
 
 
@@ -128,7 +128,7 @@ def canonical(value: JSON) -> bytes:
     try:
         return _text(value).encode()
     except (UnicodeEncodeError, RecursionError, OverflowError):
-        raise CredentialError("JSON that has no canonical form") from None
+        raise CredentialError("the JSON value has no canonical form (RFC 8785)") from None
 
 
 def _text(value: JSON) -> str:
@@ -153,7 +153,7 @@ def _number(value: float) -> str:
     """Format a number like ECMAScript's Number::toString (RFC 8785 section 3.2.2.3). Python writes the same digits, but
     sometimes places the decimal point differently."""
     if not math.isfinite(value):
-        raise CredentialError("JSON that has no canonical form")
+        raise CredentialError("the JSON value has no canonical form (RFC 8785)")
     sign = "-" if value < 0 else ""
     parts = Decimal(repr(abs(value))).normalize().as_tuple()
     digits = "".join(map(str, parts.digits))

@@ -61,15 +61,17 @@ def parse(text: str) -> Token:
     """
     parts = text.split(".") if len(text) <= LONGEST else []
     if len(parts) != 3 or not text.isascii():
-        raise CredentialError("not a compact token")
+        raise CredentialError("the token is not a compact JWT")
     header, payload = read_object(from_base64url(parts[0])), read_object(from_base64url(parts[1]))
     algorithm, key_id, kind = header.get("alg"), header.get("kid"), header.get("typ", "JWT")
     if not isinstance(algorithm, str) or algorithm not in ALGORITHMS:
-        raise CredentialError("the token's algorithm is not accepted", "signature")
+        raise CredentialError(
+            f"the token's algorithm is not accepted; use one of {', '.join(sorted(ALGORITHMS))}", "signature"
+        )
     if "crit" in header or "b64" in header:
-        raise CredentialError("the token has an extension that is not supported")
+        raise CredentialError("the token has an extension (crit, b64) that is not supported")
     if not isinstance(kind, str) or kind.upper() != "JWT":
-        raise CredentialError("the token has a type that is not accepted")
+        raise CredentialError("the type (typ) of the token is not JWT")
     if not isinstance(key_id, str):
         raise CredentialError("the token has no key id (kid)")
     signed = f"{parts[0]}.{parts[1]}".encode()

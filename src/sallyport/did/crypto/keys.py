@@ -105,7 +105,7 @@ class PrivateKey:
         self._octets = octets
         seed = octets.reveal()
         if len(seed) != 32 or (curve.order and not 0 < int.from_bytes(seed, "big") < curve.order):
-            raise CredentialError("not a private key of its curve")
+            raise CredentialError(f"the octets are not a private key of {curve.name}")
         self._ed25519 = Ed25519PrivateKey.from_private_bytes(seed) if curve is ED25519 else None
         self._ecdsa = None if curve is ED25519 else ec.derive_private_key(int.from_bytes(seed, "big"), _named(curve))
 
@@ -150,7 +150,7 @@ def public_key(curve: Curve, octets: bytes) -> PublicKey:
     point of the curve."""
 
     if len(octets) != curve.octets:
-        raise CredentialError(f"a key of {curve.name} has {curve.octets} octets")
+        raise CredentialError(f"the key has {len(octets)} octets, but a key of {curve.name} has {curve.octets}")
     try:
         if curve is ED25519:
             if not _is_point(octets):
@@ -158,7 +158,7 @@ def public_key(curve: Curve, octets: bytes) -> PublicKey:
             return PublicKey(curve, octets, Ed25519PublicKey.from_public_bytes(octets))
         return PublicKey(curve, octets, ec.EllipticCurvePublicKey.from_encoded_point(_named(curve), octets))
     except ValueError:
-        raise CredentialError(f"not a point of {curve.name}") from None
+        raise CredentialError(f"the key is not a point of {curve.name}") from None
 
 
 def from_multikey(text: str) -> PublicKey:
@@ -170,7 +170,7 @@ def from_multikey(text: str) -> PublicKey:
     for curve in CURVES.values():
         if octets.startswith(curve.prefix):
             return public_key(curve, octets[len(curve.prefix) :])
-    raise CredentialError("the curve of the key is not supported")
+    raise CredentialError(f"the curve of the key is not supported; use one of {', '.join(CURVES)}")
 
 
 def from_jwk(jwk: JSON) -> PublicKey:
@@ -182,14 +182,14 @@ def from_jwk(jwk: JSON) -> PublicKey:
         raise CredentialError("a private key was sent: replace this key, and send only the public key")
     curve = CURVES.get(str(jwk.get("crv")))
     if curve is None or jwk.get("kty") != curve.kty:
-        raise CredentialError("the curve of the key is not supported")
+        raise CredentialError(f"the curve of the key is not supported; use one of {', '.join(CURVES)}")
     x = _coordinate(jwk.get("x"))
     if curve is ED25519:
         return public_key(curve, x)
     y = _coordinate(jwk.get("y"))
     key = public_key(curve, bytes((2 + (y[-1] & 1),)) + x)
     if key.jwk["y"] != to_base64url(y):
-        raise CredentialError(f"not a point of {curve.name}")
+        raise CredentialError(f"the key is not a point of {curve.name}")
     return key
 
 

@@ -94,9 +94,9 @@ def verify(
     if _text(proof, "domain") != domain:
         raise CredentialError("the proof is for another domain", "audience")
     if proof.get("created") is not None and _time(proof["created"]) > now + LEEWAY:
-        raise CredentialError("not valid yet", "not_yet_valid")
+        raise CredentialError("the proof is not valid yet", "not_yet_valid")
     if "expires" in proof and _time(proof["expires"]) <= now:
-        raise CredentialError("expired", "expired")
+        raise CredentialError("the proof is expired", "expired")
     document = {name: value for name, value in secured.items() if name != "proof"}
     context = as_list(proof.get("@context", []))
     if context != as_list(document.get("@context", []))[: len(context)]:

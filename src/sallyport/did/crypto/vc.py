@@ -70,7 +70,7 @@ def verify(token: Token, issuer: Document, now: int) -> Credential:
         raise CredentialError("a credential must have one subject")
     for claim, said in (("sub", subject.get("id")), ("jti", document.get("id"))):
         if said is not None and payload.get(claim) != said:
-            raise CredentialError(f"{claim} differs from the credential", "claims")
+            raise CredentialError(f"the claim {claim} differs from the credential", "claims")
     valid_from = _moment(payload, "nbf", document.get("issuanceDate"))
     expires_at = _moment(payload, "exp", document.get("expirationDate"))
     if valid_from is None:
@@ -135,7 +135,7 @@ def verify_presentation(token: Token, holder: Document, *, audience: str, nonce:
     credentials = as_list(held.get("verifiableCredential"))
     tokens = [each for each in credentials if isinstance(each, str)]
     if not 0 < len(tokens) == len(credentials) <= MAX_CREDENTIALS:
-        raise CredentialError("a presentation must have one to sixteen tokens of credentials")
+        raise CredentialError(f"a presentation must have 1 to {MAX_CREDENTIALS} tokens of credentials")
     return tokens
 
 
@@ -146,9 +146,9 @@ def _moment(payload: dict[str, JSON], claim: str, stated: JSON) -> int | None:
     if value is None and stated is None:
         return None
     if not isinstance(value, int | float) or isinstance(value, bool) or abs(value) > 1 << 40:
-        raise CredentialError(f"{claim} is not a time", "claims")
+        raise CredentialError(f"the claim {claim} is not a time", "claims")
     if stated is not None and _seconds(stated) != value:
-        raise CredentialError(f"{claim} differs from the credential", "claims")
+        raise CredentialError(f"the claim {claim} differs from the credential", "claims")
     return int(value * SECOND)
 
 
@@ -161,6 +161,6 @@ def _seconds(moment: JSON) -> int:
 
 def _in_time(valid_from: int, expires_at: int | None, now: int) -> None:
     if now < valid_from:
-        raise CredentialError("not valid yet", "not_yet_valid")
+        raise CredentialError("the token is not valid yet", "not_yet_valid")
     if expires_at is not None and now >= expires_at:
-        raise CredentialError("expired", "expired")
+        raise CredentialError("the token is expired", "expired")

@@ -59,7 +59,7 @@ _EITHER = WithJsonSchema({"anyOf": [{"type": "integer"}, {"type": "string"}, {"t
 
 
 class CreateIssuerDid(OfDomain):
-    """Body of the operation `createIssuerDid`."""
+    """Request body of the operation `createIssuerDid`."""
 
     method: MethodName = Field(description="DID method. This service publishes the document of a did:web.")
     name: Text = Field(default="", description="Name of the DID in lists and searches.")
@@ -70,7 +70,7 @@ class CreateIssuerDid(OfDomain):
 
 
 class CreateHolderDid(CreateIssuerDid):
-    """Body of the operation `createHolderDid`."""
+    """Request body of the operation `createHolderDid`."""
 
     walletUserId: Id = Field(default=0, description="Id of the wallet user. Required if publicKeyJwk is absent.")
     issuerId: Annotated[str, BeforeValidator(_issuer), _EITHER] = Field(
@@ -94,7 +94,7 @@ class CreateHolderDid(CreateIssuerDid):
 
 
 class ListDids(OfDomain, PagedByNumber):
-    """Body of DIDList."""
+    """Request body of the operation `DIDList`."""
 
     issuerId: Id = Field(
         default=0,
@@ -110,7 +110,7 @@ class ListDids(OfDomain, PagedByNumber):
 
 
 class SearchDids(ScopedIfGiven, PagedByNumber):
-    """Body of SearchDID."""
+    """Request body of the operation `SearchDID`."""
 
     name: Annotated[PlainText, Field(max_length=2048)] = Field(
         default="", description="A part of a name, or a whole DID. Leave it empty to list all DIDs of the tenant."
@@ -128,7 +128,7 @@ class DeletedDid(ScopedIfGiven):
 
 
 class DeleteDids(OfDomain):
-    """Body of the operation `deleteDid`."""
+    """Request body of the operation `deleteDid`."""
 
     dids: Annotated[Many[DeletedDid], Field(min_length=1, max_length=MAX_DELETED)] = Field(
         description="DIDs to delete. If a DID cannot be deleted, no DID is deleted."
@@ -136,26 +136,26 @@ class DeleteDids(OfDomain):
 
 
 class RotateKey(OfDomain):
-    """Body of the operation `rotateKey`."""
+    """Request body of the operation `rotateKey`."""
 
     did: Did = Field(description="DID of an issuer with the method web.")
 
 
 class DidCreated(Done):
-    """Answer of the operation `createHolderDid`."""
+    """Response body of the operation `createHolderDid`."""
 
     id: str = Field(description="The DID.")
     didId: int = Field(description="Id of the DID's record.")
 
 
 class IssuerCreated(DidCreated):
-    """Answer of the operation `createIssuerDid`."""
+    """Response body of the operation `createIssuerDid`."""
 
     issuerId: int = Field(description="Id of the issuer: the same as didId.")
 
 
 class KeyRotated(Done):
-    """Answer of the operation `rotateKey`."""
+    """Response body of the operation `rotateKey`."""
 
     verificationMethod: str = Field(description="Id of the new key's verification method.")
 
@@ -194,7 +194,7 @@ class FoundDid(_Described):
 
 
 class DidsFound(Model):
-    """Answer of SearchDID."""
+    """Response body of the operation `SearchDID`."""
 
     count: TotalCount
     totalIsMinimum: IsMinimum = False

@@ -25,7 +25,7 @@ def _operation(value: object) -> object:
 
 
 class IssuePR(ScopedIfGiven):
-    """Body of the operation `issuePR`."""
+    """Request body of the operation `issuePR`."""
 
     username: Text = Field(
         default="", description="epmUsername that the credential must have. Leave it empty to accept any user name."
@@ -68,13 +68,13 @@ class IssuedPR(Model):
 
 
 class PRsIssued(Done):
-    """Answer of the operation `issuePR`."""
+    """Response body of the operation `issuePR`."""
 
     prs: list[IssuedPR] = Field(description="Issued requests: one for each holder.")
 
 
 class PollPR(ScopedIfGiven):
-    """Body of the operation `pollPresentationRequest`."""
+    """Request body of the operation `pollPresentationRequest`."""
 
     walletId: WalletId
     walletKey: WalletKey
@@ -83,7 +83,8 @@ class PollPR(ScopedIfGiven):
 
 
 class PolledPR(Model):
-    """Answer of pollPresentationRequest: the definition of the wanted credential, and the values to sign."""
+    """Response body of the operation `pollPresentationRequest`: the definition of the wanted credential, and the values
+    to sign."""
 
     model_config = ConfigDict(extra="allow")
 
@@ -101,7 +102,7 @@ class PolledPR(Model):
 
 
 class SubmitPresentation(ScopedIfGiven):
-    """Body of the operation `submitPresentation`."""
+    """Request body of the operation `submitPresentation`."""
 
     walletId: WalletId
     holderDid: HolderDid
@@ -125,7 +126,7 @@ class SubmitPresentation(ScopedIfGiven):
 
 
 class CreatePresentation(ScopedIfGiven):
-    """Body of createPresentation, for a holder whose key the service keeps."""
+    """Request body of the operation `createPresentation`, for a holder whose key the service keeps."""
 
     walletId: WalletId
     walletKey: WalletKey
@@ -134,19 +135,19 @@ class CreatePresentation(ScopedIfGiven):
 
 
 class PresentationCreated(Done):
-    """Answer of the operation `createPresentation`."""
+    """Response body of the operation `createPresentation`."""
 
     presentation: str = Field(description="VP-JWT, to be submitted with submitPresentation.")
 
 
 class PresentationStatus(ScopedIfGiven):
-    """Body of the operation `presentationStatus`."""
+    """Request body of the operation `presentationStatus`."""
 
     presentationRequestId: RequestId
 
 
 class PresentationStanding(Model):
-    """Answer of the operation `presentationStatus`."""
+    """Response body of the operation `presentationStatus`."""
 
     code: int = Field(default=200, description="HTTP status of the answer.")
     message: str = Field(description="Result in words.")

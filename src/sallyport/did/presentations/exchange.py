@@ -67,7 +67,7 @@ def compiled(path: str) -> JSONPath:
     try:
         query = _ENVIRONMENT.compile(path)
     except (JSONPathError, RecursionError) as error:
-        raise ValueError("not a JSONPath of RFC 9535") from error
+        raise ValueError("the path is not a JSONPath (RFC 9535)") from error
     if not isinstance(query, JSONPath) or len(query.segments) > MAX_SEGMENTS:
         raise ValueError("the path has too many parts")
     descents = sum(isinstance(segment, JSONPathRecursiveDescentSegment) for segment in query.segments)

@@ -110,7 +110,7 @@ class Presentations:
         elif caller.role is Role.WALLET:
             wallet = await self._wallet(caller, wallet_id)
         else:
-            raise Forbidden("a wallet declines with its walletKey or with its token")
+            raise Forbidden("to decline, the wallet must send its walletKey or its token")
         at = self._clock()
 
         def work(tx: Tx) -> None:

@@ -47,7 +47,7 @@ WalletKey = Annotated[
 
 
 class RegisterWallet(OfDomain):
-    """Body of the operation `registerWalletUser`."""
+    """Request body of the operation `registerWalletUser`."""
 
     username: Name = Field(description="Name of the wallet's user.")
     emailAddress: Email = Field(
@@ -59,13 +59,13 @@ class RegisterWallet(OfDomain):
 
 
 class ResetWallet(OfDomain):
-    """Body of the operation `resetWallet`."""
+    """Request body of the operation `resetWallet`."""
 
     walletId: WalletId
 
 
 class WalletRegistered(Done):
-    """Answer of registerWalletUser and resetWallet."""
+    """Response body of the operations `registerWalletUser` and `resetWallet`."""
 
     walletId: int = Field(description="Id of the wallet.")
     userId: int = Field(description="Id of the wallet user: the same as walletId.")
@@ -74,7 +74,7 @@ class WalletRegistered(Done):
 
 
 class ListWallets(OfDomain, PagedByNumber):
-    """Body of the operation `walletUserList`."""
+    """Request body of the operation `walletUserList`."""
 
     filter: Text = Field(
         default="",
@@ -97,7 +97,7 @@ class WalletEntry(Model):
 
 
 class WalletList(Done):
-    """Answer of the operation `walletUserList`."""
+    """Response body of the operation `walletUserList`."""
 
     count: TotalCount
     totalIsMinimum: IsMinimum = False
@@ -105,7 +105,7 @@ class WalletList(Done):
 
 
 class AssignWallet(ScopedIfGiven):
-    """Body of assignWalletUser. Each field is an integer or an array of integers."""
+    """Request body of the operation `assignWalletUser`. Each field is an integer or an array of integers."""
 
     walletId: Many[Id] = Field(
         min_length=1,
@@ -123,7 +123,7 @@ class AssignWallet(ScopedIfGiven):
 
 
 class PollCredentials(ScopedIfGiven, PagedByNumber):
-    """Body of the operation `pollCredentials`."""
+    """Request body of the operation `pollCredentials`."""
 
     pageSize: LongSize = LONG
     email: Annotated[PlainText, Field(min_length=1, max_length=255)] = Field(
@@ -150,7 +150,7 @@ class PolledCredential(Model):
 
 
 class Polled(Done):
-    """Answer of the operation `pollCredentials`."""
+    """Response body of the operation `pollCredentials`."""
 
     email: str = Field(description="E-mail address of the wallet's user.")
     walletKey: str = Field(description="Key of the wallet, as in the request.")
@@ -159,7 +159,7 @@ class Polled(Done):
 
 
 class Acknowledge(ScopedIfGiven):
-    """Body of the operation `acknowledgeCredential`."""
+    """Request body of the operation `acknowledgeCredential`."""
 
     walletId: WalletId
     userId: Id = Field(description="Id of the wallet user: the same as walletId.")

@@ -187,7 +187,7 @@ def _find(line: CommandLine, name: str, domain: str) -> Row:
         raise NotFound(f"no wallet {name} in {domain}: see sallyport wallet list")
     if len(found) > 1:
         several = ", ".join(f"{each['walletId']} ({each['emailAddress']})" for each in found[:10])
-        raise StartError(f"{len(found)} wallets have that name: give a walletId instead: {several}")
+        raise StartError(f"{len(found)} wallets have the name {name}: give one of these walletIds instead: {several}")
     return found[0]
 
 

@@ -136,7 +136,7 @@ class Answers:
         end = 0
         while end < len(self._pending):
             if self._pending[end] != _MESSAGE:
-                raise ValueError("not an LDAP message")
+                raise ValueError("the server has sent octets that are not an LDAP message")
             size = message_size(self._pending[end : end + 130])
             if size is not None and size > self._limits.message:
                 raise TooLarge(f"an answer has a message of more than {self._limits.message:,} octets")
@@ -170,7 +170,7 @@ class Answers:
             self._is_bound = True
             _check_result(message, start, end)
         else:
-            raise ValueError("an unexpected LDAP message")
+            raise ValueError("the server has sent an unexpected LDAP message")
         if end == len(message):
             return bytes(message)
         kept = _kept_control(message, end, _KEPT_CONTROLS.get(kind))
@@ -280,7 +280,7 @@ def _element(octets: memoryview, at: int) -> tuple[int, int, int]:
 
 def _require(holds: bool) -> None:
     if not holds:
-        raise ValueError("not an LDAP message")
+        raise ValueError("the server has sent octets that are not an LDAP message")
 
 
 def _encoded(tag: int, content: bytes) -> bytes:

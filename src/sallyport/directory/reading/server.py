@@ -46,7 +46,7 @@ def split_url(url: str) -> tuple[str, str, int]:
         or parts.hostname is None
         or not is_host(parts.hostname)
     ):
-        raise ValueError("not the URL of a directory server")
+        raise ValueError("the text is not the URL of a directory server")
     default = 636 if parts.scheme == "ldaps" else 389
     return parts.scheme, parts.hostname, parts.port or default
 

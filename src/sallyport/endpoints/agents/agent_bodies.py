@@ -26,7 +26,7 @@ _INDEX = re.compile(r"\[\d+\]")
 
 
 class AddMachine(ScopedIfGiven):
-    """Body of the operations add-machine and add-instance. Some fields have several accepted names."""
+    """Request body of the operations add-machine and add-instance. Some fields have several accepted names."""
 
     model_config = ConfigDict(
         json_schema_extra={
@@ -88,7 +88,7 @@ class AddMachine(ScopedIfGiven):
 
 
 class MachineAdded(Model):
-    """Answer of the operation add-machine."""
+    """Response body of the operation add-machine."""
 
     instanceId: str = Field(description="Id of the instance.")
     code: str = Field(default="200", description="HTTP status of the answer.")
@@ -163,7 +163,7 @@ def _spell_as_sent(schema: JsonSchemaValue, handler: GetJsonSchemaHandler) -> No
 
 
 class PollBody(AgentMessage[Poll]):
-    """Body of the operation desiredState, with the message `agentwire.Poll`."""
+    """Request body of the operation desiredState, with the message `agentwire.Poll`."""
 
     model_config = ConfigDict(json_schema_extra={"examples": [{"version": 0, "waitS": 50}]})
 
@@ -173,7 +173,7 @@ class PollBody(AgentMessage[Poll]):
 
 
 class ReportBody(AgentMessage[Report]):
-    """Body of the operation report, with the message `agentwire.Report`."""
+    """Request body of the operation report, with the message `agentwire.Report`."""
 
     @classmethod
     def reader(cls, value: object) -> Report:
@@ -181,7 +181,7 @@ class ReportBody(AgentMessage[Report]):
 
 
 class PrivilegesBody(AgentMessage[PrivilegeStatus]):
-    """Body of the operation privilegeStatus, with the message `agentwire.PrivilegeStatus`."""
+    """Request body of the operation privilegeStatus, with the message `agentwire.PrivilegeStatus`."""
 
     @classmethod
     def reader(cls, value: object) -> PrivilegeStatus:
@@ -189,7 +189,7 @@ class PrivilegesBody(AgentMessage[PrivilegeStatus]):
 
 
 class RotationBody(AgentMessage[Rotation]):
-    """Body of the operation rotation, with the message `agentwire.Rotation`."""
+    """Request body of the operation rotation, with the message `agentwire.Rotation`."""
 
     @classmethod
     def reader(cls, value: object) -> Rotation:

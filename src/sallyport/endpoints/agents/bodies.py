@@ -23,7 +23,7 @@ _MOMENT = "ISO 8601 UTC"
 
 
 class ListAgents(OfDomain, Paged):
-    """Body of the operation `listAgents`."""
+    """Request body of the operation `listAgents`."""
 
     status: Text = Field(
         default="",
@@ -49,7 +49,7 @@ class AgentEntry(Model):
 
 
 class AgentList(Model):
-    """Answer of the operation `listAgents`."""
+    """Response body of the operation `listAgents`."""
 
     agents: list[AgentEntry] = Field(description="Agents on this page, ordered by instance.")
     totalCount: TotalCount
@@ -95,7 +95,7 @@ class PrivilegeEntry(Model):
 
 
 class AgentStatus(Model):
-    """Answer of the operation `agentStatus`."""
+    """Response body of the operation `agentStatus`."""
 
     agent: AgentEntry = Field(description="Agent of the instance.")
     waits: bool = Field(description="Whether the agent is waiting for a new desired state now (long polling).")
@@ -116,7 +116,7 @@ class AgentStatus(Model):
 
 
 class ListReports(OneAgent, Paged):
-    """Body of the operation `listReports`."""
+    """Request body of the operation `listReports`."""
 
 
 class ReportEntry(Model):
@@ -132,7 +132,7 @@ class ReportEntry(Model):
 
 
 class ReportList(Model):
-    """Answer of the operation `listReports`."""
+    """Response body of the operation `listReports`."""
 
     reports: list[ReportEntry] = Field(
         description="Reports on this page, the newest first. The service keeps the last 20 reports of each agent."
@@ -141,7 +141,7 @@ class ReportList(Model):
 
 
 class ListDrift(OfDomain, Paged):
-    """Body of the operation `listDrift`."""
+    """Request body of the operation `listDrift`."""
 
     instanceId: Id | None = Field(
         default=None,
@@ -168,7 +168,7 @@ class DriftEntry(Model):
 
 
 class DriftList(Model):
-    """Answer of the operation `listDrift`."""
+    """Response body of the operation `listDrift`."""
 
     drift: list[DriftEntry] = Field(description="Drift entries on this page, the newest first.")
     totalCount: TotalCount
@@ -181,7 +181,7 @@ def _kind(value: object) -> object:
 
 
 class ListDiscovered(OneAgent, Paged):
-    """Body of the operation `listDiscovered`."""
+    """Request body of the operation `listDiscovered`."""
 
     kind: Annotated[str, BeforeValidator(_kind)] = Field(
         default="account", description="account or group.", json_schema_extra={"enum": ["account", "group"]}
@@ -198,14 +198,14 @@ class DiscoveredEntry(Model):
 
 
 class DiscoveredList(Model):
-    """Answer of the operation `listDiscovered`."""
+    """Response body of the operation `listDiscovered`."""
 
     discovered: list[DiscoveredEntry] = Field(description="Accounts or groups on this page, ordered by name.")
     totalCount: TotalCount
 
 
 class TakeOver(OneAgent):
-    """Body of the operation `takeOver`."""
+    """Request body of the operation `takeOver`."""
 
     userNames: Many[Text] = Field(min_length=1, max_length=1000, description="Names of discovered accounts.")
     action: AnyAction = Field(
@@ -220,7 +220,7 @@ def _host_names(value: list[str]) -> list[str]:
 
 
 class GiveOrder(OfDomain):
-    """Body of the operation `order`."""
+    """Request body of the operation `order`."""
 
     model_config = ConfigDict(
         json_schema_extra={"examples": [{"domainId": 1, "instanceId": 7, "kind": "rotate", "waitSeconds": 20}]}
@@ -249,7 +249,7 @@ class GiveOrder(OfDomain):
 
 
 class OrdersGiven(Done):
-    """Answer of the operation `order`."""
+    """Response body of the operation `order`."""
 
     orders: list[OrderEntry] = Field(description="Orders, one for each instance.")
 
@@ -294,19 +294,20 @@ _STORED = {"privilegeSeconds": "privilegeS", "discoverSeconds": "discoverS"}
 
 
 class SetSettings(SettingsFields, OfDomain):
-    """Body of the operation `setSettings`. A setting of one machine overrides the same setting of the domain."""
+    """Request body of the operation `setSettings`. A setting of one machine overrides the same setting of the
+    domain."""
 
     instanceId: Id = Field(default=0, description=_OPTIONAL_INSTANCE)
 
 
 class GetSettings(OfDomain):
-    """Body of the operation `getSettings`."""
+    """Request body of the operation `getSettings`."""
 
     instanceId: Id = Field(default=0, description=_OPTIONAL_INSTANCE)
 
 
 class SettingsShown(Model):
-    """Answer of the operation `getSettings`: all settings. A setting that was never changed has its default."""
+    """Response body of the operation `getSettings`: all settings. A setting that was never changed has its default."""
 
     putBackPrivileges: bool = Field(description=_PUT_BACK)
     removeUnknownKeys: bool = Field(description=_UNKNOWN_KEYS)
@@ -337,11 +338,11 @@ class SettingsShown(Model):
 
 
 class RotateStateKey(OfDomain):
-    """Body of the operation `rotateStateKey`."""
+    """Request body of the operation `rotateStateKey`."""
 
 
 class GetPassword(OneAgent):
-    """Body of the operation `getPassword`."""
+    """Request body of the operation `getPassword`."""
 
     userName: Text = Field(description="Name of the account, or of its endpoint user.")
 
@@ -358,7 +359,7 @@ class PasswordEntry(Model):
 
 
 class PasswordList(Model):
-    """Answer of the operation `getPassword`."""
+    """Response body of the operation `getPassword`."""
 
     passwords: list[PasswordEntry] = Field(
         description="Passwords that may be valid, the most likely first, and then former passwords."

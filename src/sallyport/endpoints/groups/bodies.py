@@ -72,7 +72,7 @@ PolicyId = Annotated[Text, BeforeValidator(_policy)]
 
 
 class ListGroups(OfDomain, Paged):
-    """Body of the operation `listEndpointGroup`."""
+    """Request body of the operation `listEndpointGroup`."""
 
     filter: Search = Field(
         default="",
@@ -111,7 +111,7 @@ class GroupEntry(Model):
 
 
 class GroupList(Model):
-    """Answer of the operation `listEndpointGroup`."""
+    """Response body of the operation `listEndpointGroup`."""
 
     totalCount: TotalCount
     totalIsMinimum: IsMinimum = False
@@ -119,7 +119,7 @@ class GroupList(Model):
 
 
 class AddGroup(OfDomain):
-    """Body of the operation `addInstanceGroup`."""
+    """Request body of the operation `addInstanceGroup`."""
 
     groupName: GroupName
     instanceIds: Many[Id] = Field(
@@ -131,7 +131,7 @@ class AddGroup(OfDomain):
 
 
 class GroupAdded(Model):
-    """Answer of the operation `addInstanceGroup`."""
+    """Response body of the operation `addInstanceGroup`."""
 
     instanceId: int = Field(description="Id of the new group.")
     Code: str = Field(default="200", description="HTTP status of the answer.")
@@ -139,7 +139,7 @@ class GroupAdded(Model):
 
 
 class DeleteGroups(OfDomain):
-    """Body of the operation `deleteEndpointGroup`."""
+    """Request body of the operation `deleteEndpointGroup`."""
 
     id: Many[Id] = Field(
         min_length=1,
@@ -150,7 +150,7 @@ class DeleteGroups(OfDomain):
 
 
 class EditGroup(OfDomain):
-    """Body of the operation `editInstanceGroup`. An absent field keeps its value."""
+    """Request body of the operation `editInstanceGroup`. An absent field keeps its value."""
 
     groupId: GroupId
     groupName: GroupName | None = None
@@ -164,21 +164,21 @@ class EditGroup(OfDomain):
 
 
 class AssignUsersToGroup(Assignment):
-    """Body of the operation `assignUsersToEndpointGroup`."""
+    """Request body of the operation `assignUsersToEndpointGroup`."""
 
     groupId: GroupId
     userIds: Many[Id] = Field(min_length=1, description="Ids of the endpoint users to add or remove.")
 
 
 class AddAuthFlow(OfDomain):
-    """Body of the operation `addAuthFlowToInstanceGroup`."""
+    """Request body of the operation `addAuthFlowToInstanceGroup`."""
 
     groupId: GroupId
     authFlow: Methods
 
 
 class AuthFlowAdded(Model):
-    """Answer of the operation `addAuthFlowToInstanceGroup`."""
+    """Response body of the operation `addAuthFlowToInstanceGroup`."""
 
     instanceId: int = Field(description="Id of the group.")
     code: str = Field(default="200", description="HTTP status of the answer.")
@@ -186,14 +186,14 @@ class AuthFlowAdded(Model):
 
 
 class UpdateStatus(OfDomain):
-    """Body of the operation `updateInstanceGroupStatus`."""
+    """Request body of the operation `updateInstanceGroupStatus`."""
 
     groupId: GroupId
     status: Status
 
 
 class OneGroup(OfDomain):
-    """Body of the operation `fetchInstanceGroupDetail`."""
+    """Request body of the operation `fetchInstanceGroupDetail`."""
 
     groupId: GroupId
 
@@ -216,16 +216,16 @@ class Member(FirstMember):
 
 
 class GroupDetail(FirstMember):
-    """Answer of the operation `fetchInstanceGroupDetail`: the fields of the group's first instance, the status of the
-    group, and all its instances."""
+    """Response body of the operation `fetchInstanceGroupDetail`: the fields of the group's first instance, the status
+    of the group, and all its instances."""
 
     state: str = Field(description="Status of the group.")
     instances: list[Member] = Field(description="First 1,000 instances of the group, ordered by id.")
 
 
 class SetCredentialPolicy(OfDomain):
-    """Body of the operation `updateCredentialPolicyToEndpointGroup`. An absent field keeps its value. An empty field
-    clears the value."""
+    """Request body of the operation `updateCredentialPolicyToEndpointGroup`. An absent field keeps its value. An empty
+    field clears the value."""
 
     groupId: GroupId
     ttlUser: TimeToLive | None = Field(default=None, description=_TIME_TO_LIVE)
@@ -242,7 +242,7 @@ class SetCredentialPolicy(OfDomain):
 
 
 class DeleteCredentialPolicy(OfDomain):
-    """Body of the operation `deleteCredentialPolicyToEndpointGroup`."""
+    """Request body of the operation `deleteCredentialPolicyToEndpointGroup`."""
 
     groupId: GroupId
     credPolicyId: PolicyId = Field(

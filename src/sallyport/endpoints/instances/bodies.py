@@ -70,13 +70,13 @@ class ImportedInstance(InstanceFields):
 
 
 class AddInstance(InstanceFields, OfDomain):
-    """Body of the operation `addInstance`. Some fields have several accepted names."""
+    """Request body of the operation `addInstance`. Some fields have several accepted names."""
 
     domainId: DomainId = Field(validation_alias=AliasChoices("domainId", "domain_id"))
 
 
 class InstanceAdded(Model):
-    """Answer of the operation `addInstance`."""
+    """Response body of the operation `addInstance`."""
 
     instanceId: str = Field(description="Id of the new instance.")
     code: int = Field(default=200, description="HTTP status of the answer.")
@@ -84,7 +84,7 @@ class InstanceAdded(Model):
 
 
 class ListInstances(OfDomain, Paged):
-    """Body of the operation `list`."""
+    """Request body of the operation `list`."""
 
     filter: Search = Field(
         default="",
@@ -113,7 +113,7 @@ class InstanceEntry(Model):
 
 
 class InstanceList(Model):
-    """Answer of the operation `list`."""
+    """Response body of the operation `list`."""
 
     domainId: DomainId
     groupId: int = Field(description="The groupId of the request, or 0 if the request has none.")
@@ -123,21 +123,21 @@ class InstanceList(Model):
 
 
 class UpdateAuthType(OfDomain):
-    """Body of the operation `updateAuthType`."""
+    """Request body of the operation `updateAuthType`."""
 
     instanceId: InstanceId
     authType: Methods
 
 
 class AssignUsers(Assignment):
-    """Body of the operation `assignUsersToMachines`."""
+    """Request body of the operation `assignUsersToMachines`."""
 
     instanceIds: Many[Id] = Field(min_length=1, description="Ids of instances.")
     userIds: Many[Id] = Field(min_length=1, description="Ids of the endpoint users to assign or remove.")
 
 
 class AssignGroups(Assignment):
-    """Body of the operation `assignGroupToMachines`."""
+    """Request body of the operation `assignGroupToMachines`."""
 
     instanceId: Many[Id] = Field(min_length=1, description="Ids of instances.")
     groupId: Many[Id] = Field(min_length=1, description="Ids of groups.")

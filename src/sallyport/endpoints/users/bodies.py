@@ -93,7 +93,7 @@ class ImportedUser(UserFields):
 
 
 class AddUser(UserFields, OfDomain):
-    """Body of the operation `addEpmUserInfo`."""
+    """Request body of the operation `addEpmUserInfo`."""
 
     userName: UserName
     instanceIds: Many[Id] = Field(
@@ -102,25 +102,26 @@ class AddUser(UserFields, OfDomain):
 
 
 class UpdateUser(UserFields, OfDomain):
-    """Body of the operation `updateEpmUserInfo`. An absent field keeps its value. An empty field clears the value."""
+    """Request body of the operation `updateEpmUserInfo`. An absent field keeps its value. An empty field clears the
+    value."""
 
     userId: UserId
 
 
 class UserSaved(StatusAnswer):
-    """Answer of the operations `addEpmUserInfo` and `updateEpmUserInfo`."""
+    """Response body of the operations `addEpmUserInfo` and `updateEpmUserInfo`."""
 
     userId: str = Field(description="Id of the user.")
 
 
 class OneUser(OfDomain):
-    """Body of the operation `getEpmUserDetail`."""
+    """Request body of the operation `getEpmUserDetail`."""
 
     userId: UserId
 
 
 class UserDetail(Model):
-    """Answer of the operation `getEpmUserDetail`."""
+    """Response body of the operation `getEpmUserDetail`."""
 
     domainId: DomainId
     userId: int = Field(description="Id of the user.")
@@ -156,7 +157,7 @@ class Filter(Body):
 
 
 class ListUsers(OfDomain, Paged):
-    """Body of the operation `listAllEpmUsers`."""
+    """Request body of the operation `listAllEpmUsers`."""
 
     filter: Filter | None = Field(default=None, description="Column and value by which the users are filtered.")
     instanceIds: Many[Id] | None = Field(
@@ -191,7 +192,7 @@ class UserEntry(Model):
 
 
 class UserList(Model):
-    """Answer of the operation `listAllEpmUsers`."""
+    """Response body of the operation `listAllEpmUsers`."""
 
     totalCount: TotalCount
     totalIsMinimum: IsMinimum = False
@@ -199,7 +200,7 @@ class UserList(Model):
 
 
 class UpdateWallet(OfDomain):
-    """Body of the operation `updateUserWallet`."""
+    """Request body of the operation `updateUserWallet`."""
 
     epmUserId: Many[Id] = Field(
         min_length=1, max_length=MAX_ENTRIES, description="Ids of the endpoint users to change."
@@ -268,7 +269,7 @@ class Removed(Body):
 
 
 class DeleteUsers(OfDomain):
-    """Body of the operation `deleteEpmUser`."""
+    """Request body of the operation `deleteEpmUser`."""
 
     key: Text = Field(default="", description="delete: delete all users in epmUsers, and ignore instanceId.")
     epmUsers: Many[Removed] = Field(
@@ -297,11 +298,11 @@ class OfUser(OfDomain):
 
 
 class EnrolTotp(OfUser):
-    """Body of the operation `enrolTotp`."""
+    """Request body of the operation `enrolTotp`."""
 
 
 class TotpEnrolled(Done):
-    """Answer of the operation `enrolTotp`."""
+    """Response body of the operation `enrolTotp`."""
 
     userId: int = Field(description="Id of the user.")
     otpauth: str = Field(description="URI of the seed for an authenticator app (otpauth://).")
@@ -314,6 +315,6 @@ class TotpEnrolled(Done):
 
 
 class ConfirmTotp(OfUser):
-    """Body of the operation `confirmTotp`."""
+    """Request body of the operation `confirmTotp`."""
 
     code: Text = Field(description="First code that the user's app shows for the new seed: six digits.")

@@ -27,7 +27,8 @@ def user() -> None:
 _password = click.option(
     "--password",
     metavar="-",
-    help="With -, read the password from the first line of standard input. Default: prompt for it.",
+    help="Password of the user. Give - to read the password from standard input. Default: the command asks for "
+    "the password.",
 )
 
 
@@ -193,7 +194,7 @@ def _ask_for_the_first_code(line: CommandLine, name: str, domain: str) -> None:
 def _six_digits(text: str) -> str:
     digits = "".join(text.split())
     if not re.fullmatch("[0-9]{6}", digits):
-        raise click.UsageError("a code is six digits")
+        raise click.UsageError("the code must have six digits")
     return digits
 
 

@@ -60,7 +60,7 @@ class PasswordPolicies(Protocol):
 
 
 class Credentials(Protocol):
-    """The interface to the wallet users and credentials of endpoint users."""
+    """The interface to the identity area, which links wallet users and credentials to endpoint users."""
 
     def assign(self, tx: Tx, wanted: WalletAssignment) -> None:
         """Assign wallet users and credentials. Raises NotFound if the domain does not have a wallet user, a credential

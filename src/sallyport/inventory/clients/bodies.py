@@ -121,7 +121,7 @@ class _ClientFields(Scoped):
 
 
 class AddClient(_ClientFields):
-    """Request body of AddClient."""
+    """Request body of the operation `AddClient`."""
 
     name: Name = Field(description="Name of the client; unique in the tenant.")
     address: NetworkText
@@ -149,7 +149,7 @@ class AddClient(_ClientFields):
 
 
 class ClientAdded(Model):
-    """Response body of AddClient. No other answer contains the shared secret."""
+    """Response body of the operation `AddClient`. No other answer contains the shared secret."""
 
     code: int = Field(default=200, description="HTTP status of the answer.")
     status: str = Field(default="Success", description="Success.")
@@ -160,7 +160,7 @@ class ClientAdded(Model):
 
 
 class ClientUpdated(Done):
-    """Response body of UpdateClient."""
+    """Response body of the operation `UpdateClient`."""
 
     warnings: list[str] = Field(description="Weaknesses of the secret, the address and the settings.")
     signatureRequired: bool = Field(description=SIGNED)
@@ -168,7 +168,7 @@ class ClientUpdated(Done):
 
 
 class UpdateClient(_ClientFields):
-    """Request body of UpdateClient: an absent field keeps its value."""
+    """Request body of the operation `UpdateClient`: an absent field keeps its value."""
 
     clientId: ClientId
     name: Name | None = Field(default=None, description="New name.")
@@ -205,13 +205,13 @@ class UpdateClient(_ClientFields):
 
 
 class DeleteClient(Scoped):
-    """Request body of DeleteClient."""
+    """Request body of the operation `DeleteClient`."""
 
     clientId: ClientId
 
 
 class ListClients(Scoped, Paged):
-    """Request body of ListClients."""
+    """Request body of the operation `ListClients`."""
 
     clientId: Id = Field(default=0, description="Id of the only client to return. 0 stands for all clients.")
     search: AddressOrText = Field(
@@ -247,7 +247,7 @@ class ClientEntry(Model):
 
 
 class ClientList(Model):
-    """Response body of ListClients."""
+    """Response body of the operation `ListClients`."""
 
     clients: list[ClientEntry] = Field(description="Clients of the page, ordered by clientId.")
     totalCount: TotalCount

@@ -65,7 +65,7 @@ client.add_command(set_)
 )
 @click.option(
     "--secret",
-    help="The shared secret; - reads it from standard input. Without this option, a secret is generated and printed.",
+    help="The shared secret. Give - to read the secret from standard input. Default: a new secret, which is printed.",
 )
 @org
 @tenant

@@ -145,7 +145,7 @@ def _clients(top: Section) -> Iterator[tuple[Section, list[str]]]:
 
 def _entry(section: Section, top: Section, notes: list[str]) -> Entry:
     if section.label is None:
-        raise _UnusableError("a client section without a name")
+        raise _UnusableError("a client section has no name")
     if "dynamic_clients" in section.items:
         raise _UnusableError("dynamic clients cannot be imported, because they have no secret of their own")
     name = _decoded(_value(section, "shortname") or section.label)
@@ -232,7 +232,7 @@ def _masked(network: Network, text: str, netmask: str, notes: list[str]) -> Netw
 def _secret(section: Section, notes: list[str]) -> Secret:
     octets = _value(section, "secret").encode("latin-1")
     if not octets:
-        raise _UnusableError("no secret")
+        raise _UnusableError("the client has no secret")
     if b"\\" in octets:
         notes.append("the backslash in the secret is part of the secret, as in FreeRADIUS 3; it is not an escape")
     weak = weakness.of_secret(octets)

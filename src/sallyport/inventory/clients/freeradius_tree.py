@@ -169,7 +169,7 @@ class Parser:
     def _check(self, identity: tuple[int, int], octets: bytes, what: str) -> None:
         if self._octets < 0 or self._files < 0:
             raise ClientsFileError(
-                f"{what}: more than {MAX_OCTETS} octets or {MAX_FILES} files, including the included files"
+                f"{what} and its included files have more than {MAX_OCTETS} octets, or are more than {MAX_FILES} files"
             )
         if identity in self._including:
             raise ClientsFileError(f"{what} includes itself")
@@ -303,7 +303,7 @@ class Parser:
             parts += text[at : found.start()], self._referred(found, here)
             size += len(parts[-1])
             if size > MAX_LINE:
-                raise ClientsFileError(f"{where}: a value is too long")
+                raise ClientsFileError(f"{where}: a value is longer than {MAX_LINE} characters")
             at = found.end()
         return "".join((*parts, text[at:]))
 

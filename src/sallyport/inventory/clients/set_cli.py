@@ -31,7 +31,7 @@ any_tenant = click.option("--tenant", type=NUMBER, help="tenantId of the client.
 @any_tenant
 @click.option("--name", "new_name", metavar="NAME", help="New name.")
 @click.option("--address", help="New IP address, or network such as 192.0.2.0/24.")
-@click.option("--secret", metavar="-", help="Give - to read a new shared secret from standard input.")
+@click.option("--secret", metavar="-", help="New shared secret. Give - to read the secret from standard input.")
 @click.option("--new-secret", is_flag=True, help="Generate a new shared secret and print it.")
 @click.option(
     "--domain",

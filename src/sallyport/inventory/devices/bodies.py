@@ -43,7 +43,7 @@ class DeviceFilter(Body):
 
 
 class ListDevices(InDomain, ShortPaged):
-    """Request body of ListDevices."""
+    """Request body of the operation `ListDevices`."""
 
     search: AddressOrText = Field(
         default="", description="Part of a name, a product or an address. Leave it empty to list all devices."
@@ -90,7 +90,7 @@ class DeviceEntry(Model):
 
 
 class DeviceList(Model):
-    """Response body of ListDevices."""
+    """Response body of the operation `ListDevices`."""
 
     network_devices: list[DeviceEntry] = Field(description="Devices of the page, ordered by device_id.")
     totalCount: TotalCount
@@ -98,13 +98,13 @@ class DeviceList(Model):
 
 
 class GetDevice(InDomain):
-    """Request body of GetDevice."""
+    """Request body of the operation `GetDevice`."""
 
     deviceId: Id = Field(description="Id of the device, as ListDevices gives it.")
 
 
 class DeviceDetail(DeviceEntry):
-    """Response body of GetDevice."""
+    """Response body of the operation `GetDevice`."""
 
     evidence: dict[str, JsonValue] = Field(
         description="Evidence for the product: `nas` and `forwarder` from requests, `registered` from its client."
@@ -113,7 +113,8 @@ class DeviceDetail(DeviceEntry):
 
 
 class DeleteDevice(InDomain):
-    """Request body of DeleteDevice. It selects devices by id, or by ip_address and client_ip together."""
+    """Request body of the operation `DeleteDevice`. It selects devices by id, or by ip_address and client_ip
+    together."""
 
     deviceId: Many[Id] = Field(
         default_factory=list,
@@ -132,7 +133,7 @@ class DeleteDevice(InDomain):
 
 
 class ListStations(InDomain, Paged):
-    """Request body of ListStations."""
+    """Request body of the operation `ListStations`."""
 
     deviceId: OfDevice = 0
     search: Search = Field(default="", description="Part of a station or a user. Leave it empty to list all stations.")
@@ -152,14 +153,14 @@ class DeviceStation(Model):
 
 
 class DeviceStationList(Model):
-    """Response body of ListStations."""
+    """Response body of the operation `ListStations`."""
 
     stations: list[DeviceStation] = Field(description="Stations of the page, in the order of their first login.")
     totalCount: TotalCount
 
 
 class DeviceHistory(InDomain, Paged):
-    """Request body of DeviceHistory."""
+    """Request body of the operation `DeviceHistory`."""
 
     deviceId: OfDevice = 0
 
@@ -177,7 +178,7 @@ class HistoryEntry(Model):
 
 
 class HistoryList(Model):
-    """Response body of DeviceHistory."""
+    """Response body of the operation `DeviceHistory`."""
 
     history: list[HistoryEntry] = Field(description="Events of the page, newest first.")
     totalCount: TotalCount

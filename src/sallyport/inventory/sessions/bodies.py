@@ -9,7 +9,7 @@ from sallyport.web.scope import AddressOrText, Flag, Id, InDomain, Text
 
 
 class ListSessions(InDomain, Paged):
-    """Request body of ListSessions."""
+    """Request body of the operation `ListSessions`."""
 
     search: AddressOrText = Field(
         default="",
@@ -72,7 +72,7 @@ class SessionEntry(Model):
 
 
 class SessionList(Model):
-    """Response body of ListSessions."""
+    """Response body of the operation `ListSessions`."""
 
     sessions: list[SessionEntry] = Field(description="Sessions of the page, newest first.")
     totalCount: TotalCount

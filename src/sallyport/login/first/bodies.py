@@ -13,11 +13,12 @@ Values = dict[str, object]
 
 
 class GetFirstFactor(InDomain):
-    """Body of GetFirstFactor."""
+    """Request body of the operation `GetFirstFactor`."""
 
 
 class SetFirstFactor(InDomain):
-    """Body of SetFirstFactor. If `ldap` or `radius` is absent, its stored configuration remains unchanged."""
+    """Request body of the operation `SetFirstFactor`. If `ldap` or `radius` is absent, its stored configuration remains
+    unchanged."""
 
     firstFactor: AnyFirstFactor
     ldap: Members | None = Field(default=None, description="Configuration of the directory, for `ldap`.")
@@ -29,7 +30,7 @@ class SetFirstFactor(InDomain):
 
 
 class DomainFirstFactor(Success):
-    """Answer of GetFirstFactor."""
+    """Response body of the operation `GetFirstFactor`."""
 
     domainId: int = Field(description="Id of the domain.")
     firstFactor: FirstFactor = Field(description="First factor of the domain's logins.")
@@ -44,7 +45,7 @@ class DomainFirstFactor(Success):
 
 
 class CheckFirstFactor(InDomain):
-    """Body of CheckFirstFactor: a name and a password as a user types them at a device."""
+    """Request body of the operation `CheckFirstFactor`: a name and a password as a user types them at a device."""
 
     userName: Annotated[PlainText, Field(min_length=1, max_length=253)] = Field(
         description="User-Name as a user types it at a device, with or without a realm."
@@ -54,7 +55,7 @@ class CheckFirstFactor(InDomain):
 
 
 class FirstFactorChecked(Success):
-    """Answer of CheckFirstFactor."""
+    """Response body of the operation `CheckFirstFactor`."""
 
     message: str = Field(description="Result of the last step, as a sentence.")
     reason: str = Field(description="Reason why the login would be refused; empty if the password is correct.")

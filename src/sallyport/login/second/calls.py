@@ -79,11 +79,11 @@ class Calls:
     def once(
         self, result: SecondFactorResult, write: Callable[[Tx], None] | None
     ) -> Callable[[Tx], bool | None] | None:
-        """Return a function that calls `write` in the transaction of the answer. If another node has sent the answer,
-        the returned function does not call `write`, and returns False. Return None if nothing must be done in this
-        transaction.
+        """Return a function to call in the transaction of the answer, or None if this transaction needs no call.
 
-        write: the function that writes the challenge of the result, or None if there is nothing to write.
+        The returned function calls `write`. If another node has already sent the answer, the returned function does not
+        call `write`, and returns False. write: a function that writes the challenge of the result; None without a
+        challenge.
         """
         return write
 

@@ -43,7 +43,7 @@ class Standing:
         return p95_s is not None and patience_s(give_up_ms) < p95_s
 
     def takes_no_code(self, method: str) -> bool:
-        """Return whether the provider needs a code, but a login by this authentication method cannot carry one."""
+        """Return whether this authentication method cannot carry a code that the provider needs."""
         return method not in TYPED and self.attached is not None and self.attached.provider.only_codes
 
     def comes_to(self, enrolment: Reason, *, gives_up: bool, method: str) -> Reason:

@@ -25,7 +25,7 @@ Stations = Annotated[Many[Annotated[Text, AfterValidator(_mac)]], Field(min_leng
 
 
 class AddBypassStation(InDomain):
-    """Body of AddBypassStation."""
+    """Request body of the operation `AddBypassStation`."""
 
     station: Stations = Field(description="One MAC address or several, in any notation.")
     name: Text = Field(
@@ -35,7 +35,7 @@ class AddBypassStation(InDomain):
 
 
 class DeleteBypassStation(InDomain):
-    """Body of DeleteBypassStation."""
+    """Request body of the operation `DeleteBypassStation`."""
 
     station: Stations = Field(
         description="One MAC address or several, in any notation. If one of them is not listed, none is removed."
@@ -43,7 +43,7 @@ class DeleteBypassStation(InDomain):
 
 
 class ListBypassStations(InDomain, Paged):
-    """Body of ListBypassStations."""
+    """Request body of the operation `ListBypassStations`."""
 
     search: Text = Field(
         default="",
@@ -60,7 +60,7 @@ class StationEntry(Model):
 
 
 class StationList(Model):
-    """Answer of ListBypassStations."""
+    """Response body of the operation `ListBypassStations`."""
 
     stations: list[StationEntry] = Field(description="Stations of the page, in the order in which they were added.")
     totalCount: TotalCount

@@ -10,11 +10,11 @@ from sallyport.web.scope import InDomain, Text
 
 
 class ListLockouts(InDomain, Paged):
-    """Body of ListLockouts."""
+    """Request body of the operation `ListLockouts`."""
 
 
 class Unlock(InDomain):
-    """Body of Unlock."""
+    """Request body of the operation `Unlock`."""
 
     userName: Text = Field(
         default="", description="User to unlock, as ListLockouts shows the name. Give either this or a station."
@@ -48,7 +48,7 @@ class LockoutEntry(Model):
 
 
 class LockoutList(Model):
-    """Answer of ListLockouts."""
+    """Response body of the operation `ListLockouts`."""
 
     lockouts: list[LockoutEntry] = Field(description="Lock-outs of the page, ordered by id.")
     totalCount: TotalCount

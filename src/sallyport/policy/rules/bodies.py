@@ -212,27 +212,28 @@ _AS_GIVEN: Final = RuleFields.model_fields.keys() - {
 
 
 class AddLoginRule(InDomain, RuleFields):
-    """Body of AddLoginRule."""
+    """Request body of the operation `AddLoginRule`."""
 
     name: Name = Field(description=NAME)
     action: AnyAction = Field(description=ACTION)
 
 
 class RuleAdded(Done):
-    """Answer of AddLoginRule."""
+    """Response body of the operation `AddLoginRule`."""
 
     ruleId: int = Field(description="Id of the new rule.")
     warnings: list[str] = Field(description=WARNINGS)
 
 
 class RuleUpdated(Done):
-    """Answer of UpdateLoginRule."""
+    """Response body of the operation `UpdateLoginRule`."""
 
     warnings: list[str] = Field(description=WARNINGS)
 
 
 class UpdateLoginRule(InDomain, RuleFields):
-    """Body of UpdateLoginRule. An absent field keeps its value. An empty list or text clears the field.
+    """Request body of the operation `UpdateLoginRule`. An absent field keeps its value. An empty list or text clears
+    the field.
 
     `time` and each list replace the previous value as a whole.
     """
@@ -242,7 +243,7 @@ class UpdateLoginRule(InDomain, RuleFields):
 
 
 class DeleteLoginRule(InDomain):
-    """Body of DeleteLoginRule."""
+    """Request body of the operation `DeleteLoginRule`."""
 
     ruleId: Annotated[Many[Id], Field(min_length=1, max_length=MAX_DELETED)] = Field(
         description="One rule id or several. If one of them does not exist, no rule is deleted."
@@ -250,7 +251,7 @@ class DeleteLoginRule(InDomain):
 
 
 class ListLoginRules(InDomain, Paged):
-    """Body of ListLoginRules."""
+    """Request body of the operation `ListLoginRules`."""
 
     search: Text = Field(
         default="",
@@ -294,7 +295,7 @@ class RuleEntry(Model):
 
 
 class RuleList(Model):
-    """Answer of ListLoginRules."""
+    """Response body of the operation `ListLoginRules`."""
 
     rules: list[RuleEntry] = Field(description="Rules of the page, ordered by id.")
     totalCount: TotalCount

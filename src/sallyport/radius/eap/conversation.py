@@ -89,7 +89,7 @@ class Conversation:
         """Request the client's identity. Most RADIUS clients have already done this. Raises PacketError if the
         conversation has already begun, because the identity must not change."""
         if self._outcome is not None:
-            raise PacketError("a start inside a conversation")
+            raise PacketError("the client has sent EAP-Start inside a conversation")
         return self._request(IDENTITY, b"")
 
     def receive(self, octets: bytes) -> Outcome:
@@ -101,7 +101,7 @@ class Conversation:
             return Waiting() if isinstance(self._outcome, Check) else self._outcome
         packet = decode(octets)
         if packet.code != RESPONSE:
-            raise PacketError("an EAP packet that is not a response")
+            raise PacketError("the EAP packet is not a response")
         return self._respond(packet, octets)
 
     def answer(self, verdict: Verdict) -> Outcome:
@@ -112,12 +112,12 @@ class Conversation:
 
     def _respond(self, packet: Packet, octets: bytes) -> Outcome:
         if isinstance(self._outcome, Check | Done):
-            raise PacketError("a response without a request")
+            raise PacketError("the client has sent an EAP response without a request")
         if packet.identifier != self._identifier and self._identifier is not None:
-            raise PacketError(f"a response to request {packet.identifier} instead of {self._identifier}")
+            raise PacketError(f"the EAP response is for request {packet.identifier} instead of {self._identifier}")
         expected = IDENTITY if self._method is None else self._method.kind
         if packet.kind != expected and not (packet.kind == NAK and self._can_choose):
-            raise PacketError(f"a response of type {packet.kind} instead of {expected}")
+            raise PacketError(f"the EAP response has the type {packet.kind} instead of {expected}")
         self._response, self._identifier = octets, packet.identifier
         self._rounds += 1
         try:

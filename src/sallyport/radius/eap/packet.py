@@ -48,9 +48,9 @@ def decode(octets: bytes) -> Packet:
     PacketError."""
     length = int.from_bytes(octets[2:4])
     if len(octets) < HEADER or not HEADER <= length <= len(octets):
-        raise PacketError(f"an EAP packet of {len(octets)} octets with length {length}")
+        raise PacketError(f"the EAP packet has {len(octets)} octets, but its length field is {length}")
     if octets[0] not in (REQUEST, RESPONSE):
-        raise PacketError(f"an EAP packet of code {octets[0]}")
+        raise PacketError(f"the EAP packet has the code {octets[0]}, but must be a request or a response")
     return Packet(octets[0], octets[1], octets[4], octets[HEADER:length])
 
 
@@ -141,27 +141,29 @@ class Framing:
         octets, or if a fragment is empty.
         """
         if not data:
-            raise PacketError("a message without flags")
+            raise PacketError("the EAP message has no flags")
         flags, piece = data[0], data[1:]
         if flags & _VERSION != self._version:
-            raise PacketError(f"version {flags & _VERSION} instead of {self._version}")
+            raise PacketError(f"the EAP message has the version {flags & _VERSION} instead of {self._version}")
         if flags & LENGTH:
             if len(piece) < 4:
-                raise PacketError("a fragment ends within its length")
+                raise PacketError(f"the length field of a fragment has {len(piece)} octets instead of 4")
             self._announce(int.from_bytes(piece[:4]))
             piece = piece[4:]
         self._in += piece
         if len(self._in) > (self._announced or MAX_MESSAGE):
-            raise PacketError("fragments are longer than their message")
+            raise PacketError("the fragments are together longer than the announced length of their message")
         if flags & MORE:
             if not piece:
-                raise PacketError("a fragment without octets")
+                raise PacketError("a fragment has no octets, although more fragments follow")
             return None
         return self._whole()
 
     def _announce(self, length: int) -> None:
         if length > MAX_MESSAGE or (self._announced and length != self._announced):
-            raise PacketError(f"a message of {length} octets is announced")
+            raise PacketError(
+                f"a fragment announces {length} octets: more than {MAX_MESSAGE}, or not the same length as before"
+            )
         self._announced = length
 
     def _whole(self) -> bytes:
@@ -169,5 +171,5 @@ class Framing:
         self._in.clear()
         self._announced = 0
         if announced and len(message) != announced:
-            raise PacketError(f"{len(message)} octets instead of {announced}")
+            raise PacketError(f"the message has {len(message)} octets instead of the announced {announced}")
         return message

@@ -61,11 +61,11 @@ class MsChapV2:
             return self._end
         if isinstance(self._end, Failed):
             return self._end
-        raise PacketError("an unexpected EAP-MSCHAPv2 message")
+        raise PacketError("the client has sent an unexpected EAP-MSCHAPv2 message")
 
     def _take(self, data: bytes) -> Step:
         if len(data) < _HEADER + _RESPONSE_SIZE or data[4] != _RESPONSE_SIZE:
-            raise PacketError(f"an EAP-MSCHAPv2 response of {len(data)} octets")
+            raise PacketError(f"the EAP-MSCHAPv2 response is malformed ({len(data)} octets)")
         self._identifier = data[1]
         value, hashed = data[_HEADER : _HEADER + _RESPONSE_SIZE], data[_HEADER + _RESPONSE_SIZE :]
         self._attempt = MsChap2(self._identifier, self._challenge, value[:16], value[24:48])
@@ -117,7 +117,7 @@ class Md5:
     def respond(self, packet: Packet) -> Step:
         """Return the question whether the response is correct. The EAP identifier is the CHAP identifier."""
         if packet.data[:1] != bytes((_SIZE,)) or len(packet.data) <= _SIZE:
-            raise PacketError(f"an EAP-MD5 response of {len(packet.data)} octets")
+            raise PacketError(f"the EAP-MD5 response is malformed ({len(packet.data)} octets)")
         value = bytes((packet.identifier,)) + packet.data[1 : _SIZE + 1]
         return Check(Chap(self._user, value, self._challenge))
 
@@ -148,7 +148,7 @@ class Gtc:
     def respond(self, packet: Packet) -> Step:
         """Return the question whether the typed text is the password, or the correct answer to the last prompt."""
         if len(packet.data) > MAX_TYPED:
-            raise PacketError(f"an EAP-GTC response of {len(packet.data)} octets")
+            raise PacketError(f"the EAP-GTC response has {len(packet.data)} octets, more than {MAX_TYPED}")
         return Check(Password(self._user, packet.data, self._step, prompts=self._step < MAX_STEPS))
 
     def answer(self, verdict: Verdict) -> Step:

@@ -65,7 +65,9 @@ def pull_avps(octets: bytes) -> Iterator[Avp]:
         start = 12 if flags & _VENDOR else 8
         count += 1
         if len(head) < 8 or length < start or at + length > len(octets) or count > MOST:
-            raise PacketError(f"an attribute of length {length} inside TTLS")
+            raise PacketError(
+                f"an attribute inside TTLS has the invalid length {length}, or there are more than {MOST} attributes"
+            )
         vendor = int.from_bytes(octets[at + 8 : at + 12]) if flags & _VENDOR else 0
         yield Avp(vendor, int.from_bytes(head[:4]), bool(flags & _MANDATORY), octets[at + start : at + length])
         at += length + -length % 4
@@ -214,9 +216,9 @@ def _values(clear: bytes) -> _Values:
         key = avp.vendor, avp.code
         if key not in _KNOWN:
             if avp.mandatory:
-                raise PacketError(f"attribute {avp.code} of vendor {avp.vendor} inside TTLS, which is not known")
+                raise PacketError(f"the mandatory attribute {avp.code} of vendor {avp.vendor} inside TTLS is not known")
             continue
         if key in values and key != (0, EAP_MESSAGE):
-            raise PacketError(f"attribute {avp.code} twice inside TTLS")
+            raise PacketError(f"the attribute {avp.code} occurs twice inside TTLS")
         values[key] = values.get(key, b"") + avp.value
     return values

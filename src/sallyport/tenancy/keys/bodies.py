@@ -35,9 +35,11 @@ ExpiresAt = Annotated[str, Field(description="Time when the key expires, ISO 860
 
 
 class CreateKey(OfDomain):
-    """Request body of createKey, which creates an enrolment key for a domain or for one instance of the domain.
+    """Request body of the operation `createKey`, which creates an enrolment key for a domain or for one instance of the
+    domain.
 
-    The fields from `service` on are values for the configuration file of a directory agent.
+    The fields `service`, `directoryName`, `servers`, `baseDN`, `bindDN` and `startTls` set values in the configuration
+    file of the agent, which the response contains.
     """
 
     model_config = ConfigDict(
@@ -82,7 +84,8 @@ class CreateKey(OfDomain):
 
 
 class KeyMade(Done):
-    """Response body of createKey: the new key and the agent's configuration file. The key is shown only once."""
+    """Response body of the operation `createKey`: the new key and the agent's configuration file. The key is shown only
+    once."""
 
     keyId: KeyId
     apiKey: str = Field(description="The enrolment key; it is not shown again.")
@@ -132,7 +135,7 @@ class RevokeKey(OfDomain):
 
 
 class ExchangeKey(ScopedIfGiven):
-    """Request body of exchangeKey. It contains the hash of the agent's own key."""
+    """Request body of the operation `exchangeKey`. It contains the hash of the agent's own key."""
 
     model_config = ConfigDict(json_schema_extra={"examples": [{"keyHash": "0" * 64, "instanceId": 7}]})
 
@@ -144,13 +147,13 @@ class ExchangeKey(ScopedIfGiven):
 
 
 class RenewKey(ScopedIfGiven):
-    """Request body of renewKey. It contains the hash of the agent's next key."""
+    """Request body of the operation `renewKey`. It contains the hash of the agent's next key."""
 
     keyHash: KeyHash = Field(description="SHA-256 (hexadecimal) of the agent's next key.")
 
 
 class KeyKept(Done):
-    """Response body of exchangeKey and renewKey. It describes the registered key of the agent."""
+    """Response body of the operations `exchangeKey` and `renewKey`. It describes the registered key of the agent."""
 
     keyId: KeyId
     domainId: KeyDomain

@@ -46,15 +46,15 @@ def add(
 
 
 def by_hash(tx: Tx, hashed: str) -> KeyRecord | None:
-    """Return the key with a hash, even if it is expired or revoked.
+    """Return the record of a key, also of an expired or a revoked key. hashed: the hash of the key.
 
-    Return None if the key does not exist, or if its domain was removed.
+    Return None if no key has this hash, or if the domain of the key was removed.
     """
     return tx.one(KeyRecord, f"{_SELECT} where k.hash = :hash and d.removed_at is null", hash=hashed)
 
 
 def by_id(tx: Tx, key_id: int) -> KeyRecord | None:
-    """Return the key with an id, or None if there is none. Expired and revoked keys are returned too."""
+    """Return the record of a key, also of an expired or a revoked key. Return None if no key has this id."""
     return tx.one(KeyRecord, f"{_SELECT} where k.id = :id", id=key_id)
 
 

@@ -78,22 +78,22 @@ def verified(
     """Return the claims of an ID token after all checks. now: the time in seconds. Raises TokenError."""
     claims = _signed(token, keys)
     if claims.get("iss") != issuer:
-        raise TokenError("iss is not the issuer of the provider")
+        raise TokenError("iss of the token is not the issuer of the provider")
     _check_audience(claims, client_id)
     if not hmac.compare_digest(_text(claims, "nonce").encode(), nonce.encode()):
-        raise TokenError("nonce does not belong to this sign-in")
+        raise TokenError("nonce of the token does not belong to this sign-in")
     expires, issued = _time(claims, "exp"), _time(claims, "iat")
     if expires is None or expires + LEEWAY_S <= now:
         raise TokenError("the token has expired, or has no exp")
     if issued is None or not now - OLDEST_S - LEEWAY_S <= issued <= now + LEEWAY_S:
         raise TokenError(
-            "iat is missing, in the future or too old; compare the clocks of the provider and this service"
+            "iat of the token is missing, in the future or too old; compare the clocks of the provider and this service"
         )
     if "nbf" in claims and (_time(claims, "nbf") or now + 2 * LEEWAY_S) > now + LEEWAY_S:
         raise TokenError("the token is not valid yet")
     subject = _text(claims, "sub")
     if not subject or len(subject) > LONGEST_SUBJECT or not subject.isprintable():
-        raise TokenError("sub is missing or malformed")
+        raise TokenError("sub of the token is missing or malformed")
     return claims
 
 
@@ -137,9 +137,9 @@ def _check_audience(claims: Mapping[str, object], client_id: str) -> None:
     given = claims.get("aud")
     audience = [given] if isinstance(given, str) else given
     if not isinstance(audience, list) or client_id not in audience:
-        raise TokenError("aud does not contain the client id")
+        raise TokenError("aud of the token does not contain the client id of this service")
     if (len(audience) > 1 or "azp" in claims) and claims.get("azp") != client_id:
-        raise TokenError("azp is not the client id")
+        raise TokenError("azp of the token is not the client id of this service")
 
 
 def _text(claims: Mapping[str, object], name: str) -> str:

@@ -254,11 +254,12 @@ class Pool:
         try:
             reply = open_reply(datagram, ask.packet, server.secret)
             if reply.code not in _ANSWERS:
-                raise PacketError(f"code {reply.code}", "unknown_type")
+                raise PacketError(f"the answer has the code {reply.code}", "unknown_type")
             must_be_signed = EAP_MESSAGE in reply.first or (self._only_signed and isinstance(ask, Question))
             if must_be_signed and MESSAGE_AUTHENTICATOR not in reply.first:  # RFC 3579 section 3.2
                 raise PacketError(
-                    "it has no Message-Authenticator, but requireMessageAuthenticator or EAP demands one", "unsigned"
+                    "the answer has no Message-Authenticator, but requireMessageAuthenticator or EAP demands one",
+                    "unsigned",
                 )
         except PacketError as error:
             return self._discard(server, str(error), error.reason, now)
@@ -307,8 +308,8 @@ class Pool:
         return math.inf if calm else QUIET_S
 
     def _end(self, server: HomeServer, ask: Pending, now: float) -> None:
-        """Handle a request that has got no answer, because its response window has ended or the network has reported
-        the server unreachable. For a login, ask another server if possible."""
+        """Handle an unanswered request after the end of its response window, or after the network has reported that
+        the server is unreachable. For a login, ask another server if possible."""
         if isinstance(ask, Question):
             if ask.ends_at <= now:
                 if now >= ask.sent_at + self._window_s:

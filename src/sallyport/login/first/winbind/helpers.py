@@ -142,7 +142,7 @@ class _Helper:
             answer = pull_answer(received)
             if answer is not None:
                 return answer
-        raise Nonsense("an answer that does not end")
+        raise Nonsense("its answer does not end")
 
     async def end(self) -> None:
         """Kill the process, and wait until it has ended."""
