@@ -7,7 +7,7 @@ from prometheus_client import CollectorRegistry
 
 from sallyport.base.errors import NotFound
 from sallyport.domains.bodies import Survey, Tally
-from sallyport.domains.domain import Domain, Effect
+from sallyport.domains.domain import Domain, Effect, FirstFactor
 from sallyport.endpoints.groups.group import NewGroup
 from sallyport.endpoints.membership import Action as AssignmentAction
 from sallyport.login.login import Reason
@@ -89,6 +89,20 @@ async def test_a_removed_user(book: Book) -> None:
     outcomes = [(each.user, each.outcome, each.reason, each.gone) for each in impact.users]
     assert outcomes == [("ann", "reject", "unknown user", True)]
     assert (impact.counts.users.reject, impact.counts.denied) == (1, 0)
+
+
+async def test_a_user_who_has_left_another_first_factor(book: Book) -> None:
+    """Only local users are known to be removed. With another first factor, a user who has left is refused as not
+    enrolled, and counts as denied.
+    """
+    areas = book.areas
+    await book.provider(enrolled="bob")
+    await areas.first_settings.set(areas.domains.table.by_id[areas.domain], FirstFactor.NONE, {})
+    await book.events(["ann"])
+    impact = await book.impact()
+    outcomes = [(each.user, each.outcome, each.reason, each.gone) for each in impact.users]
+    assert outcomes == [("ann", "reject", "not enrolled", False)]
+    assert impact.counts.denied == 1
 
 
 @pytest.mark.parametrize(("fallback", "outcome", "denied"), [("deny", "reject", 1), ("allow", "accept", 0)])
