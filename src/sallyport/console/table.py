@@ -165,15 +165,21 @@ async def recent(
     visit: Visit, path: str, rows: str, time: str, filters: Sequence[str], *, domain: int | None = None
 ) -> dict[str, JSON]:
     """Return the field `from` for a log whose filters have no index, so that a page need not search a million entries.
-    The result is empty if none of these filters is set, if the person has set a time or wants to search everything
-    (`all` in the address), or if the page is exported.
+    The result is empty if the whole log is to be searched (see `has_slow_filter`).
 
     The other parameters are those of `since`. filters: the names of the filters. Raises Refused, StoreError.
     """
+    return await since(visit, path, rows, time, domain=domain) if has_slow_filter(visit, filters) else {}
+
+
+def has_slow_filter(visit: Visit, filters: Sequence[str]) -> bool:
+    """Return whether only the newest entries of a log are searched. This is so if one of the filters is set. It is not
+    so if the person has set a time or wants to search everything (`all` in the address), or if the page is exported.
+
+    filters: the names of the filters that have no index.
+    """
     given = {name for name, text in visit.query.multi_items() if text}
-    if not given & set(filters) or given & {"from", "to", "all"} or visit.query.get("format") == "csv":
-        return {}
-    return await since(visit, path, rows, time, domain=domain)
+    return bool(given & set(filters)) and not given & {"from", "to", "all"} and visit.query.get("format") != "csv"
 
 
 async def since(visit: Visit, path: str, rows: str, time: str, *, domain: int | None = None) -> dict[str, JSON]:
