@@ -240,10 +240,8 @@ async def test_a_page_that_reads_nothing_misses_old_logins(
     reads again, it gets these.
     """
     page = await OpenPage(most=0).open(nursery, streams)
-    await add(site, "first")
-    await page.is_full()
+    await page.is_full()  # with an empty message, because there are no logins yet
     await add_many(site, KEPT + 500)
-    assert b"data: first\n" in await page.next()
     names = (await page.next()).decode().split()
     assert f"user{KEPT + 499}" in names
     assert "user0" not in names
