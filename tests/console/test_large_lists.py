@@ -4,11 +4,14 @@ import pytest
 
 from sallyport.audit.repo import AuditQuery, matching
 from sallyport.console.pages.endpoints.access import MOST_USERS
+from sallyport.console.pages.enforcement import MOST_DECIDED
 from sallyport.console.table import SEARCHED
 from sallyport.endpoints.groups.group import NewGroup
 from sallyport.endpoints.users.account import UserChange
 from sallyport.inventory.devices.device import DeviceQuery
 from sallyport.inventory.sessions.repo import SessionQuery, page
+from sallyport.policy.rules.bodies import RuleFields
+from sallyport.preview.service import SLICE_EVENTS
 from sallyport.store import counters
 from sallyport.store.model import Tx
 from sallyport.store.search import FAR, MOST_COUNTED, Entry, SearchIndex, from_end
@@ -231,3 +234,23 @@ async def test_a_search_in_a_common_filter(site: Site) -> None:
         query = DeviceQuery(areas.domain, search, "nas_port_type", "Ethernet", offset=offset, limit=2)
         rows, found = await areas.devices.page(query)
         assert ([row.device_name for row in rows], int(found)) == (names, total)
+
+
+async def test_previews_decide_the_newest_logins_first(site: Site, admin: Visitor) -> None:
+    """The pages about the effect of modes and rules decide a limited number of pairs of a user and a device, those of
+    the newest logins. They say so, and have a link that decides all logins.
+    """
+    domain, count = site.areas.domain, 3 * SLICE_EVENTS
+    assert count >= MOST_DECIDED > 2 * SLICE_EVENTS
+    await add(site, "ann")
+    bob = await add(site, "bob")
+    sql = f"insert into events (user_name, {EVENT}) {NUMBERS} select 'u' || n, {EVENT} from events, numbers "  # noqa: S608
+    await site.areas.store.write(lambda tx: tx.execute(f"{sql} where id = :id", id=bob, most=count - 1))
+    await site.areas.rules.add(domain, RuleFields.model_validate({"name": "r", "action": "block", "users": ["ann"]}))
+    hint = "Only the newest logins were decided again, those since"
+    for path in (f"/domains/{domain}/preview?days=30", "/rules/1/remove"):
+        first = await admin.get(path)
+        assert hint in text_of(first) and "about 50,000 pairs" in text_of(first) and f" {count} " in text_of(first)
+        assert "all=1" in first.text
+    everything = text_of(await admin.get(f"/domains/{domain}/preview?days=30&all=1"))
+    assert hint not in everything and f" {count + 1}," in everything

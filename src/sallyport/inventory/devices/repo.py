@@ -280,6 +280,11 @@ def find(tx: Tx, domain_id: int, device_id: int) -> DeviceRow | None:
     return tx.one(DeviceRow, f"{_SELECT} where domain_id = :d and id = :id", d=domain_id, id=device_id)
 
 
+def several(tx: Tx, domain_id: int, device_ids: Sequence[int]) -> list[DeviceRow]:
+    """Return the devices of a domain with these ids, in any order. Ids without a device are ignored."""
+    return tx.all(DeviceRow, f"{_SELECT} where domain_id = :d and id in {LISTED}", d=domain_id, ids=listed(device_ids))
+
+
 def domain_of(tx: Tx, device_id: int) -> int | None:
     """Return the domain of a device, or None if the device does not exist."""
     return tx.value(int, "select domain_id from devices where id = :id", id=device_id)
