@@ -67,9 +67,10 @@ class Table:
     """A list as its page shows it.
 
     total: the number of all matching rows; None if it is not known. is_minimum: whether more rows match.
-    searched_since: the time of the oldest entry that was searched; empty if all entries were. empty: a text for a list
-    without rows, which says what to do next. can_sort: whether the person can sort the list. next_url: the address of
-    the next page, for lists whose pages have no numbers.
+    searched_since: the time of the oldest entry that was searched; empty if all entries were. searched: the searched
+    entries, as a text for a list without times. empty: a text for a list without rows, which says what to do next.
+    can_sort: whether the person can sort the list. next_url: the address of the next page, for lists whose pages have
+    no numbers.
     """
 
     visit: Visit
@@ -84,6 +85,7 @@ class Table:
     next_url: str = ""
     is_minimum: bool = False
     searched_since: str = ""
+    searched: str = ""
     kept: Sequence[str] = field(default=("domain",))
     """Parameters of the address that belong to no filter, and that the form of the filters must keep."""
     choice: Choice | None = None

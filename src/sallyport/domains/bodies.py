@@ -317,6 +317,11 @@ class Impact(Summary):
         description="Version of the configuration. Previews with the same version used the same rules."
     )
 
+    isWhole: bool = Field(
+        default=True,
+        description="Whether all logins of the days were decided. If not, `from` is later than the days begin.",
+    )
+
     def summary(self) -> Summary:
         """Return the impact without the names."""
         return Summary(counts=self.counts, logins=self.logins, since=self.since, until=self.until)
