@@ -240,7 +240,7 @@ async def test_an_agent_that_is_ahead(areas: Areas, host: Host, clock: SetClock)
     assert again.version > clock() - 1
     assert again.users == state.users
     host.position = Position(2**62, "nonsense")
-    with pytest.raises(WireError, match="older"):
+    with pytest.raises(WireError, match="is lower"):
         await host.poll()
 
 
@@ -254,7 +254,7 @@ async def test_a_state_is_signed_to_its_machine(areas: Areas, host: Host) -> Non
     other = await Host.register(areas, "db")
     with pytest.raises(WireError, match="another instance"):
         follow(Position(), newer, instance=other.id)
-    with pytest.raises(WireError, match="older"):
+    with pytest.raises(WireError, match="is lower"):
         follow(host.position, first, instance=host.id)
     assert not host.verify(b"\0" * 64, b"anything")
 
