@@ -74,10 +74,14 @@ async def concerns(visit: Visit, day: Sequence[HourOfLogins]) -> list[Concern]:
 
 async def _setup(visit: Visit) -> AsyncIterator[Concern]:
     if not visit.domains():
-        yield Concern("The tenant has no domain yet, so no login can be decided.", is_bad=True)
+        yield Concern(
+            "The tenant has no domain yet, so no login can be decided.", "/domains", "Open the domains", is_bad=True
+        )
     clients = await visit.call("/network_device/ListClients", {"pageSize": 1})
     if not clients["totalCount"]:
-        yield Concern("No RADIUS client is registered, so no device gets an answer.", is_bad=True)
+        yield Concern(
+            "No RADIUS client is registered, so no device gets an answer.", "/clients", "Open the clients", is_bad=True
+        )
 
 
 # --- RADIUS clients ---------------------------------------------------------------------------------------------------
@@ -175,7 +179,7 @@ async def _provider(visit: Visit, domain: Domain) -> AsyncIterator[Concern]:
     except NotFound:
         enforces = domain.mode == Mode.ENFORCE
         text = "enforces, but has no MFA provider" if enforces else "has no MFA provider yet"
-        yield Concern(f"The domain {domain.name} {text}.", is_bad=enforces)
+        yield Concern(f"The domain {domain.name} {text}.", f"/domains/{domain.id}", "Open the domain", enforces)
 
 
 def _failing(domains: Sequence[Domain], day: Sequence[HourOfLogins]) -> list[Concern]:
