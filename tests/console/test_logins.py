@@ -174,6 +174,7 @@ async def test_the_home_page_names_what_needs_attention(site: Site, admin: Visit
     text = text_of(await admin.get("/"))
     assert "No RADIUS client is registered" in text
     assert "corp has no MFA provider yet. Open the domain" in text
+    assert "Who would be refused if corp enforces?" in text
     assert "wrong password" in text
 
 

@@ -53,7 +53,10 @@ class Concern:
 
 async def concerns(visit: Visit, day: Sequence[HourOfLogins]) -> list[Concern]:
     """Return what needs attention: what prevents every login, silent clients, certificates, providers and imports,
-    unsigned senders, lock-outs, disk. day: the logins of the last day by hour. Raises Refused, StoreError."""
+    senders without an answer, unsigned clients, lock-outs, disk.
+
+    day: the logins of the last day by hour. Raises Refused, StoreError.
+    """
     domains, installation = visit.domains()[:MOST_DOMAINS], visit.person.is_installation
     found = [each async for each in _setup(visit)]
     clients = await _clients(visit)
@@ -65,8 +68,8 @@ async def concerns(visit: Visit, day: Sequence[HourOfLogins]) -> list[Concern]:
     found += _failing(domains, day)
     for domain, each in directories:
         found += await _imports(visit, domain, each)
-    found += _unsigned(visit, clients)
     found += await _senders(visit) if installation else []
+    found += _unsigned(visit, clients)
     for domain in domains:
         found += await _locked(visit, domain)
     return [*found, *(_disk(visit) if installation else ())]
@@ -226,9 +229,8 @@ async def _locked(visit: Visit, domain: Domain) -> list[Concern]:
     locked = (await visit.call("/ad/ListLockouts", {"pageSize": 1}, domain=domain.id))["totalCount"]
     if not locked:
         return []
-    path = address("/logins", [("domain", str(domain.id)), ("reason", Reason.LOCKED_OUT.value)])
     text = f"{counted(locked, 'user or station', 'users or stations')} of {domain.name} locked out after failures."
-    return [Concern(text, path, "Their logins")]
+    return [Concern(text, of("/lockouts", domain), "Show the lock-outs")]
 
 
 def _disk(visit: Visit) -> list[Concern]:

@@ -133,7 +133,8 @@ async def assign(visit: Visit) -> Redirect:
 @pages.show("/policies/{policy}/remove", "Remove a password policy", roles=OPERATORS, template="policy_remove.html")
 async def confirm(visit: Visit) -> Context:
     """Show the policy and its assignments, which would be removed."""
-    return await _shown(visit)
+    found = await _policy(visit)
+    return {**await _shown(visit), "title": f"Remove the policy {found['policyName']}"}
 
 
 @pages.submit("/policies/{policy}/remove", roles=OPERATORS)
