@@ -1,4 +1,6 @@
-"""An MFA provider for an approval service: POST /prompts asks the user, GET /prompts/ID returns the answer."""
+"""MFA providers for an approval service: POST /prompts asks the user, GET /prompts/ID returns the answer. POST /codes
+checks a code.
+"""
 
 from typing import ClassVar
 from urllib.parse import quote
@@ -13,6 +15,7 @@ from sallyport.outgoing.http import exchange, json_object, text_at
 ENROLMENTS = {"enrolled": Enrolment.ENROLLED, "unknown": Enrolment.NOT_ENROLLED}
 POLLED = {"waiting": Outcome.WAITING, "approved": Outcome.APPROVED, "denied": Outcome.DENIED}
 STARTED = POLLED | {"unknown": Outcome.NOT_ENROLLED}
+VERIFIED = {"approved": Outcome.APPROVED, "wrong": Outcome.WRONG_CODE, "unknown": Outcome.NOT_ENROLLED}
 
 
 class AcmeFields(Fields):
@@ -23,7 +26,7 @@ class AcmeFields(Fields):
 
 
 class Acme:
-    """The approval service, as a provider."""
+    """A provider that sends a push."""
 
     name: ClassVar[str] = "acme"
     fields: ClassVar[type[Fields]] = AcmeFields
@@ -49,7 +52,7 @@ class Acme:
         return _answer(POLLED, text_at(json_object(response), "status"), handle)
 
     async def verify(self, question: Question, code: Code, handle: str) -> Answer:
-        """Return DENIED: the service has no codes."""
+        """Return DENIED: this provider takes no codes."""
         return Answer(Outcome.DENIED)
 
     async def cancel(self, handle: str) -> None:
@@ -59,6 +62,29 @@ class Acme:
     async def aclose(self) -> None:
         """Close the connections."""
         await self._client.aclose()
+
+
+class AcmeCodes(Acme):
+    """A provider that asks for a code. The user types it after the password, or when the device asks for it."""
+
+    name: ClassVar[str] = "acme-codes"
+    asks_for_codes: ClassVar[bool] = True
+    only_codes: ClassVar[bool] = True
+
+    async def start(self, question: Question) -> Answer:
+        """Ask for the code."""
+        return Answer(Outcome.CODE, text="Code of your token")
+
+    async def verify(self, question: Question, code: Code, handle: str) -> Answer:
+        """Check the code. Other text, and a CHAP response, which the service cannot check, are wrong codes."""
+        text = (code.text or "").strip()
+        if not (text.isascii() and text.isdecimal()):
+            return Answer(Outcome.WRONG_CODE)
+        response = await exchange(self._client, "POST", "/codes", json={"user": question.user, "code": text})
+        return _answer(VERIFIED, text_at(json_object(response), "status"), "")
+
+    async def cancel(self, handle: str) -> None:
+        """Do nothing: there is no prompt."""
 
 
 def _answer(outcomes: dict[str, Outcome], status: str, handle: str) -> Answer:

@@ -139,7 +139,10 @@ def test_spellings_of_a_method(tenant: Tenant) -> None:
             {"publicKeyJwk": {**JWK, "d": "hunter2"}},
             (400, "a private key was sent: replace this key, and send only the public key"),
         ),
-        ({"publicKeyJwk": {"kty": "oct"}}, (400, "the curve of the key is not supported")),
+        (
+            {"publicKeyJwk": {"kty": "oct"}},
+            (400, "the curve of the key is not supported; use one of Ed25519, P-256, secp256k1"),
+        ),
         ({"publicKeyJwk": "hunter2"}, (400, "invalid publicKeyJwk")),
         ({}, (400, "walletUserId or publicKeyJwk is needed")),
         ({"walletUserId": 10**9}, (404, "wallet not found")),

@@ -240,7 +240,7 @@ def test_the_list_is_filtered(world: World, tenant: Tenant) -> None:
     for filter_by in ("hunter2", "password", "id"):
         answered = tenant.refused(LIST, domainId=tenant.domain, filter={"filterBy": filter_by, "value": "x"})
         assert answered == (400, "invalid filterBy")
-    for filter_by, value in (("userId", "hunter2"), ("assign", "hunter2"), ("instanceIds", "-1")):
+    for filter_by, value in (("userId", "hunter2"), ("assign", "hunter2"), ("instanceIds", "-1"), ("groupId", "x")):
         answered = tenant.refused(LIST, domainId=tenant.domain, filter={"filterBy": filter_by, "value": value})
         assert answered == (400, "invalid value")
     foreign = add(world.tenant(), "web")

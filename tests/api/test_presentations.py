@@ -117,6 +117,25 @@ def test_the_status_of_another_tenants_request(world: World, holder: Holder, ser
     assert refusal == (404, "presentation request not found")
 
 
+def test_the_requests_of_a_domain_are_listed(world: World, holder: Holder, server: str) -> None:
+    """listPresentations returns the requests newest first, in parts, and nothing of another tenant."""
+    tenant, path = holder.tenant, "/api/v1/verifierService/listPresentations"
+    ids = [
+        tenant.ask(ISSUE_PR, issuerDid=holder.issuer, holderDid=holder.did, endpoint=server)["prs"][0]["prId"]
+        for _ in range(3)
+    ]
+    first = tenant.ask(path, token=tenant.role("auditor"), domainId=tenant.domain, pageSize=2)
+    assert [each["presentationRequestId"] for each in first["requests"]] == ids[:0:-1]
+    newest = first["requests"][0]
+    assert (newest["status"], newest["username"], newest["holderDid"]) == ("Pending", "ann", holder.did)
+    assert (newest["walletId"], newest["endpoint"]) == (holder.wallet, server)
+    last = tenant.ask(path, domainId=tenant.domain, pageSize=2, before=first["before"])
+    assert ([each["presentationRequestId"] for each in last["requests"]], last["before"]) == (ids[:1], 0)
+    other = world.tenant()
+    assert other.ask(path, domainId=other.domain)["requests"] == []
+    assert other.refused(path, domainId=tenant.domain) == (403, "domain not in tenant")
+
+
 def test_a_credential_document_with_proof(holder: Holder, server: str) -> None:
     """The document of GetCredential is accepted if it has both the issuer's proof and the holder's proof.
 

@@ -10,6 +10,7 @@ from pathlib import Path
 from . import (
     accounting,
     agents,
+    console,
     did,
     directory,
     directory_file,
@@ -53,6 +54,9 @@ BENCHMARKS = (
         "endpoints",
         "lists of 1,000,000 users and 100,000 instances: a page under 20 ms, a search under 50 ms",
         endpoints.run,
+    ),
+    Benchmark(
+        "console", "pages with 1,000,000 devices: under 100 ms; logins beside it: p99 as without it", console.run
     ),
     Benchmark("agents", "1,000 endpoint agents: under one core, a change there within 2 s", agents.run),
     Benchmark(

@@ -5,10 +5,11 @@ The second table has the times of 1,000 logins a second: alone, then while peopl
 20 live logs are open, in turns. The p99 should be the same.
 """
 
+import os
 import re
 import time
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -21,13 +22,14 @@ from tabulate import tabulate
 from sallyport.console.pages import ALL
 from tests.service import RunningService
 
+from . import console_load
 from .console_store import Size, fill, set_up
 from .lists import tell
 from .settings import BenchmarkError, Settings
 
 AIM_MS = 100.0
 REPEATS = 20
-NAME, PASSWORD = "bench", "a horse and 42 batteries"
+PASSWORD = "a horse and 42 batteries"
 _TOKEN = re.compile(r'name="csrf" value="([0-9a-f]{64})"')
 USER = "emma.fischer-000034@example.org"
 FILTERS: Mapping[str, tuple[str, ...]] = {
@@ -52,9 +54,9 @@ FILTERS: Mapping[str, tuple[str, ...]] = {
     "/bypass": ("page=2000", "search=printer+7", "search=zzyzx"),
     "/clients": ("page=20", "search=client-07"),
     "/directories/people": ("page=2000", "search=u77"),
-    "/instances": ("page=2000", "search=berlin", "search=zzyzx"),
-    "/endpoint-users": ("page=2000", "search=becker"),
-    "/endpoint-groups": ("page=40", "search=oup-001"),
+    "/instances": ("page=2000", "filter=berlin", "filter=zzyzx"),
+    "/endpoint-users": ("page=2000", "filter=becker"),
+    "/endpoint-groups": ("page=40", "filter=oup-001"),
     "/agents": ("page=200",),
     "/agents/drift": ("page=180",),
     "/credentials": ("page=2000",),
@@ -68,19 +70,21 @@ FILTERS: Mapping[str, tuple[str, ...]] = {
 """The filters and pages that are measured, in addition to each page without a filter."""
 
 
+BUSY = ("/devices", "/stations", "/sessions", "/logins", "/people", "/audit", "/instances", "/lockouts")
+"""The lists through which people page beside logins."""
 LEFT_OUT = ("/logins/live", "/senders/sender", "/senders/register")
 """A stream, and two pages about a sender without an answer."""
 
 
 @dataclass(frozen=True, slots=True)
 class Taken:
-    """The measurements of an address. status: the status of the answers. times: the milliseconds of each answer. size:
-    the octets of an answer."""
+    """The measurements of an address. status: the status of the answers. times: the milliseconds of each answer.
+    cpu_ms: the mean processor time of the service for an answer, which other programs on the machine do not change."""
 
     address: str
     status: int
     times: list[float]
-    size: int
+    cpu_ms: float
 
     @property
     def p50(self) -> float:
@@ -101,9 +105,14 @@ def measure(directory: Path, size: Size, settings: Settings) -> str:
     with _running(service):
         domain_id = set_up(service, directory, size)
     told = trio.run(fill, service.data_dir, domain_id, size)
-    with _running(service), signed_in(service) as http:
-        pages = [taken(http, each, settings.seconds / 4) for each in addresses(service, domain_id)]
-    return f"{told}\n\n{table(pages)}"
+    with _running(service), ExitStack() as stack:
+        people = [stack.enter_context(signed_in(service, f"person{number}")) for number in range(console_load.PEOPLE)]
+        pages = [
+            taken(people[0], service.process_id, each, settings.seconds / 4) for each in addresses(service, domain_id)
+        ]
+        lists = [f"{path}?domain={domain_id}{more}" for path in BUSY for more in ("", "&page=3")]
+        load = console_load.measure(service, people, lists, directory, settings)
+    return f"{told}\n\n{table(pages)}\n\n{load}"
 
 
 @contextmanager
@@ -117,7 +126,7 @@ def _running(service: RunningService) -> Iterator[None]:
 
 
 @contextmanager
-def signed_in(service: RunningService, name: str = NAME) -> Iterator[httpx.Client]:
+def signed_in(service: RunningService, name: str) -> Iterator[httpx.Client]:
     """Yield the browser of a new installation administrator, who acts in the tenant of the domain."""
     made = service.ok("admin", "add", name, "--password", "-", input=f"{PASSWORD}\n")
     code = TOTP(parse_uri(made.splitlines()[-1]).secret).now()  # type: ignore[union-attr]
@@ -142,6 +151,7 @@ def addresses(service: RunningService, domain_id: int) -> list[str]:
     found = []
     for page in (page for area in ALL for page in area.pages if page.path not in LEFT_OUT):
         template = page.path.replace("account/sessions/{session}", "account/sessions/{own}")
+        template = template.replace("/agents/{instance}", "/agents/{agent}")
         path = re.sub(r"\{(\w+)\}", lambda name: str(ids[name[1]]), template)
         query = f"domain={domain_id}" if page.path in FILTERS else common
         found.append(f"{path}?{query}")
@@ -164,10 +174,11 @@ def _ids(service: RunningService, domain_id: int) -> dict[str, object]:
         "session": middle("sessions"),
         "client": middle("radius_clients", "true"),
         "rule": middle("login_rules"),
-        "station": "02000000c350",
+        "station": "02:00:00:00:00:01",
         "directory": middle("directories"),
         "job": middle("directory_jobs"),
         "instance": middle("endpoint_instances"),
+        "agent": service.rows("select min(instance_id) from agents")[0][0],
         "group": middle("endpoint_groups"),
         "user": middle("endpoint_users"),
         "policy": middle("password_policies", "true"),
@@ -181,27 +192,37 @@ def _ids(service: RunningService, domain_id: int) -> dict[str, object]:
     }
 
 
-def taken(http: httpx.Client, address: str, seconds: float) -> Taken:
+def taken(http: httpx.Client, process_id: int, address: str, seconds: float) -> Taken:
     """Measure an address. seconds: the longest time for it. Raises BenchmarkError if the page has an error."""
-    times, deadline = list[float](), time.monotonic() + seconds
+    times, deadline, used = list[float](), time.monotonic() + seconds, _cpu_s(process_id)
     while len(times) < 2 or (len(times) < REPEATS and time.monotonic() < deadline):
         started = time.perf_counter()
         answer = http.get(address)
         times.append((time.perf_counter() - started) * 1000)
         if answer.status_code >= 500:
             raise BenchmarkError(f"{address}: {answer.status_code} {answer.text[:500]}")
-    measured = Taken(address, answer.status_code, times, len(answer.content))
-    tell(f"{measured.p50:8.1f} {max(times):8.1f} ms {answer.status_code} {address}")
+    measured = Taken(address, answer.status_code, times, (_cpu_s(process_id) - used) * 1000 / len(times))
+    tell(f"{measured.p50:8.1f} ms, CPU {measured.cpu_ms:8.1f} ms, {answer.status_code} {address}")
     return measured
+
+
+def _cpu_s(process_id: int) -> float:
+    """Return the processor time that the service has used, in seconds."""
+    fields = Path(f"/proc/{process_id}/stat").read_text().rpartition(")")[2].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
 
 def table(pages: list[Taken]) -> str:
     """Return the slowest first."""
     rows = [
-        [each.address, str(each.status), f"{each.times[0]:.1f}", f"{each.p50:.1f}", f"{max(each.times):.1f}"]
+        [
+            each.address,
+            str(each.status),
+            *(f"{ms:.1f}" for ms in (each.times[0], each.p50, max(each.times), each.cpu_ms)),
+        ]
         for each in sorted(pages, key=lambda each: -each.p50)
     ]
     over = sum(each.p50 > AIM_MS for each in pages)
-    headers = ["page", "status", "first ms", "p50 ms", "longest ms"]
-    made = tabulate(rows, headers, tablefmt="github", disable_numparse=True, colalign=["left", *["right"] * 4])
+    headers = ["page", "status", "first ms", "p50 ms", "longest ms", "CPU ms"]
+    made = tabulate(rows, headers, tablefmt="github", disable_numparse=True, colalign=["left", *["right"] * 5])
     return f"{len(pages)} addresses, {over} of them over {AIM_MS:g} ms (aim: 0).\n\n{made}"

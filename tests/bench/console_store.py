@@ -33,6 +33,8 @@ from .settings import BenchmarkError
 DOMAIN = "bench"
 LOGIN_USERS = 100
 """Number of users whose logins the load generator sends: user0 with the password pass0, and so on."""
+USERS = 50_000
+"""Number of different users of the stations, the sessions and the logins."""
 TURN = 5_000
 DAY = 86_400 * SECOND
 REFUSED = ("wrong password", "unknown user", "not enrolled", "blocked by rule")
@@ -109,6 +111,7 @@ async def fill(data: Path, domain_id: int, size: Size) -> str:
         await filled.write(store, "agents", size.agents, partial(filled.agent, first))
         await filled.write(store, "agent_drift", size.agents, partial(filled.drift, first))
         await filled.write(store, "api_keys", size.agents, partial(filled.key, first))
+        await store.write(partial(counters.add, domain_id=domain_id, name="api_keys", change=size.agents))
         await _credentials(store, domain_id, tenant_id, size)
     octets = (data / "sallyport.db").stat().st_size
     return f"The database has {octets / (1 << 30):.1f} GiB; it was filled in {time.monotonic() - started:,.0f} s."
@@ -173,11 +176,10 @@ class _Filled:
                 tell(f"{done:,} of {count:,} rows of {table}")
 
     def _common(self, number: int) -> Row:
-        behind = number * 7 % self.size.devices
-        return {"domain_id": self.domain_id, "device_id": self.device + behind}
+        return {"domain_id": self.domain_id, "device_id": self.device + number * 7 % self.size.devices}
 
     def _user(self, number: int) -> str:
-        return f"{endpoints.FIRST[number % 10]}.{endpoints.LAST[number // 10 % 11]}-{number % 50_000:06}@example.org"
+        return f"{endpoints.FIRST[number % 10]}.{endpoints.LAST[number // 10 % 11]}-{number % USERS:06}@example.org"
 
     def _station(self, number: int) -> str:
         return f"02-{number >> 24 & 255:02X}-{number >> 16 & 255:02X}-{number >> 8 & 255:02X}-{number & 255:02X}-00"
@@ -215,7 +217,7 @@ class _Filled:
         """A login of the last 30 days. One of 25 logins is refused; none of the logins is of the last ten minutes."""
         reason = "" if number % 25 else REFUSED[number // 25 % len(REFUSED)]
         decision = "reject" if reason else "accept"
-        common = self._common(number)
+        common = self._common(2 * (number % USERS) + number // USERS % 2)  # each user logs in at two devices
         at = self.now - 30 * DAY + (30 * DAY - 600 * SECOND) * number // self.size.events
         return {
             **common,

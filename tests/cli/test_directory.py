@@ -150,7 +150,11 @@ def test_directories_of_agents_and_files_are_added_without_a_check(service: Serv
         (("add", "x", "--url", "ldap://h", "--client-secret", "-"), 2, "the secret is empty"),
         (("add", "x", "--url", "ldap://h", "--secret-file", "/nowhere"), 1, "/nowhere: No such file"),
         (("add", "x", "--url", "ldap://h", "--ca-certificate", "/proc/self/mem"), 1, "/proc/self/mem"),
-        (("add", "x", "--url", "ldap://h", "--secret-file", "/usr/bin/env"), 1, "/usr/bin/env: not UTF-8"),
+        (
+            ("add", "x", "--url", "ldap://h", "--secret-file", "/usr/bin/env"),
+            1,
+            "/usr/bin/env: the secret is not UTF-8 text",
+        ),
         (("add", "x" * 300, "--kind", "agent"), 1, "NAME: "),
         (("add", "x\x1b[31m", "--kind", "agent"), 1, "NAME: "),
         (("add", "x", "--kind", "tape"), 2, "tape"),

@@ -200,7 +200,7 @@ def test_a_second_service_does_not_start(service: Service) -> None:
     """A second service prints one line that names the holder of the lock. The first service still answers."""
     done = service.program("serve")
     assert done.returncode == 1
-    held = f"is in use by {process_name(service.process_id)}, which is a running service: stop it first, or set "
+    held = f"is in use by {process_name(service.process_id)}, a running service: stop it first, or set "
     assert held + "SALLYPORT_DATA_DIR" in done.stderr.splitlines()[-1]
     assert service.request("GET", "/readyz").status_code == 200
 

@@ -59,7 +59,7 @@ def test_no_page_has_a_violation(chromium: Chromium, tmp_path: Path) -> None:
             unknown.sock.send(unknown.packet("ann", "hello", NAS_IDENTIFIER=b"switch-77"))
         made = service.ok("admin", "add", "root", "--password", "-", input=f"{PASSWORD}\n")
         code = TOTP(parse_uri(made.splitlines()[-1]).secret).now()  # type: ignore[union-attr]
-        paths = [*PAGES, "/logins?search=nothing", f"/senders/register?address={UNKNOWN}"]
+        paths = [*PAGES, "/logins?search=nothing", "/devices/delete?device=1", f"/senders/register?address={UNKNOWN}"]
         found, _ = chromium.logged(
             violations, f"http://127.0.0.1:{service.ports.http}", code, AXE.read_text("utf-8"), paths
         )

@@ -111,7 +111,7 @@ PRESSED = """button => {
 }"""
 
 
-def tests_a_silent_directory(page: Page, base: str, token: str, url: str) -> None:
+def tries_a_silent_directory(page: Page, base: str, token: str, url: str) -> None:
     """Test the settings of a directory that does not answer. The button is busy, then the page says that the test runs,
     and at last it shows the reason."""
     sign_in(page, base, token, "/directories/add")
@@ -129,7 +129,7 @@ def test_a_slow_action_shows_its_progress(chromium: Chromium, service: RunningSe
     """A person sees that a test of settings runs, and its result without a further press."""
     with socket.create_server(("127.0.0.1", 0)) as silent:
         url = f"ldap://127.0.0.1:{silent.getsockname()[1]}"
-        chromium.run(tests_a_silent_directory, base_of(service), service.token, url)
+        chromium.run(tries_a_silent_directory, base_of(service), service.token, url)
 
 
 def unlocks_and_enrols(page: Page, base: str, token: str) -> str:

@@ -23,6 +23,8 @@ ALICE = (
 
 READY = "until (: < /dev/tcp/127.0.0.1/8099) 2>/dev/null; do sleep 0.05; done"
 """Waits for the server that `before` has started at the free port."""
+HOOK = "python3 webhook_example.py 8099 hook.secret --approve"
+SET_HOOK = "sallyport provider set default webhook --url"
 DUO = [f"PYTHONPATH={ROOT} {sys.executable} -m tests.mfa.duo_server 8099 alice & {READY}", f"echo {SKEY} > duo.key"]
 AT_DUO = {"8099": "{free}", "DIXXXXXXXXXXXXXXXXXX": IKEY, "api-xxxxxxxx.duosecurity.com": "127.0.0.1:{free}"}
 
@@ -68,19 +70,15 @@ WALKS = [
     ),
     Walk(
         "docs/guides/mfa-provider.md",
-        before=[
-            HERE,
-            ALICE,
-            "echo 0123456789abcdef > hook.secret",
-            f"python3 webhook_example.py 8099 hook.secret --approve & {READY}",
-        ],
+        before=[HERE, ALICE],
         replace={
+            "openssl rand": "kill %1 2>/dev/null; wait; openssl rand",
+            "sallyport provider set default webhook --url https": f"{HOOK} & {READY}; {SET_HOOK} http",
+            "hook.example/": "127.0.0.1:8099/",
             "8099": "{free}",
-            "https://hook.example/": "http://127.0.0.1:{free}/",
-            "openssl rand": f"{STOP}; openssl rand",
         },
         files=["webhook_example.py"],
-        skip=["sudo /opt/sallyport", ".venv/bin/pytest"],
+        skip=["sudo /opt/sallyport", "tests/setup"],
     ),
     Walk(
         "docs/install/backup.md",
@@ -119,7 +117,7 @@ NOT_RUN = {
     },
     "docs/guides/mfa-provider.md": {
         "sudo /opt/sallyport": "it changes the machine; tests/docs/test_provider_guide.py reads the package's file",
-        ".venv/bin/pytest": "tests/docs/test_acme_provider.py is the test",
+        "tests/setup": "it changes the machine; tests/docs/test_acme_provider.py is the test",
     },
     "docs/guides/winbind.md": {
         "sudo apt-get install winbind": "it changes the machine; tests/peers/test_samba.py joins a Samba",

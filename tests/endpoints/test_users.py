@@ -169,7 +169,12 @@ async def test_lists_are_filtered_by_any_column(areas: Areas) -> None:
     ]
     ann = await areas.accounts.add(areas.domain, UserChange("Ann-Marie"), [web, mail])
     bob = await areas.accounts.add(areas.domain, UserChange("bob", "Admin", "SSH"), [mail])
-    await areas.accounts.add(areas.domain, UserChange("carl"))
+    carl = await areas.accounts.add(areas.domain, UserChange("carl"))
+    staff, foreign = [
+        await areas.groups.add(domain, NewGroup("staff"))
+        for domain in (areas.domain, await areas.domains.add(areas.tenant, "branch"))
+    ]
+    await areas.groups.assign_users(areas.domain, staff, [ann, carl], Action.ADD)
     for column, value, names in (
         ("name", "n-M", ["Ann-Marie"]), ("id", str(bob), ["bob"]), ("user_type", "LOCAL user", ["Ann-Marie", "carl"]),
         ("user_type", "admin", ["bob"]), ("credential_type", "ssh", ["bob"]),
@@ -177,6 +182,7 @@ async def test_lists_are_filtered_by_any_column(areas: Areas) -> None:
         ("assigned", "0", ["carl"]), ("assigned", "1", ["Ann-Marie", "bob"]), ("instance", str(web), ["Ann-Marie"]),
         ("host", "WEB", ["Ann-Marie"]), ("host", "MX1.example", ["Ann-Marie", "bob"]), ("host", "mail", []),
         ("credential", "x", []), ("name", "nobody", []),
+        ("group", str(staff), ["Ann-Marie", "carl"]), ("group", str(foreign), []),
     ):  # fmt: skip
         assert await listed(areas, column=column, value=value) == (names, len(names)), (column, value)
     assert await listed(areas, instance_ids=[web, mail]) == (["Ann-Marie", "bob"], 2)
@@ -356,7 +362,8 @@ async def test_an_import_gives_the_reason_of_each_refused_row(areas: Areas) -> N
     assert {each.outcome.value for each in planned} == {"refused"}
     reasons = [each.reason for each in planned]
     assert [reason.partition(";")[0] for reason in reasons] == [
-        "motp must be a seed in base32 of 16 to 128 characters", "instances: instance not found", "groups: group not found",
+        "motp must be a seed in base32 of 16 to 128 characters",
+        "instances: instance not found", "groups: group not found",
         "the password has fewer than 12 characters", "userName is missing",
     ]  # fmt: skip
     assert "hunter2" not in str(reasons)

@@ -89,7 +89,7 @@ async def test_a_wrong_secret_is_reported(bench: RadiusBench) -> None:
 
 async def test_a_closed_port_is_reported_at_once(bench: RadiusBench) -> None:
     bench.fields = {**bench.fields, "port": 9}
-    with pytest.raises(ProviderError, match="no RADIUS server answers here"):
+    with pytest.raises(ProviderError, match="no RADIUS server answers at this address"):
         await verify(bench)
 
 

@@ -10,8 +10,6 @@ import trio
 from sallyport.base.clock import SECOND
 from sallyport.domains.bodies import Impact
 from sallyport.events.repo import COUNTER
-from sallyport.inventory.devices import repo as inventory
-from sallyport.inventory.devices.device import Posture
 from sallyport.mfa.host import Fields, Host
 from sallyport.mfa.provider import Answer, Code, Enrolment, Outcome, ProviderError, Question
 from sallyport.policy.rules.bodies import RuleFields
@@ -117,6 +115,7 @@ class Book:
         columns: the columns of its posture, such as give_up_ms.
         """
         areas = self.areas
+        zeros = dict.fromkeys(("signed", "unsigned", "unsigned_proxied", "challenges", "challenge_answers"), 0)
 
         def work(tx: Tx) -> int:
             found = tx.value(
@@ -130,7 +129,8 @@ class Book:
             )
             assert found is not None
             if columns:
-                inventory.add_posture(tx, found, Posture(**columns))  # type: ignore[arg-type]
+                posture = {**zeros, **columns, "device_id": found}
+                tx.insert("device_posture", tuple(posture), [tuple(posture.values())])
             return found
 
         return await areas.store.write(work)

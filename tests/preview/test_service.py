@@ -7,7 +7,7 @@ from prometheus_client import CollectorRegistry
 
 from sallyport.base.errors import NotFound
 from sallyport.domains.bodies import Survey, Tally
-from sallyport.domains.domain import Domain, Effect
+from sallyport.domains.domain import Domain, Effect, FirstFactor
 from sallyport.endpoints.groups.group import NewGroup
 from sallyport.endpoints.membership import Action as AssignmentAction
 from sallyport.login.login import Reason
@@ -89,6 +89,20 @@ async def test_a_removed_user(book: Book) -> None:
     outcomes = [(each.user, each.outcome, each.reason, each.gone) for each in impact.users]
     assert outcomes == [("ann", "reject", "unknown user", True)]
     assert (impact.counts.users.reject, impact.counts.denied) == (1, 0)
+
+
+async def test_a_user_who_has_left_another_first_factor(book: Book) -> None:
+    """Only local users are known to be removed. With another first factor, a user who has left is refused as not
+    enrolled, and counts as denied.
+    """
+    areas = book.areas
+    await book.provider(enrolled="bob")
+    await areas.first_settings.set(areas.domains.table.by_id[areas.domain], FirstFactor.NONE, {})
+    await book.events(["ann"])
+    impact = await book.impact()
+    outcomes = [(each.user, each.outcome, each.reason, each.gone) for each in impact.users]
+    assert outcomes == [("ann", "reject", "not enrolled", False)]
+    assert impact.counts.denied == 1
 
 
 @pytest.mark.parametrize(("fallback", "outcome", "denied"), [("deny", "reject", 1), ("allow", "accept", 0)])
@@ -278,20 +292,43 @@ async def test_a_rule_on_a_group_applies_to_its_present_members(book: Book) -> N
     }  # fmt: skip
 
 
+def sliced(areas: Areas, slice_events: int) -> Preview:
+    """Return a preview that reads only a few events at a time."""
+    second = SecondFactors(areas.providers, areas.second.enrolments)
+    return Preview(
+        areas.store, areas.configuration, areas.domains, areas.rules, second, areas.clients.table.find, areas.clock,
+        slice_events=slice_events,
+    )  # fmt: skip
+
+
 async def test_a_preview_in_slices_has_the_same_result(areas: Areas, book: Book) -> None:
-    """If a domain has many events, the preview reads a few hours of them at a time."""
+    """If a domain has many events, the preview reads a few of them at a time."""
     await book.users("ann", "bob")
     await book.rule(action="block", time={"days": ["mon"], "timezone": "Europe/Berlin"})
     for hours in range(1, 700, 7):
         await book.events(["ann", "bob"][: 1 + hours % 2], at=areas.clock() - hours * HOUR)
     whole = await book.impact()
-    second = SecondFactors(areas.providers, areas.second.enrolments)
-    sliced = Preview(
-        areas.store, areas.configuration, areas.domains, areas.rules, second, areas.clients.table.find, areas.clock,
-        slice_events=3,
-    )  # fmt: skip
-    assert await sliced.impact(areas.domain) == whole
+    assert await sliced(areas, 3).impact(areas.domain) == whole
     assert whole.logins == 150
+    await book.events(["ann"] * 9, at=areas.clock() - 8 * HOUR)  # more events of one time than a slice has
+    assert await sliced(areas, 3).impact(areas.domain) == await book.impact()
+
+
+async def test_a_preview_is_limited_to_the_newest_pairs(areas: Areas, book: Book) -> None:
+    """A limited preview stops after the slice that has reached the number of pairs. It says so, with the time of the
+    oldest entry that it has read.
+    """
+    await book.users("ann", "bob")
+    await book.events(["bob"], at=areas.clock() - 3 * HOUR)
+    await book.events(["ann", "ann"], at=areas.clock() - 2 * HOUR)
+    await book.events(["ann"], at=areas.clock() - HOUR)
+    preview = sliced(areas, 2)
+    limited = await preview.impact(areas.domain, pairs=1)
+    assert [each.user for each in limited.users] == ["ann"]
+    assert (limited.logins, limited.isWhole, limited.since) == (3, False, "2025-12-31T22:00:00.000000Z")
+    for whole in (await preview.impact(areas.domain, pairs=2), await preview.impact(areas.domain)):
+        assert (whole.logins, whole.isWhole) == (4, True)
+        assert whole.since < "2025-12-03"
 
 
 async def test_computers_by_certificate(book: Book) -> None:

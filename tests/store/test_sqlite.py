@@ -15,7 +15,7 @@ import trio.testing
 from prometheus_client import CollectorRegistry
 
 from sallyport.base.actor import Actor, acting_as
-from sallyport.base.errors import Invalid, NotFound, SchemaError, StoreError
+from sallyport.base.errors import Invalid, NotFound, SchemaError, StoreError, TookTooLong
 from sallyport.metrics import StoreMetrics
 from sallyport.store.connections import QUICK_S, QUICK_STEPS, SLOW_FOR_S, QuickReader, Readers
 from sallyport.store.directory import Reserve
@@ -230,7 +230,7 @@ async def test_a_search_has_its_time(sqlite: SqliteStore) -> None:
     readers = Readers(sqlite.path, 1)
     endless = "with recursive n(x) as (select 1 union all select x + 1 from n) select count(*) from n"
     try:
-        with trio.fail_after(10), pytest.raises(StoreError, match=r"took longer than 0\.05 s"):
+        with trio.fail_after(10), pytest.raises(TookTooLong, match=r"took longer than 0\.05 s"):
             await readers.run(lambda tx: tx.value(int, endless), timeout_s=0.05)
         assert await readers.run(names, timeout_s=0.05) == []
     finally:

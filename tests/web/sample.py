@@ -9,7 +9,7 @@ import httpx
 from pydantic import BaseModel, Field
 from starlette.types import ASGIApp, Message
 
-from sallyport.base.errors import Conflict, NotFound, StoreError, Unauthenticated
+from sallyport.base.errors import Conflict, NotFound, StoreError, TookTooLong, Unauthenticated
 from sallyport.web.app import create_app
 from sallyport.web.operation import Operations, Plain
 from sallyport.web.paging import ShortPaged
@@ -144,6 +144,7 @@ def sample_operations(worked: list[str], gate: Gate) -> Operations:
         """Raise the exception that the body names."""
         raise {
             "store": StoreError("disk"),
+            "slow": TookTooLong(10),
             "missing": NotFound("thing not found"),
             "twice": Conflict("name taken"),
         }.get(body.how, RuntimeError("hunter2 is in this message"))

@@ -10,6 +10,7 @@ from tests.web.sample import FAIL, client_of, make_sample
     ("how", "status", "message"),
     [
         ("store", 503, "the store does not take requests"),
+        ("slow", 503, "the search took longer than 10 s: search for a longer text or a shorter time"),
         ("missing", 404, "thing not found"),
         ("twice", 409, "name taken"),
     ],

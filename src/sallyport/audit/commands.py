@@ -14,13 +14,16 @@ from sallyport.web.scope import AddressOrText
 
 PAGE = 100
 
+MOST_LEFT_OUT = 100_000
+
 
 class ListAudit(Arguments):
     """Arguments of the command audit.list. The command returns the entries of a domain or of the whole installation,
     the newest first.
 
     domain: the name or domainId of the domain, or None for the whole installation. after: the time (in microseconds)
-    and the id of the last entry on the previous page, or None for the first page.
+    and the id of the last entry on the previous page, or None for the first page. offset: the number of entries that
+    are left out at the beginning.
     """
 
     domain: str | None = None
@@ -30,6 +33,7 @@ class ListAudit(Arguments):
     since: Moment = Field(default=0, validation_alias="from")
     until: Moment = Field(default=FOREVER, validation_alias="to")
     after: tuple[int, int] | None = None
+    offset: int = Field(default=0, ge=0, le=MOST_LEFT_OUT)
     limit: int = Field(default=PAGE, ge=1, le=PAGE)
 
 
@@ -46,6 +50,7 @@ def commands(service: Audit, tenants: Tenants, find_domain: Callable[[str], int]
             since=wanted.since,
             until=wanted.until,
             before=wanted.after,
+            offset=wanted.offset,
             limit=wanted.limit,
         )
         rows = await service.newest(query)

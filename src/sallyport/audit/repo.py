@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 
 from sallyport.store.model import Tx, Value, without_case
-from sallyport.store.search import bounded_total
+from sallyport.store.search import bounded_total, from_end
 
 FOREVER = 2**63 - 1
 
@@ -68,16 +68,20 @@ _SEARCHED = ("action", "actor", "target", "changes")
 def newest(tx: Tx, query: AuditQuery) -> list[AuditRow]:
     """Return one page of entries, the newest first."""
     where, parameters = _filter(query)
+    is_whole = query.offset and query.before is None and not query.narrowed
+    reverse = from_end(_stored_total(tx, query), query.offset, query.limit) if is_whole else None
+    order, (offset, limit) = ("asc", reverse) if reverse else ("desc", (query.offset, query.limit))
     if query.before is not None:
         parameters["before_at"], parameters["before_id"] = query.before
         where += " and at <= :before_at and (at < :before_at or id < :before_id)"
-    return tx.all(
+    found = tx.all(
         AuditRow,
-        f"select {_COLUMNS} from audit_trail where {where} order by at desc, id desc limit :limit offset :offset",
-        limit=query.limit,
-        offset=query.offset,
+        f"select {_COLUMNS} from audit_trail where {where} order by at {order}, id {order} limit :limit offset :offset",
+        limit=limit,
+        offset=offset,
         **parameters,
     )
+    return found[::-1] if reverse else found
 
 
 def matching(tx: Tx, query: AuditQuery, found: int) -> int:
@@ -88,6 +92,10 @@ def matching(tx: Tx, query: AuditQuery, found: int) -> int:
         where, parameters = _filter(query)
         ids = f"select id from audit_trail where {where}"
         return bounded_total(tx, ids, found, offset=query.offset, limit=query.limit, **parameters)
+    return _stored_total(tx, query)
+
+
+def _stored_total(tx: Tx, query: AuditQuery) -> int:
     where, parameters = _of(query)
     return tx.value(int, f"select sum(value) from audit_totals where {where}", **parameters) or 0
 

@@ -10,6 +10,7 @@
     │   └── Absent             no installation or no running service was found
     ├── StoreError             the store failed; a RADIUS request gets no answer
     │   ├── StoreFull          no space is left on the disk of the store
+    │   ├── TookTooLong        a search exceeded its time limit; the text says what to do
     │   ├── LeaseLost          another node now holds the lease for the periodic tasks
     │   ├── Contradiction      a write breaks a constraint of the schema; a retry would fail too
     │   └── SchemaError        this program cannot use the database, which may be newer or of another program
@@ -90,6 +91,13 @@ class StoreError(SallyportError):
 
 class StoreFull(StoreError):
     """No disk space is left for the store."""
+
+
+class TookTooLong(StoreError):
+    """A search exceeded its time limit. timeout_s: the limit in seconds."""
+
+    def __init__(self, timeout_s: float) -> None:
+        super().__init__(f"the search took longer than {timeout_s:g} s: search for a longer text or a shorter time")
 
 
 class Contradiction(StoreError):

@@ -22,8 +22,8 @@ _UNITS: Final = {"m": 60, "h": 3600, "d": 86400, "w": 7 * 86400}
 class Time(click.ParamType):  # type: ignore[type-arg]  # not generic before click 8.4
     """An option type for a time: ISO 8601 text, or a duration such as 24h.
 
-    sign: -1 for a duration before now, 1 for a duration after now. accepted: a phrase with
-    examples, for error messages.
+    sign: -1 for a duration before now, 1 for a duration after now. accepted: a phrase with examples, for error
+    messages.
     """
 
     name = "time"

@@ -109,8 +109,8 @@ def commands(
     gone: Gone,
     used: Mapping[str, Path] = MappingProxyType({}),
 ) -> dict[str, Command]:
-    """Return the commands of the certificates by name. used: files with certificates that are named in the settings.
-    The keys are the names of the settings."""
+    """Return the commands of the certificates by name. used: the certificate files that the settings name, by the
+    name of the setting."""
     directory = files.directory
 
     async def noted(

@@ -114,7 +114,7 @@ def hold(
             return open_data_directory(settings.data_dir)
         except Locked as error:
             if process_id(settings) is not None:
-                raise StartError(f"{error}, which is a running service: {OCCUPIED}") from None
+                raise StartError(f"{error}, a running service: {OCCUPIED}") from None
             if next(turns) == NOTED:
                 log.logger().warning("waiting_for_data_directory", data_dir=str(settings.data_dir))
             raise

@@ -101,8 +101,7 @@ def _at(sent: "JSON", path: Sequence[str]) -> "JSON":
 
 
 def _text_of(value: "JSON") -> "JSON":
-    """Return the text that the user typed for a list of texts: the texts, separated by commas. Return any other value
-    unchanged."""
+    """Join a list of texts with commas, as the user has typed them. Return any other value unchanged."""
     if isinstance(value, list) and all(isinstance(each, str) for each in value):
         return ", ".join(map(str, value))
     return value

@@ -69,9 +69,10 @@ class Table:
     """A list as its page shows it.
 
     total: the number of all matching rows; None if it is not known. is_minimum: whether more rows match.
-    searched_since: the time of the oldest entry that was searched; empty if all entries were. empty: a text for a list
-    without rows, which says what to do next. can_sort: whether the person can sort the list. next_url: the address of
-    the next page, for lists whose pages have no numbers.
+    searched_since: the time of the oldest entry that was searched; empty if all entries were. searched: the searched
+    entries, as a text for a list without times. empty: a text for a list without rows, which says what to do next.
+    can_sort: whether the person can sort the list. next_url: the address of the next page, for lists whose pages have
+    no numbers.
     """
 
     visit: Visit
@@ -86,6 +87,7 @@ class Table:
     next_url: str = ""
     is_minimum: bool = False
     searched_since: str = ""
+    searched: str = ""
     kept: Sequence[str] = field(default=("domain",))
     """Parameters of the address that belong to no filter, and that the form of the filters must keep."""
     choice: Choice | None = None
@@ -167,15 +169,21 @@ async def recent(
     visit: Visit, path: str, rows: str, time: str, filters: Sequence[str], *, domain: int | None = None
 ) -> dict[str, JSON]:
     """Return the field `from` for a log whose filters have no index, so that a page need not search a million entries.
-    The result is empty if none of these filters is set, if the person has set a time or wants to search everything
-    (`all` in the address), or if the page is exported.
+    The result is empty if the whole log is to be searched (see `has_slow_filter`).
 
     The other parameters are those of `since`. filters: the names of the filters. Raises Refused, StoreError.
     """
+    return await since(visit, path, rows, time, domain=domain) if has_slow_filter(visit, filters) else {}
+
+
+def has_slow_filter(visit: Visit, filters: Sequence[str]) -> bool:
+    """Return whether only the newest entries of a log are searched. This is so if one of the filters is set. It is not
+    so if the person has set a time or wants to search everything (`all` in the address), or if the page is exported.
+
+    filters: the names of the filters that have no index.
+    """
     given = {name for name, text in visit.query.multi_items() if text}
-    if not given & set(filters) or given & {"from", "to", "all"} or visit.query.get("format") == "csv":
-        return {}
-    return await since(visit, path, rows, time, domain=domain)
+    return bool(given & set(filters)) and not given & {"from", "to", "all"} and visit.query.get("format") != "csv"
 
 
 async def since(visit: Visit, path: str, rows: str, time: str, *, domain: int | None = None) -> dict[str, JSON]:

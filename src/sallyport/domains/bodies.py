@@ -250,7 +250,8 @@ class UserImpact(Model):
     logins: int = Field(description="Number of the user's logins.")
     lastSeen: str = Field(description="Last login, ISO 8601 UTC.")
     gone: bool = Field(default=False, exclude=True)
-    """Whether the user was removed from the directory. Both modes then reject the user's logins."""
+    """Whether a local user no longer exists. Both modes then reject the user's logins. With another first factor, this
+    is not known."""
 
 
 class DeviceImpact(Model):
@@ -291,8 +292,8 @@ class Counts(Model):
     devices: Tally = Field(description="Devices by outcome.")
     denied: int = Field(
         description=(
-            "Number of users and devices that enforce mode would reject and monitor mode does not. Users that were "
-            "removed from the directory do not count."
+            "Number of users and devices that enforce mode would reject and monitor mode does not. With the first "
+            "factor `local`, users that no longer exist do not count. With other first factors, all users count."
         )
     )
 
@@ -314,6 +315,11 @@ class Impact(Summary):
     rules: list[RuleImpact] = Field(description="Logins by the rule that decides them, the most logins first.")
     policyVersion: int = Field(
         description="Version of the configuration. Previews with the same version used the same rules."
+    )
+
+    isWhole: bool = Field(
+        default=True,
+        description="Whether all logins of the days were decided. If not, `from` is later than the days begin.",
     )
 
     def summary(self) -> Summary:

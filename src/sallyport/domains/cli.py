@@ -127,7 +127,7 @@ def list_(line: CommandLine, *, form: Form | None) -> None:
 @click.option(
     "--require-clean",
     is_flag=True,
-    help="Enforce only if the MFA provider works and no recent login would be denied; looks up every enrolment.",
+    help="Enforce only if the MFA provider works and enforcement would have denied no recent login.",
 )
 @click.option(
     "--accept-unknown", is_flag=True, help="With --require-clean: enforce although enrolments of users are unknown."

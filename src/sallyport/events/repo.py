@@ -86,8 +86,8 @@ def page(tx: Tx, query: EventQuery) -> tuple[list[EventRow], int]:
 def newest(tx: Tx, query: EventQuery) -> list[EventRow]:
     """Return one page of events, newest first.
 
-    For each page after the first, the query also excludes the times after the last event of the previous page. Without
-    this limit, SQLite would walk through all newer events. This takes 30 ms for half a million rows.
+    Each later page also excludes events that are newer than the last event of the previous page. Otherwise SQLite would
+    walk through all of these events, which takes 30 ms for half a million rows.
     """
     where, parameters = _filter(query)
     if query.before is not None:

@@ -101,7 +101,7 @@ class ConfiguredProvider(Provider, Protocol):
     fields: ClassVar[type[Fields]]
 
     def __init__(self, fields: Fields, host: Host) -> None:
-        """Store the configuration. A provider must not connect before its first call."""
+        """Store the configuration. A provider must not connect before one of its other methods is called."""
 
 
 class Once:

@@ -86,7 +86,7 @@ class Radius:
         """Send a random code for a user that the server should not know."""
         answer = await self._answer(CHECK_USER, Code(str(randbelow(10**8))), "")
         if answer.outcome is Outcome.APPROVED:
-            raise ProviderError("the RADIUS server accepts a random code of an unknown user, so it checks no codes")
+            raise ProviderError("the RADIUS server checks no codes: a random code of an unknown user was accepted")
         return "the RADIUS server answers with the same secret, but cannot be asked about enrolments"
 
     async def start(self, question: Question) -> Answer:
@@ -155,7 +155,9 @@ class Radius:
                             except PacketError as error:  # perhaps forged, so the authentic answer may still arrive
                                 unproven = f"; an answer failed verification: {error}; check the secret"
         except OSError:
-            raise ProviderError(f"{self._server}: no RADIUS server answers here; check host and port") from None
+            raise ProviderError(
+                f"{self._server}: no RADIUS server answers at this address; check host and port"
+            ) from None
         silent = "; a server does not answer if it does not know this machine as a client, or if the secret is wrong"
         raise ProviderError(f"{self._server}: no answer from the RADIUS server{unproven or silent}")
 

@@ -15,8 +15,9 @@ provider, enrolments and endpoint users.
 No prompt is sent. If the enrolment of users is unknown, the provider is asked about them for some seconds. It is asked
 about a limited number of users, those with the most logins first. The enrolment of all other users remains `unknown`.
 
-A preview of millions of events does not delay logins. The store counts in small portions on its search connections. The
-Python code yields to the event loop every two milliseconds.
+A preview of millions of events does not delay logins. The store counts in portions of some thousand events on its
+search connections, the newest first. The Python code yields to the event loop every two milliseconds. A caller can
+limit the work to a number of pairs of a user and a device.
 
 This package is a layer above `login`. It uses the decision function, the forecast and the enrolments of `login`.
 """

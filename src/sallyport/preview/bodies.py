@@ -50,6 +50,10 @@ class PreviewEnforcement(InDomain):
         default=None,
         description="A rule to decide with as if it were added or changed. This shows its effect before it is stored.",
     )
+    pairs: Id = Field(
+        default=0,
+        description="Decide the newest logins, of about this number of pairs of a user and a device. 0: decide all.",
+    )
 
 
 class CheckEnrolments(InDomain):

@@ -33,7 +33,9 @@ def operations(
         users and 1,000 devices are listed, the worst outcomes first. `counts` includes all of them. `rules` shows which
         rules decide the logins.
         """
-        return await service.impact(body.domainId, days=body.days, fallback=body.fallbackAction, proposed=body.rule)
+        return await service.impact(
+            body.domainId, days=body.days, fallback=body.fallbackAction, proposed=body.rule, pairs=body.pairs
+        )
 
     @previews.post("/ad/CheckEnrolments", roles=OPERATORS)
     async def check_enrolments(body: CheckEnrolments, caller: Caller) -> Survey:

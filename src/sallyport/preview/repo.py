@@ -3,12 +3,11 @@
 from collections.abc import Container, Sequence
 from dataclasses import dataclass
 
-from sallyport.events.repo import COUNTER
 from sallyport.inventory.devices import repo as inventory
+from sallyport.inventory.devices.device import DeviceRow
 from sallyport.login.login import Reason
 from sallyport.preview.periods import Span
 from sallyport.radius.password import Method
-from sallyport.store import counters
 from sallyport.store.model import Tx
 
 PASSED = (
@@ -76,11 +75,19 @@ class Scopes:
     methods: bool = False
 
 
-def extent(tx: Tx, domain_id: int) -> tuple[int, int]:
-    """Return the number of a domain's events, and the time of the first one. Return (0, 0) if the domain has no
-    events."""
-    first = tx.value(int, "select min(at) from events where domain_id = :d", d=domain_id)
-    return (0, 0) if first is None else (counters.total(tx, domain_id, COUNTER), first)
+def first_at(tx: Tx, domain_id: int) -> int:
+    """Return the time of a domain's first event in microseconds, or 0 if the domain has no events."""
+    return tx.value(int, "select min(at) from events where domain_id = :d", d=domain_id) or 0
+
+
+def slice_begin(tx: Tx, domain_id: int, since: int, until: int, number: int) -> int:
+    """Return the begin of a slice of time that ends at `until` (exclusive) and has about `number` events. It is `since`
+    if there are fewer events from `since` on. Events of the same time are in the same slice. Times in microseconds."""
+    sql = (
+        "select at from events where domain_id = :d and at >= :since and at < :until "
+        "order by at desc limit 1 offset :before"
+    )
+    return tx.value(int, sql, d=domain_id, since=since, until=until, before=number - 1) or since
 
 
 def groups(tx: Tx, domain_id: int, spans: Sequence[Span], scopes: Scopes) -> list[Group]:
@@ -117,19 +124,16 @@ def devices(tx: Tx, domain_id: int, of: Sequence[Group], known: Container[int]) 
     If a device was deleted and has registered again, it has a new id. Such a device is found by its addresses and its
     name.
     """
-    found: dict[int, KnownDevice | None] = {}
-    for group in of:
-        if group.device_id not in found and group.device_id not in known:
-            found[group.device_id] = _device(tx, domain_id, group)
+    new = {group.device_id: group for group in of if group.device_id not in known}
+    found: dict[int, KnownDevice | None] = {row.id: _known(row) for row in inventory.several(tx, domain_id, list(new))}
+    for device_id in new.keys() - found.keys():
+        group = new[device_id]
+        row = inventory.find_again(tx, domain_id, group.ip_address, group.client_ip, group.device_name)
+        found[device_id] = None if row is None else _known(row)
     return found
 
 
-def _device(tx: Tx, domain_id: int, group: Group) -> KnownDevice | None:
-    row = inventory.find(tx, domain_id, group.device_id) or inventory.find_again(
-        tx, domain_id, group.ip_address, group.client_ip, group.device_name
-    )
-    if row is None:
-        return None
+def _known(row: DeviceRow) -> KnownDevice:
     return KnownDevice(
         row.id, row.device_name, row.device_type, row.nas_device_type, row.nas_port_type, row.challenge_support,
         row.give_up_ms,

@@ -236,8 +236,8 @@ class RuleTest:
     # --- its steps --------------------------------------------------------------------------------------------
 
     async def _first(self, login: Login, domain: Domain, asked: Question, warnings: list[str]) -> Reason:
-        """Return the result of the first factor, as if the password were correct. Also set the groups and units of the
-        user in the login."""
+        """Return the result that the first factor would have with a correct password. The password itself is not
+        checked. Also set the groups and units of the user in the login."""
         if asked.groups or asked.ous:
             groups, ous = await trio.to_thread.run_sync(lambda: (folded(asked.groups), folded(asked.ous)))
             login.found = Found(groups=groups, ous=ous)

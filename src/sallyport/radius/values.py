@@ -129,7 +129,8 @@ def as_hex(octets: bytes) -> str:
 
 
 def as_text(attribute: Attribute, octets: bytes) -> str:
-    """Return a value without its tag as text. Raises one of MISFITS if the value does not fit its type."""
+    """Return as text the value in `octets`, which contain no tag. Raises one of MISFITS if the value does not fit its
+    type."""
     kind = attribute.type
     if kind in _OPAQUE:
         return as_hex(octets)

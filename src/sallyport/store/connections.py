@@ -13,7 +13,7 @@ from typing import Protocol, TypeVar
 
 import trio
 
-from sallyport.base.errors import BODY, Contradiction, Invalid, LimitReached, SallyportError, StoreError
+from sallyport.base.errors import BODY, Contradiction, Invalid, LimitReached, SallyportError, StoreError, TookTooLong
 from sallyport.base.limits import DEFAULTS
 from sallyport.base.text import fold
 from sallyport.store.model import NOTHING, NewRows, Tx, V, Value, Work
@@ -276,7 +276,7 @@ def _read(connection: sqlite3.Connection, work: Work[T], timeout_s: float) -> T:
         return work(SqliteTx(connection))
     except sqlite3.Error as error:
         if primary_code(error) == sqlite3.SQLITE_INTERRUPT:
-            raise StoreError(f"the search took longer than {timeout_s:g} s: search for a longer text") from error
+            raise TookTooLong(timeout_s) from error
         raise StoreError(str(error)) from error
     finally:
         with suppress(sqlite3.Error):

@@ -19,6 +19,8 @@ from sallyport.store.model import Tx, Value
 T = TypeVar("T")
 
 MOST_COUNTED: Final = 10_000
+FAR: Final = 100_000
+"""Offset from which a page may be read from the end of its list."""
 ROW_BITS: Final = 40
 _SEPARATOR: Final = "\x1f"
 _NOT_INDEXED: Final = {0: "\ufffd", ord(_SEPARATOR): "\ufffd"}  # a NUL is replaced, because neither engine accepts it
@@ -72,18 +74,34 @@ class SearchIndex:
         changes the index."""
         tx.search.merge(tx, self._name)
 
-    def find(self, tx: Tx, domain_id: int, text: str) -> tuple[str, dict[str, Value]]:
+    def find(self, tx: Tx, domain_id: int, text: str, only: str = "true") -> tuple[str, dict[str, Value]]:
         """Return SQL that selects the ids of the rows of a domain in which a text contains `text`. Also return the
-        parameters of the SQL. The search is case-insensitive. text: must not be empty."""
+        parameters of the SQL. The search is case-insensitive. text: must not be empty. only: SQL condition for the
+        rows, with `{id}` for the id of a row."""
         found, parameters = tx.search.find(self._name, fold(text).translate(_NOT_INDEXED))
         within: dict[str, Value] = {"first": _first(domain_id), "last": _first(domain_id + 1) - 1}
-        sql = f"select rowid - :first as id from {found} and rowid between :first and :last"  # noqa: S608
+        condition = only.format(id=f"({found.partition(' ')[0]}.rowid - :first)")
+        sql = f"select rowid - :first as id from {found} and rowid between :first and :last and {condition}"  # noqa: S608
         return sql, {**within, **parameters}
 
-    def page(self, tx: Tx, shape: Callable[..., T], select: str, stretch: Stretch, text: str) -> tuple[list[T], int]:
+    def page(
+        self,
+        tx: Tx,
+        shape: Callable[..., T],
+        select: str,
+        stretch: Stretch,
+        text: str,
+        only: str = "true",
+        **more: Value,
+    ) -> tuple[list[T], int]:
         """Return a page of the rows of the domain in which a text contains `text`, and the total. The total is a
-        `Minimum` if more than MOST_COUNTED rows match."""
-        ids, parameters = self.find(tx, stretch.domain_id, text)
+        `Minimum` if more than MOST_COUNTED rows match.
+
+        only: a condition as in `find`. The rows are read in order until the page and the count are complete, so the
+        condition should hold for many rows. more: the parameters of the condition.
+        """
+        ids, parameters = self.find(tx, stretch.domain_id, text, only)
+        parameters |= more
         rows = _rows(tx, shape, select, f"{ids} order by rowid", stretch, parameters)
         return rows, _searched_total(tx, rows, stretch, ids, parameters)
 
@@ -148,6 +166,14 @@ def bounded_total(tx: Tx, ids: str, found: int, *, offset: int, limit: int, **pa
     if total is None:
         total = _count(tx, f"{ids} limit :most", {**parameters, "most": MOST_COUNTED + 1})
     return total if total <= MOST_COUNTED else Minimum(MOST_COUNTED)
+
+
+def from_end(total: int, offset: int, limit: int) -> tuple[int, int] | None:
+    """Return (offset, limit) of the same page in the reversed list, if the page is far from the start of the list and
+    nearer to its end. Otherwise return None. total: the number of rows in the list."""
+    if offset <= FAR or offset <= total // 2:
+        return None
+    return max(0, total - offset - limit), max(0, min(limit, total - offset))
 
 
 def _total_in_sight(found: int, offset: int, limit: int) -> int | None:

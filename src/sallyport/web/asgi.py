@@ -6,6 +6,7 @@ read, the next call of `receive` waits until the client disconnects. Starlette e
 returns.
 """
 
+from contextlib import suppress
 from typing import Protocol
 from urllib.parse import unquote
 
@@ -82,10 +83,11 @@ class Exchange:
         return {"type": "http.request", "body": piece, "more_body": self._parser.body_due}
 
     async def _disconnection(self) -> None:
-        """Wait until the client closes its side of the connection."""
-        while await self._wire.fill(self._parser):
-            if self._parser.held > PIPELINED:
-                await trio.sleep_forever()
+        """Wait until the client closes or resets the connection."""
+        with suppress(trio.BrokenResourceError):
+            while await self._wire.fill(self._parser):
+                if self._parser.held > PIPELINED:
+                    await trio.sleep_forever()
 
     async def send(self, message: Message) -> None:
         """Send the head or a part of the answer (the ASGI `send`). Raises BrokenAnswer."""

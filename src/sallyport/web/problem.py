@@ -17,7 +17,7 @@ from starlette.exceptions import HTTPException
 from starlette.requests import ClientDisconnect
 from starlette.responses import JSONResponse, Response
 
-from sallyport.base.errors import Invalid, Refused, StoreError
+from sallyport.base.errors import Invalid, Refused, StoreError, TookTooLong
 from sallyport.base.model import Model
 from sallyport.base.secret import new_error_id
 
@@ -76,6 +76,9 @@ def response(error: Exception, path: str) -> Response:
         return body(path, error.status, str(error), {**error.details, **_errors(error)})
     if isinstance(error, HTTPException):
         return body(path, error.status_code, _phrase(error.status_code))
+    if isinstance(error, TookTooLong):
+        log.warning("http_search_stopped", path=path, error=str(error))
+        return body(path, 503, str(error))
     if isinstance(error, StoreError):
         log.error("http_store_failed", path=path, error=str(error))
         return body(path, 503, "the store does not take requests")

@@ -12,7 +12,7 @@ from sallyport.console.pages.logins import newest_since
 from sallyport.console.pages.people import login_columns
 from sallyport.console.pages.reading import number, number_at, rights
 from sallyport.console.pages.sessions import session_columns
-from sallyport.console.table import Choice, Column, Filter, listed
+from sallyport.console.table import SEARCHED, Choice, Column, Filter, has_slow_filter, listed
 from sallyport.console.visit import Visit, address
 from sallyport.inventory.devices.bodies import FILTERS as COLUMN_OF
 from sallyport.web.scope import OPERATORS, READERS
@@ -175,6 +175,9 @@ async def stations(visit: Visit) -> Context:
         "search": visit.query.get("search", ""),
         "deviceId": visit.query.get("deviceId") or 0,
     }
+    is_bounded = not body["deviceId"] and await _has_many_stations(visit, domain.id)
+    if is_bounded:
+        body["newest"] = SEARCHED
     table = await listed(
         visit,
         station_columns(domain.id),
@@ -186,7 +189,18 @@ async def stations(visit: Visit) -> Context:
         empty="No station yet. A station appears with the first login that names it (Calling-Station-Id).",
         most=1000,
     )
+    table.searched = f"the newest {SEARCHED:,} stations" if is_bounded else ""
     return {"domain": domain, "table": table}
+
+
+async def _has_many_stations(visit: Visit, domain_id: int) -> bool:
+    """Return whether a search examines only the newest stations of a domain, because the domain has more than SEARCHED
+    stations. The other conditions are those of `has_slow_filter`."""
+    if not has_slow_filter(visit, ("search",)):
+        return False
+    next_one: dict[str, JSON] = {"pageId": SEARCHED + 1, "pageNumber": SEARCHED + 1, "pageSize": 1}
+    found = await visit.call("/network_device/ListStations", next_one, domain=domain_id)
+    return bool(entries(found["stations"]))
 
 
 async def _device(visit: Visit, number_: int) -> Row:

@@ -1,5 +1,6 @@
 """Enforcement: the preview with names and reasons, the switch of the mode, its confirmation, and break-glass."""
 
+from collections.abc import Mapping
 from typing import Final
 
 from sallyport.base.command import entries
@@ -27,6 +28,8 @@ OUTCOMES: Final = (
     ("challenge", "challenge"),
     ("accept", "accept"),
 )
+MOST_DECIDED: Final = 50_000
+"""About how many pairs of a user and a device a page decides at first."""
 PREVIEW_FILTERS: Final = (
     Filter("search", "Search"),
     Filter("outcome", "Outcome", OUTCOMES),
@@ -53,11 +56,20 @@ def device_columns(domain: Domain) -> tuple[Column, ...]:
     )
 
 
+async def decided(visit: Visit, domain: Domain, body: Mapping[str, JSON]) -> Row:
+    """Return the answer of PreviewEnforcement, with MOST_DECIDED as the field `limit`. Only the newest logins are
+    decided, of about MOST_DECIDED pairs of a user and a device, unless the person wants to decide all logins (`all` in
+    the address). Raises Refused, StoreError."""
+    limit: Row = {} if visit.query.get("all") else {"pairs": MOST_DECIDED}
+    answer = await visit.call("/ad/PreviewEnforcement", {**body, **limit}, domain=domain.id)
+    return {**answer, "limit": MOST_DECIDED}
+
+
 @pages.show("/domains/{domain}/preview", "Preview of enforcement", roles=READERS, template="preview.html", is_slow=True)
 async def preview(visit: Visit) -> Context:
     """Show the effect of enforce mode on the users and devices with recent logins."""
     domain, days = domain_at(visit), _choice(visit.query.get("days"), DAYS, str(DEFAULT_DAYS))
-    impact = await visit.call("/ad/PreviewEnforcement", {"days": days}, domain=domain.id)
+    impact = await decided(visit, domain, {"days": days})
     outcome = visit.query.get("outcome", "")
     users = [row for row in entries(impact["users"]) if outcome in ("", row["outcome"])]
     table = complete(
@@ -67,7 +79,7 @@ async def preview(visit: Visit) -> Context:
         filters=PREVIEW_FILTERS,
         empty="No login of this time has passed its first factor, so there is nothing to preview yet.",
     )
-    table.kept = ("days",)
+    table.kept = ("days", "all")
     return {
         "title": f"Preview of enforcement in {domain.name}",
         "domain": domain,
@@ -107,7 +119,7 @@ async def mode(visit: Visit) -> Context:
     fallback = _choice(visit.query.get("fallback"), FALLBACKS, domain.fallback.value)
     impact: Row = {}
     if to == "enforce":
-        impact = await visit.call("/ad/PreviewEnforcement", {"fallbackAction": fallback}, domain=domain.id)
+        impact = await decided(visit, domain, {"fallbackAction": fallback})
     refused = ("reject", "unknown")
     return {
         "title": f"Switch {domain.name} to {to}" if to != domain.mode else f"Change the fallback of {domain.name}",

@@ -5,7 +5,7 @@ from typing import Final
 
 from sallyport.base.wire import Row
 from sallyport.console.declare import Context, Pages, Redirect
-from sallyport.console.pages.reading import every, instances, lines, number, of, one, rights
+from sallyport.console.pages.reading import find, instances, lines, number, of, rights
 from sallyport.console.table import Column, listed
 from sallyport.console.visit import Visit
 from sallyport.domains.domain import Domain
@@ -67,8 +67,9 @@ async def add_key(visit: Visit) -> Context:
 async def confirm_key(visit: Visit) -> Context:
     """Show the key that would be revoked."""
     domain = visit.domain()
-    found = await every(visit, "/api/v1/agent/listKeys", "keys", {}, domain=domain.id)
-    return {"domain": domain, "key": _key(one(found, "keyId", visit.at["key"], "API key"))}
+    wanted = number(visit.at["key"], "API key")
+    found = await find(visit, "/api/v1/agent/listKeys", "keys", "keyId", wanted, "API key", domain=domain.id)
+    return {"domain": domain, "key": _key(found)}
 
 
 @pages.submit("/keys/{key}/revoke", roles=ADMINS)

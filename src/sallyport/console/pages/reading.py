@@ -90,12 +90,12 @@ def ids(values: Iterable[str], kind: str) -> list[JSON]:
     return [number(value, kind) for value in values]
 
 
-def joined(values: JSON, most: int = 3) -> str:
+def joined(values: JSON, most: int = 3, total: int = 0) -> str:
     """Return the first entries of a list as text. If the list has more entries, the text ends with their number, such
-    as `a, b, c and 2 more`."""
+    as `a, b, c and 2 more`. total: the number of all entries, if `values` contains only the first ones."""
     texts = [str(each) for each in values] if isinstance(values, list) else []
-    more = f" and {len(texts) - most} more" if len(texts) > most else ""
-    return ", ".join(texts[:most]) + more
+    more = max(len(texts), total) - min(len(texts), most)
+    return ", ".join(texts[:most]) + (f" and {more} more" if more else "")
 
 
 def of(path: str, domain: Domain) -> str:

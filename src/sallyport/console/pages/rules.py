@@ -7,6 +7,7 @@ from sallyport.base.command import entries
 from sallyport.base.errors import Invalid, Refused
 from sallyport.base.wire import JSON, Row
 from sallyport.console.declare import Context, Pages, Redirect
+from sallyport.console.pages.enforcement import decided
 from sallyport.console.pages.reading import choices, every, joined, lines, number, of, one, rights
 from sallyport.console.table import SIZE, Column, Filter, Table, page_of
 from sallyport.console.visit import Problem, Visit
@@ -165,14 +166,13 @@ async def remove(visit: Visit) -> Redirect:
 async def effect(visit: Visit) -> Context:
     """Show which rules decide the logins of the last week."""
     domain = visit.domain()
-    impact = await visit.call("/ad/PreviewEnforcement", {"days": 7}, domain=domain.id)
-    decided = _decided(impact, domain)
+    impact = await decided(visit, domain, {"days": 7})
     used = {each["ruleId"] for each in entries(impact["rules"])}
     unused = [_row(rule) for rule in await _in_order(visit, domain) if rule["ruleId"] not in used and rule["enabled"]]
     columns = [column for column in COLUMNS if column.is_chosen and column.key != "enabled"]
     return {
-        "domain": domain, "impact": impact, "decided": decided, "decided_columns": DECIDED, "unused": unused,
-        "unused_columns": columns,
+        "domain": domain, "impact": impact, "decided": _decided(impact, domain), "decided_columns": DECIDED,
+        "unused": unused, "unused_columns": columns,
     }  # fmt: skip
 
 
@@ -339,9 +339,8 @@ def _notice(text: str, made: Row) -> str:
 async def _effect(visit: Visit, domain: Domain, body: Mapping[str, JSON]) -> dict[str, object]:
     """Return template variables with the effect of a rule on the logins of the last week: the users whose outcome would
     change, and the rules that would decide the logins."""
-    path = "/ad/PreviewEnforcement"
-    now = await visit.call(path, {"days": 7}, domain=domain.id)
-    then = await visit.call(path, {"days": 7, "rule": dict(body)}, domain=domain.id)
+    now = await decided(visit, domain, {"days": 7})
+    then = await decided(visit, domain, {"days": 7, "rule": dict(body)})
     before = {str(each["user"]): each for each in entries(now["users"])}
     changed = [
         {**each, "was": before[str(each["user"])]["outcome"]}

@@ -8,7 +8,7 @@ from sallyport.base.command import entries
 from sallyport.base.errors import Invalid
 from sallyport.base.wire import JSON, Row
 from sallyport.console.declare import Context, Pages
-from sallyport.console.table import Column, Filter, Table, listed, recent, wanted
+from sallyport.console.table import SEARCHED, Column, Filter, Table, has_slow_filter, listed, recent, wanted
 from sallyport.console.visit import Problem, Visit
 from sallyport.web.scope import INSTALLATIONS, READERS
 
@@ -36,6 +36,7 @@ FILTERS: Final = (
     Filter("from", "From, such as 2026-11-23"),
     Filter("to", "Until"),
 )
+NOT_INDEXED: Final = ("search", "actor", "action")
 EMPTY: Final = "No change yet. Each change by a person, a token, an agent or the command line will be listed here."
 
 
@@ -46,7 +47,7 @@ async def trail(visit: Visit) -> Context:
     filters = (*FILTERS, Filter("domainId", "Domain", [(str(each), name) for each, name in names.items()]))
     body = wanted(visit, filters)
     try:
-        newer = await recent(visit, LIST, "entries", "time", ("search", "actor", "action"))
+        newer = await recent(visit, LIST, "entries", "time", NOT_INDEXED)
         table = await listed(
             visit, COLUMNS, LIST, "entries", {**body, **newer}, filters=filters, empty=EMPTY, most=1000
         )
@@ -65,10 +66,11 @@ async def whole(visit: Visit) -> Context:
     id of the last entry on this page."""
     exports, after = visit.query.get("format") == "csv", _after(visit.query.get("after", ""))
     asked, found = wanted(visit, FILTERS), list[Row]()
+    newer = await _recent(visit)
     names = {domain.id: domain.name for domain in visit.services.domains.table.by_id.values()}
     try:
         while True:
-            answer = await visit.command("audit.list", **asked, after=after, limit=PAGE)
+            answer = await visit.command("audit.list", **{**asked, **newer}, after=after, limit=PAGE)
             more = entries(answer["entries"]) if isinstance(answer, dict) else []
             after = answer["after"] if isinstance(answer, dict) else None
             found += more
@@ -78,7 +80,16 @@ async def whole(visit: Visit) -> Context:
         return {"table": Table(visit, WHOLE, [], 0, filters=FILTERS), "problem": Problem.of(error)}
     following = visit.url(after="-".join(map(str, after))) if isinstance(after, list) and len(more) == PAGE else ""
     table = Table(visit, WHOLE, [_row(each, names) for each in found], None, filters=FILTERS, empty=EMPTY)
-    return {"table": replace(table, next_url=following)}
+    return {"table": replace(table, next_url=following, searched_since=str(newer.get("from", "")))}
+
+
+async def _recent(visit: Visit) -> dict[str, JSON]:
+    """Return the argument `from` for the audit trail of all tenants. See `table.recent`."""
+    if not has_slow_filter(visit, NOT_INDEXED):
+        return {}
+    answer = await visit.command("audit.list", offset=SEARCHED, limit=1)
+    found = entries(answer["entries"]) if isinstance(answer, dict) else []
+    return {"from": found[0]["time"]} if found else {}
 
 
 def _after(text: str) -> JSON:

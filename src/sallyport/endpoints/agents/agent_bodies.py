@@ -163,7 +163,7 @@ def _spell_as_sent(schema: JsonSchemaValue, handler: GetJsonSchemaHandler) -> No
 
 
 class PollBody(AgentMessage[Poll]):
-    """Request body of the operation desiredState, with the message `agentwire.Poll`."""
+    """Request body of the operation `desiredState`. It contains the message `agentwire.Poll`."""
 
     model_config = ConfigDict(json_schema_extra={"examples": [{"version": 0, "waitS": 50}]})
 
@@ -173,7 +173,7 @@ class PollBody(AgentMessage[Poll]):
 
 
 class ReportBody(AgentMessage[Report]):
-    """Request body of the operation report, with the message `agentwire.Report`."""
+    """Request body of the operation `report`. It contains the message `agentwire.Report`."""
 
     @classmethod
     def reader(cls, value: object) -> Report:
@@ -181,7 +181,7 @@ class ReportBody(AgentMessage[Report]):
 
 
 class PrivilegesBody(AgentMessage[PrivilegeStatus]):
-    """Request body of the operation privilegeStatus, with the message `agentwire.PrivilegeStatus`."""
+    """Request body of the operation `privilegeStatus`. It contains the message `agentwire.PrivilegeStatus`."""
 
     @classmethod
     def reader(cls, value: object) -> PrivilegeStatus:
@@ -189,7 +189,7 @@ class PrivilegesBody(AgentMessage[PrivilegeStatus]):
 
 
 class RotationBody(AgentMessage[Rotation]):
-    """Request body of the operation rotation, with the message `agentwire.Rotation`."""
+    """Request body of the operation `rotation`. It contains the message `agentwire.Rotation`."""
 
     @classmethod
     def reader(cls, value: object) -> Rotation:

@@ -26,6 +26,7 @@ COLUMNS = {
     "assign": "assigned",
     "instanceIds": "instance",
     "hostNames": "host",
+    "groupId": "group",
     "credentialId": "credential",
 }
 """The columns by which a list can be filtered. The keys are the names in `filterBy` (case-insensitive, underscores

@@ -28,6 +28,7 @@ from sallyport.web.paging import totals
 from sallyport.web.scope import OPERATORS, READERS, Caller, Gate
 
 DELETE = "delete"
+_NUMBERS = {"id", "instance", "group"}
 _FLAGS = {"true": "1", "yes": "1", "1": "1", "false": "0", "no": "0", "0": "0"}
 
 
@@ -46,7 +47,7 @@ def _declare_reading(users: Operations, service: Users) -> None:
         """List the endpoint users of a domain, ordered by id.
 
         filterBy is one of userName (matches a part of the name), userId, userType, credType, source, assign,
-        instanceIds, hostNames and credentialId. It is case-insensitive.
+        instanceIds, hostNames, groupId and credentialId. It is case-insensitive.
         """
         listed, total = await service.page(_query(body))
         return Plain({**totals(total), "epmUsers": [_entry(each) for each in listed]})
@@ -150,7 +151,7 @@ def _query(body: ListUsers) -> UserQuery:
         value = _FLAGS.get(value.lower(), "")
         if not value:
             raise _wrong_value("must be true or false")
-    if column in {"id", "instance"} and value and not (value.isascii() and value.isdecimal() and len(value) < 19):
+    if column in _NUMBERS and value and not (value.isascii() and value.isdecimal() and len(value) < 19):
         raise _wrong_value("must be a whole number")
     return UserQuery(
         domain_id=body.domainId,

@@ -45,6 +45,10 @@ _GRANTING = (
 )
 """SQL that selects the active groups of a domain that are assigned to at least one instance."""
 _GRANTED = f"select user_id as id from endpoint_group_users where group_id in ({_GRANTING})"
+_OF_GROUP = (
+    "select user_id as id from endpoint_group_users where group_id in "
+    "(select id from endpoint_groups where domain_id = :d and id = :value)"
+)
 _SOURCES = f"""
 select user_id, instance_id, {DIRECT} as source from endpoint_instance_users where user_id in ({{ids}})
 union all
@@ -118,8 +122,9 @@ def _filter(tx: Tx, query: UserQuery) -> tuple[list[str], dict[str, Value]]:
     if column == "name":
         ids, parameters = _SEARCH.find(tx, query.domain_id, value)
         return [ids], parameters
-    if column == "instance":
-        return [_users_where(f"instance_id in ({_INSTANCES} and id = :value)")], {"value": int(value)}
+    if column in {"instance", "group"}:
+        of_instance = _users_where(f"instance_id in ({_INSTANCES} and id = :value)")
+        return [of_instance if column == "instance" else _OF_GROUP], {"value": int(value)}
     if column == "host":
         host, text = without_case("host_name", value)
         named = f"({host} = :host or (host_name = '' and name_key = :key))"

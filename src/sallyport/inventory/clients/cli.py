@@ -60,8 +60,7 @@ client.add_command(set_)
 @click.option(
     "--from-unknown",
     is_flag=True,
-    help="Take the address and the product of a sender that `client unknown` lists: the sender with --address, or the "
-    "only sender.",
+    help="Use the address and the product of a sender in `client unknown`. Of several, choose one with --address.",
 )
 @click.option(
     "--secret",

@@ -137,6 +137,10 @@ class ListStations(InDomain, Paged):
 
     deviceId: OfDevice = 0
     search: Search = Field(default="", description="Part of a station or a user. Leave it empty to list all stations.")
+    newest: Id = Field(
+        default=0,
+        description="Search only this number of stations, those with the latest first login. 0: search all of them.",
+    )
 
 
 class DeviceStation(Model):

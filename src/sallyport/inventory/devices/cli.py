@@ -76,7 +76,7 @@ def device() -> None:
 
 @device.command("list")
 @click.option("--domain", help="Show only entries of this domain (name or domainId).")
-@click.option("--search", default="", help="Show only devices with this part of a name, product or address.")
+@click.option("--search", default="", help="Show only devices whose name, product or address contains this text.")
 @click.option("--json", "form", flag_value="json", help="Print JSON.")
 @click.option("--csv", "form", flag_value="csv", help="Print CSV.")
 @click.pass_obj
@@ -120,7 +120,7 @@ def station() -> None:
 
 @station.command("list")
 @click.option("--domain", help="Show only entries of this domain (name or domainId).")
-@click.option("--search", default="", help="Show only stations with this part of a station or a user.")
+@click.option("--search", default="", help="Show only stations whose address or user contains this text.")
 @click.option("--device", metavar="NAME|ID", help="Show only stations behind this device (name or id).")
 @click.option(
     "--limit", type=click.IntRange(min=1), default=1000, show_default=True, help="Maximum number of stations."

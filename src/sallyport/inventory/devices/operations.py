@@ -72,7 +72,7 @@ def operations(service: Devices, attribute_name: AttributeName, gate: Gate, cloc
         """List the stations behind a domain's devices, with Calling-Station-Id, last user, first and last request."""
         page = body.page()
         rows, total = await service.stations(
-            body.domainId, body.deviceId, body.search, offset=page.offset, limit=page.size
+            body.domainId, body.deviceId, body.search, offset=page.offset, limit=page.size, newest=body.newest
         )
         return Plain({"stations": [_station(row) for row in rows], **totals(total)})
 

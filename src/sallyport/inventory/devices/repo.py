@@ -24,7 +24,7 @@ from sallyport.inventory.devices.device import (
 from sallyport.store import counters
 from sallyport.store.model import LISTED, Tx, Value, listed
 from sallyport.store.schema.limits import exceeds
-from sallyport.store.search import Entry, SearchIndex, Stretch, whole_page
+from sallyport.store.search import MOST_COUNTED, Entry, SearchIndex, Stretch, whole_page
 from sallyport.store.search import page as page_of
 
 COUNTER = "devices"
@@ -280,6 +280,11 @@ def find(tx: Tx, domain_id: int, device_id: int) -> DeviceRow | None:
     return tx.one(DeviceRow, f"{_SELECT} where domain_id = :d and id = :id", d=domain_id, id=device_id)
 
 
+def several(tx: Tx, domain_id: int, device_ids: Sequence[int]) -> list[DeviceRow]:
+    """Return the devices of a domain with these ids, in any order. Ids without a device are ignored."""
+    return tx.all(DeviceRow, f"{_SELECT} where domain_id = :d and id in {LISTED}", d=domain_id, ids=listed(device_ids))
+
+
 def domain_of(tx: Tx, device_id: int) -> int | None:
     """Return the domain of a device, or None if the device does not exist."""
     return tx.value(int, "select domain_id from devices where id = :id", id=device_id)
@@ -296,7 +301,11 @@ def find_again(tx: Tx, domain_id: int, ip_address: str, client_ip: str, name: st
 
 
 def page(tx: Tx, query: DeviceQuery) -> tuple[list[DeviceRow], int]:
-    """Return one page of a domain's devices, ordered by id, and the number of all matches."""
+    """Return one page of a domain's devices, ordered by id, and the number of all matches.
+
+    A search in a filter with many devices examines the matches of the search, and stops when it has counted enough of
+    them. A search in a filter with few devices examines these devices.
+    """
     stretch = Stretch(query.domain_id, query.offset, query.limit)
     if not query.column:
         if query.search:
@@ -304,11 +313,21 @@ def page(tx: Tx, query: DeviceQuery) -> tuple[list[DeviceRow], int]:
         return whole_page(tx, DeviceRow, _SELECT, "devices", stretch, counter=COUNTER)
     parts = [f"select id from devices where domain_id = :d and {each} = :value" for each in _COMPARED[query.column]]
     parameters: dict[str, Value] = {"d": query.domain_id, "value": fold(query.value)}
+    if query.search and any(_is_long(tx, part, parameters) for part in parts):
+        column = " or ".join(f"{each} = :value" for each in _COMPARED[query.column])
+        only = f"exists (select 1 from devices where devices.id = {{id}} and ({column}))"
+        return _SEARCH.page(tx, DeviceRow, _SELECT, stretch, query.search, only, value=parameters["value"])
     if query.search:
         found, match = _SEARCH.find(tx, query.domain_id, query.search)
         parts, parameters = [f"{part} and +id in ({found})" for part in parts], parameters | match
     ids, searched = " union ".join(parts), bool(query.search)
     return page_of(tx, DeviceRow, _SELECT, ids, stretch, counter=None, searched=searched, **parameters)
+
+
+def _is_long(tx: Tx, ids: str, parameters: dict[str, Value]) -> bool:
+    """Return whether SQL selects more than MOST_COUNTED ids."""
+    sql = f"select 1 from ({ids} limit 1 offset :most) as found"
+    return tx.value(int, sql, most=MOST_COUNTED, **parameters) is not None
 
 
 def _texts(device: Device | DeviceRow, *keys: str) -> tuple[str, ...]:

@@ -102,16 +102,18 @@ class Devices:
                 row.add(device)
 
     async def stations(
-        self, domain_id: int, device_id: int, search: str, *, offset: int, limit: int
+        self, domain_id: int, device_id: int, search: str, *, offset: int, limit: int, newest: int = 0
     ) -> tuple[list[StationRow], int]:
         """Return one page of stations, and the number of all matches.
 
-        device_id: the id of the device, or 0 for all devices of the domain.
+        device_id: the id of the device, or 0 for all devices of the domain. newest: see `station_repo.page`.
         """
         await self._flush_or_log()
         is_short = device_id and not search and offset + limit <= SHORT
         read = self._store.read_now if is_short else self._store.search
-        return await read(lambda tx: station_repo.page(tx, domain_id, device_id, search, offset=offset, limit=limit))
+        return await read(
+            lambda tx: station_repo.page(tx, domain_id, device_id, search, offset=offset, limit=limit, newest=newest)
+        )
 
     async def history(self, domain_id: int, device_id: int, *, offset: int, limit: int) -> tuple[list[HistoryRow], int]:
         """Return one page of the history, and the number of all entries.

@@ -18,7 +18,7 @@ from sallyport.inventory.sessions.report import COUNTS, FACTS
 from sallyport.inventory.sessions.session import NAS_REBOOT, Session, SessionState, Stored
 from sallyport.store import counters
 from sallyport.store.model import Tx, Value, without_case
-from sallyport.store.search import bounded_total
+from sallyport.store.search import bounded_total, from_end
 
 T = TypeVar("T")
 
@@ -29,7 +29,6 @@ Key = tuple[int, bytes]
 FOREVER = 2**63 - 1
 DAY_US = 86_400_000_000
 LONGEST = 64  # maximum sessions in a statement
-FAR = 100_000  # offset from which the query for a page may begin at the end of the list
 AT_ONCE = 32  # maximum sessions that end in the transaction of an Accounting-On or -Off; the others end later
 
 _PLAIN = ("started", "first_seen", "updated", "stopped", "state", "terminate_cause", "records", "recent", "follows")
@@ -365,9 +364,9 @@ def page(tx: Tx, query: SessionQuery) -> tuple[list[SessionRow], int]:
     total = _stored_total(tx, query) if query.is_whole else None
     stretch = f"order by {order.format('')} limit :limit offset :offset"
     offset, limit = query.offset, query.limit
-    if total is not None and query.offset > FAR and query.offset > total // 2:  # the end of the list is nearer
+    if total is not None and (reverse := from_end(total, offset, limit)):
         stretch = "order by id limit :limit offset :offset"
-        offset, limit = max(0, total - query.offset - query.limit), max(0, min(query.limit, total - query.offset))
+        offset, limit = reverse
     past = "select {} from device_history where domain_id = sessions.domain_id and device_id = sessions.device_id"
     rows = tx.all(
         SessionRow,

@@ -58,7 +58,7 @@ def remove(line: CommandLine, *, stations: Sequence[str], domain: str) -> None:
 
 @bypass.command("list")
 @_domain
-@click.option("--search", default="", help="Show only stations with this text in the address or the name.")
+@click.option("--search", default="", help="Show only stations whose address or name contains this text.")
 @click.option("--json", "form", flag_value="json", help="Print JSON.")
 @click.pass_obj
 def list_(line: CommandLine, *, domain: str, search: str, form: Form | None) -> None:

@@ -70,6 +70,7 @@ class Lockouts:
         self._clocks_us = CLOCKS_US if notices.is_shared else 0
         self._shared = SharedStations(max_stations=max_names)
         self._last_failure = 0
+        self._last_end = 0  # the time of a sweep that ended entries whose rows may still be in the store; 0 if none
         self._key = key
         self.some = False
         metrics.watch(
@@ -251,7 +252,11 @@ class Lockouts:
             self.some = False
             self._shared.clear()
         if ended:
+            self._last_end = now
+        if self._last_end:
             await self._store.write(partial(repo.purge, now=now - self._clocks_us))
+            if self._last_end + self._clocks_us <= now:
+                self._last_end = 0
 
 
 def _user_key(domain_id: int, name: str) -> tuple[int, str]:

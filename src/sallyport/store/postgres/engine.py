@@ -12,7 +12,7 @@ from typing import Final, TypeVar
 import psycopg
 import trio
 
-from sallyport.base.errors import SchemaError, StoreError
+from sallyport.base.errors import SchemaError, StoreError, TookTooLong
 from sallyport.base.limits import DEFAULTS
 from sallyport.metrics import StoreMetrics
 from sallyport.store.foreign import ForeignChange
@@ -320,9 +320,7 @@ class _Readers:
         except psycopg.Error as error:
             self._drop(connection)
             if error.sqlstate == _CANCELLED:
-                raise StoreError(
-                    f"the search took longer than {self._timeout_s:g} s: search for a longer text"
-                ) from error
+                raise TookTooLong(self._timeout_s) from error
             raise as_ours(error) from error
         except BaseException:
             self._drop(connection)

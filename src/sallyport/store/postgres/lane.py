@@ -132,8 +132,8 @@ class Lane:
         self._put(Item(cast("Done[object]", done), work=work, submitted=True, own=True))
 
     async def exclusive(self, work: Callable[[Connection], None]) -> None:
-        """Run `work` in a transaction of its own, to replace all rows. An item fails if it is queued before the caches
-        are reloaded, because the item may depend on old rows."""
+        """Run `work` in a transaction of its own, to replace all rows. Other writes that are queued before the caches
+        have been reloaded fail, because they may depend on old rows."""
         await self._wait(Item(nobody, alone=lambda: work(self._link.connected())))
 
     def _put(self, item: Item) -> None:

@@ -17,23 +17,28 @@ USERS: Final = "/api/v1/endpointUsers/listAllEpmUsers"
 METHODS: Final = (("SSH", "SSH key"), ("DID", "wallet (DID)"), ("Password", "password"))
 MOST_CHOICES: Final = 1000
 """Maximum number of checkboxes on a page."""
+MOST_USERS: Final = 200
+"""Maximum number of users on a page about an instance or a group. A row of a user costs more than one of an
+instance."""
 SEARCH: Final = (Filter("filter", "Text"),)
 
 
 @dataclass(frozen=True, slots=True)
 class Owner:
     """An instance or an endpoint group. address: the address of its page. methods: its authentication methods,
-    separated by commas. has: a function that returns whether a user is assigned to it."""
+    separated by commas. has: a function that returns whether a user is assigned to it. of_users: fields of
+    a request for a list of users, which select its users."""
 
     name: JSON
     address: str
     methods: JSON
     has: Callable[[Row], bool]
+    of_users: Row
 
 
 async def users_form(visit: Visit, domain: Domain, owner: Owner, text: str) -> Context:
     """Return the variables of the form for the users of an instance or a group. text: the effect of an assignment."""
-    users = await rows_of(visit, domain, USERS, "epmUsers")
+    users = await _choices(visit, domain, owner)
     return {
         "title": f"Users of {owner.name}",
         "text": text,
@@ -41,15 +46,17 @@ async def users_form(visit: Visit, domain: Domain, owner: Owner, text: str) -> C
         "choices": [(str(each["userId"]), str(each["userName"])) for each in users],
         "chosen": [str(each["userId"]) for each in users if owner.has(each)],
         "back": owner.address,
+        "most": MOST_USERS,
+        "is_searchable": True,
     }
 
 
 async def set_users(visit: Visit, domain: Domain, owner: Owner, path: str, body: Mapping[str, JSON]) -> Redirect:
-    """Assign the chosen users of the form, and remove the assignments of all other users that the form could list.
+    """Assign the chosen users of the form, and remove the assignments of all other users that the form has listed.
 
     path: the operation that adds or removes users. body: the fields of its body that name the instance or the group.
     """
-    users = await rows_of(visit, domain, USERS, "epmUsers")
+    users = await _choices(visit, domain, owner)
     known = {int(str(each["userId"])) for each in users}
     before = {int(str(each["userId"])) for each in users if owner.has(each)}
     after = known & {int(str(each)) for each in ids(visit.fields.getlist("chosen"), "user")}
@@ -58,6 +65,17 @@ async def set_users(visit: Visit, domain: Domain, owner: Owner, path: str, body:
             change: Row = {**body, "userIds": list[JSON](sorted(changed)), "action": action}
             await visit.call(path, change, domain=domain.id)
     return Redirect(owner.address, "The users are assigned.")
+
+
+async def _choices(visit: Visit, domain: Domain, owner: Owner) -> list[Row]:
+    """Return the users that the form lists, at most MOST_USERS: the users whose name contains a text (`filter` in the
+    address), the present users of the owner (`present`), or the first users of the domain."""
+    body: Row = {"pageSize": MOST_USERS}
+    if text := visit.query.get("filter", ""):
+        body["filter"] = {"filterBy": "userName", "value": text}
+    elif visit.query.get("present"):
+        body |= owner.of_users
+    return entries((await visit.call(USERS, body, domain=domain.id))["epmUsers"])
 
 
 def methods_form(owner: Owner, whose: str) -> Context:
@@ -70,6 +88,7 @@ def methods_form(owner: Owner, whose: str) -> Context:
         "choices": METHODS,
         "chosen": str(owner.methods).split(","),
         "back": owner.address,
+        "is_searchable": False,
     }
 
 

@@ -3,10 +3,11 @@
 from typing import Final
 
 from sallyport.base.command import entries
-from sallyport.base.wire import Row
+from sallyport.base.wire import JSON, Row
 from sallyport.console.declare import Context, Pages, Redirect
 from sallyport.console.pages.endpoints.access import (
     INSTANCES,
+    MOST_USERS,
     SEARCH,
     USERS,
     Owner,
@@ -75,6 +76,7 @@ async def group(visit: Visit) -> Context:
     domain = visit.domain()
     found = await _found_group(visit, domain)
     members = await _members(visit, domain, found)
+    names, count = await _users_of(visit, domain, found)
     return {
         "title": f"Endpoint group {found['groupName']}",
         "domain": domain,
@@ -82,7 +84,7 @@ async def group(visit: Visit) -> Context:
         "policy": found["credentialPolicy"],
         "instances": [{**each, "address": of(f"/instances/{each['instanceId']}", domain)} for each in members],
         "instance_columns": MEMBER_COLUMNS,
-        "users": [str(each["userName"]) for each in await _users_of(visit, domain, found)],
+        "users": joined(names, MOST_USERS, count),
         **rights(visit),
     }  # fmt: skip
 
@@ -194,7 +196,7 @@ async def confirm_group(visit: Visit) -> Context:
     domain = visit.domain()
     found = await _found_group(visit, domain)
     members = await _members(visit, domain, found)
-    users = await _users_of(visit, domain, found)
+    users, count = await _users_of(visit, domain, found)
     policy = _group(found, domain)["policy"]
     return {
         "text": "The group, its assignments and its credential policy are removed. Users lose the access that only "
@@ -202,7 +204,7 @@ async def confirm_group(visit: Visit) -> Context:
         "facts": [
             ("Group", found["groupName"]),
             ("Its instances", joined([each["instanceName"] for each in members], 20)),
-            ("Its users", joined([each["userName"] for each in users], 20)),
+            ("Its users", joined(users, 20, count)),
             ("Credential policy", policy),
         ],
         "button": "Remove the group",
@@ -229,9 +231,14 @@ async def _members(visit: Visit, domain: Domain, found: Row) -> list[Row]:
     return entries((await visit.call(path, {"groupId": found["groupId"]}, domain=domain.id))["instances"])
 
 
-async def _users_of(visit: Visit, domain: Domain, found: Row) -> list[Row]:
-    users = await rows_of(visit, domain, USERS, "epmUsers")
-    return [each for each in users if contains(each["groups"], found["groupName"])]
+async def _users_of(visit: Visit, domain: Domain, found: Row) -> tuple[list[JSON], int]:
+    """Return the names of the first users of a group, at most MOST_USERS, and the number of all its users."""
+    answer = await visit.call(USERS, {**_of_users(found), "pageSize": MOST_USERS}, domain=domain.id)
+    return [each["userName"] for each in entries(answer["epmUsers"])], int(str(answer["totalCount"]))
+
+
+def _of_users(row: Row) -> Row:
+    return {"filter": {"filterBy": "groupId", "value": str(row["groupId"])}}
 
 
 async def _instance_choices(visit: Visit, domain: Domain) -> list[tuple[str, str]]:
@@ -266,4 +273,4 @@ def _owner(row: Row, domain: Domain) -> Owner:
     def has(user: Row) -> bool:
         return contains(user["groups"], row["groupName"])
 
-    return Owner(row["groupName"], _address(row, domain), row["authFlow"], has)
+    return Owner(row["groupName"], _address(row, domain), row["authFlow"], has, _of_users(row))

@@ -152,4 +152,5 @@ def _owner(row: Row, domain: Domain) -> Owner:
     def has(user: Row) -> bool:
         return contains(user["instanceIds"], row["instanceId"])
 
-    return Owner(row["instanceName"], _address(row, domain), row["authType"], has)
+    of_users: Row = {"instanceIds": [row["instanceId"]]}
+    return Owner(row["instanceName"], _address(row, domain), row["authType"], has, of_users)
