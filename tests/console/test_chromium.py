@@ -157,7 +157,7 @@ def watches(page: Page, base: str, token: str, listens: Path) -> tuple[float, in
     row = page.locator("tbody tr").first
     row.wait_for()
     shown, images = time.time(), page.locator("tbody img").count()
-    row.get_by_role("link").click()
+    row.get_by_role("link").first.click()
     page.get_by_role("heading", name="Steps").wait_for()
     return shown, images + page.locator("main img").count(), page.locator("main").inner_text()
 

@@ -2,6 +2,7 @@
 
 import re
 
+from sallyport.endpoints.instances.instance import NewInstance
 from sallyport.web.scope import Role
 from tests.console.visitor import Site, Visitor, text_of
 
@@ -11,11 +12,12 @@ SECRET = re.compile(r'<code class="secret">([^<]+)</code>')
 async def test_a_key_is_created_shown_once_and_revoked(site: Site, admin: Visitor) -> None:
     """The page after the form has the key and the file of the agent. No later page has the key."""
     assert "No key yet" in text_of(await admin.get("/keys"))
-    made = await admin.send("/keys/add", {"agent": "endpoint", "name": "web", "uses": "5"})
+    instance = await site.areas.instances.add(site.areas.domain, NewInstance("web-1"))
+    made = await admin.send("/keys/add", {"agent": "endpoint", "name": "web", "uses": "5", "instanceId": str(instance)})
     (key,) = SECRET.findall(made.text)
     assert made.text.count(key) == 2  # alone, and in the configuration file
     page = await admin.get("/keys")
-    assert "1 web enrols agents endpoint" in text_of(page) and "0 of 5" in text_of(page)
+    assert "1 web enrols agents endpoint web-1" in text_of(page) and "0 of 5" in text_of(page)
     assert key not in page.text
     confirm = text_of(await admin.get("/keys/1/revoke"))
     assert "No further machine can enrol with the key" in confirm

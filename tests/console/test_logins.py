@@ -42,7 +42,7 @@ async def add(
 
 def users(text: str) -> list[str]:
     """Return the users in the rows of a page."""
-    return re.findall(r'data-title="User">\s*([^<]*?)\s*</td>', text)
+    return re.findall(r'data-title="User">\s*<a [^>]*>([^<]*)</a>', text)
 
 
 async def test_the_newest_login_is_first(site: Site, admin: Visitor) -> None:
@@ -98,6 +98,8 @@ async def test_a_login_shows_its_steps_and_what_to_do(site: Site, admin: Visitor
     assert ADVICE[Reason.WRONG_PASSWORD].remedy in text
     page = await admin.get(f"/logins/{number}?domain={site.areas.domain}")
     assert f"/logins/{earlier}?" in page.text
+    assert "Factors and lock-out of ann" in text_of(page)
+    assert f"/people/person?domain={site.areas.domain}&amp;user=ann" in page.text
 
 
 async def test_a_login_shows_its_rule_and_the_times_of_its_steps(site: Site, admin: Visitor) -> None:
@@ -130,7 +132,7 @@ async def test_a_login_is_tested_as_it_would_be_decided_now(site: Site, admin: V
     text = text_of(page)
     assert "ann would get accept now: no provider" in text
     assert "corp, monitor" in text
-    assert "none: mfa_required" in text
+    assert "none: require a second factor" in text
 
 
 async def test_a_login_of_another_tenant_does_not_exist(site: Site, admin: Visitor) -> None:
@@ -171,7 +173,8 @@ async def test_the_home_page_names_what_needs_attention(site: Site, admin: Visit
     await add(site, "ann", reason=Reason.WRONG_PASSWORD)
     text = text_of(await admin.get("/"))
     assert "No RADIUS client is registered" in text
-    assert "corp has no MFA provider yet" in text
+    assert "corp has no MFA provider yet. Open the domain" in text
+    assert "Who would be refused if corp enforces?" in text
     assert "wrong password" in text
 
 

@@ -50,7 +50,7 @@ async def test_the_page_says_what_decides_now(site: Site, admin: Visitor) -> Non
     assert "A login now: accept" in page
     assert "enforce mode would answer reject" in page
     assert "not enrolled" in page
-    assert "staff mfa_required decides" in page
+    assert "staff Require a second factor decides" in page
     assert "alicia" not in page
     assert page.count("ALICE") == 1
 
@@ -59,7 +59,7 @@ async def test_a_rule_is_tested_for_a_client_and_a_station(site: Site, admin: Vi
     """Facts in the address decide too. If the client does not exist, the page has the error, and shows the rest."""
     book = await with_alice(site)
     await book.rule(name="lab", action="allow", stations=["02:00:00:00:00:01"])
-    assert "lab allow decides" in text_of(await admin.get(f"{ALICE}&station=02-00-00-00-00-01"))
+    assert "lab Allow without a second factor decides" in text_of(await admin.get(f"{ALICE}&station=02-00-00-00-00-01"))
     missing = await admin.get(f"{ALICE}&client=nowhere")
     assert "RADIUS client not found" in text_of(missing)
     assert "Last logins" in text_of(missing)

@@ -36,6 +36,7 @@ async def test_an_unknown_address_is_registered_in_one_step(site: Site, root: Vi
     hear(site)
     assert "no RADIUS client has this address" in text_of(await root.get("/senders"))
     form = f"/senders/register?address={ADDRESS}"
+    assert f'<a href="{form}">register it as a RADIUS client' in (await root.get("/senders")).text
     assert 'value="switch-77"' in (await root.get(form)).text
     fields = {"address": ADDRESS, "name": "switch-77", "tenant": "1.1", "product": "", "secret": ""}
     page = await root.send("/senders/register", fields, page=form)

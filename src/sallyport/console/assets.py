@@ -43,7 +43,7 @@ class Assets:
             trim_blocks=True,
             lstrip_blocks=True,
         )
-        self._environment.filters |= {"time": as_time, "counted": counted}
+        self._environment.filters |= {"time": as_time, "counted": counted, "share": as_percent}
         self._environment.globals |= {"static": self.url, "qr": qr}
         self._turns: FairLimiter[int] = FairLimiter(RENDERING)
 
@@ -84,6 +84,11 @@ def as_time(text: object) -> Markup:
         return Markup("")
     shown = value[:19].replace("T", " ")
     return Markup('<time datetime="{}">{} UTC</time>').format(value, shown)
+
+
+def as_percent(share: float) -> str:
+    """Return a share from 0 to 1 as a percentage."""
+    return f"{share * 100:.0f} %"
 
 
 def qr(text: str) -> Markup:

@@ -25,7 +25,9 @@ MOST_EXPORTED: Final = 10_000
 _FORMULA: Final = ("=", "+", "-", "@", "\t", "\r")
 """Characters at the start of a cell that make spreadsheets run it as a formula."""
 
-Kind = Literal["text", "time", "number", "code", "flag", "outcome"]
+Kind = Literal["text", "long", "time", "number", "share", "code", "flag", "outcome"]
+"""The kinds of columns. long: text that wraps anywhere, so that long identifiers do not widen the list. share: a number
+from 0 to 1, shown as a percentage."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -154,12 +154,11 @@ async def set_settings(visit: Visit) -> Redirect:
 async def agent(visit: Visit) -> Context:
     """Show an agent with its last report, its drift and its orders."""
     domain, body = visit.domain(), _one(visit)
-    found = await visit.call("/api/v1/agent/agentStatus", body, domain=domain.id)
+    found, own = await _status(visit, domain)
     paged: Row = {**body, "pageSize": 20}
     reports = await visit.call("/api/v1/agent/listReports", paged, domain=domain.id)
     drift = await visit.call("/api/v1/agent/listDrift", {**body, "lasting": False, "pageSize": 50}, domain=domain.id)
     privileges = found["privilegeStatus"] if isinstance(found["privilegeStatus"], dict) else {}
-    own = found["agent"] if isinstance(found["agent"], dict) else {}
     return {
         "title": f"Agent of {own['instanceName']}",
         "domain": domain,
@@ -181,8 +180,9 @@ async def agent(visit: Visit) -> Context:
 async def ask_order(visit: Visit) -> Context:
     """Show the orders that an agent can get."""
     domain = visit.domain()
-    found = await visit.call("/api/v1/agent/agentStatus", _one(visit), domain=domain.id)
-    return {"domain": domain, "agent": found["agent"], "users": found["users"], "kinds": KINDS}
+    status, own = await _status(visit, domain)
+    title = f"Order for {own['instanceName']}"
+    return {"title": title, "domain": domain, "agent": own, "users": status["users"], "kinds": KINDS}
 
 
 @pages.submit("/agents/{instance}/order", roles=OPERATORS, is_slow=True)
@@ -206,7 +206,9 @@ async def accounts(visit: Visit) -> Context:
         empty="No account yet: order the agent to list the accounts.",
     )  # fmt: skip
     table.rows = [_account(each) for each in table.rows]
-    return {"domain": domain, "table": table, "instance": body["instanceId"], **rights(visit)}
+    _, own = await _status(visit, domain)
+    title = f"Discovered accounts of {own['instanceName']}"
+    return {"title": title, "domain": domain, "table": table, "instance": body["instanceId"], **rights(visit)}
 
 
 @pages.show("/agents/{instance}/take-over", "Manage accounts", roles=OPERATORS, template="agent_take_over.html")
@@ -215,7 +217,9 @@ async def ask_take_over(visit: Visit) -> Context:
     domain, body = visit.domain(), _one(visit)
     found = await visit.call("/api/v1/agent/listDiscovered", {**body, "pageSize": 1000}, domain=domain.id)
     names = [str(each["name"]) for each in entries(found["discovered"])]
-    return {"domain": domain, "instance": body["instanceId"], "names": [(name, name) for name in names]}
+    _, own = await _status(visit, domain)
+    title = f"Manage accounts of {own['instanceName']}"
+    return {"title": title, "domain": domain, "instance": body["instanceId"], "names": [(name, name) for name in names]}
 
 
 @pages.submit("/agents/{instance}/take-over", roles=OPERATORS)
@@ -228,6 +232,12 @@ async def take_over(visit: Visit) -> Redirect:
     await visit.call("/api/v1/agent/takeOver", body, domain=domain.id)
     done = "manages" if action == "add" else "no longer manages"
     return Redirect(_address(body, domain), f"The agent {done} {counted(len(names), 'account')}.")
+
+
+async def _status(visit: Visit, domain: Domain) -> tuple[Row, Row]:
+    """Return the status of the agent of the path, and the agent itself. Raises NotFound, Refused, StoreError."""
+    found = await visit.call("/api/v1/agent/agentStatus", _one(visit), domain=domain.id)
+    return found, found["agent"] if isinstance(found["agent"], dict) else {}
 
 
 def _chosen(instance: str) -> Row:

@@ -53,7 +53,10 @@ class Concern:
 
 async def concerns(visit: Visit, day: Sequence[HourOfLogins]) -> list[Concern]:
     """Return what needs attention: what prevents every login, silent clients, certificates, providers and imports,
-    unsigned senders, lock-outs, disk. day: the logins of the last day by hour. Raises Refused, StoreError."""
+    senders without an answer, unsigned clients, lock-outs, disk.
+
+    day: the logins of the last day by hour. Raises Refused, StoreError.
+    """
     domains, installation = visit.domains()[:MOST_DOMAINS], visit.person.is_installation
     found = [each async for each in _setup(visit)]
     clients = await _clients(visit)
@@ -65,8 +68,8 @@ async def concerns(visit: Visit, day: Sequence[HourOfLogins]) -> list[Concern]:
     found += _failing(domains, day)
     for domain, each in directories:
         found += await _imports(visit, domain, each)
-    found += _unsigned(visit, clients)
     found += await _senders(visit) if installation else []
+    found += _unsigned(visit, clients)
     for domain in domains:
         found += await _locked(visit, domain)
     return [*found, *(_disk(visit) if installation else ())]
@@ -74,10 +77,14 @@ async def concerns(visit: Visit, day: Sequence[HourOfLogins]) -> list[Concern]:
 
 async def _setup(visit: Visit) -> AsyncIterator[Concern]:
     if not visit.domains():
-        yield Concern("The tenant has no domain yet, so no login can be decided.", is_bad=True)
+        yield Concern(
+            "The tenant has no domain yet, so no login can be decided.", "/domains", "Open the domains", is_bad=True
+        )
     clients = await visit.call("/network_device/ListClients", {"pageSize": 1})
     if not clients["totalCount"]:
-        yield Concern("No RADIUS client is registered, so no device gets an answer.", is_bad=True)
+        yield Concern(
+            "No RADIUS client is registered, so no device gets an answer.", "/clients", "Open the clients", is_bad=True
+        )
 
 
 # --- RADIUS clients ---------------------------------------------------------------------------------------------------
@@ -175,7 +182,7 @@ async def _provider(visit: Visit, domain: Domain) -> AsyncIterator[Concern]:
     except NotFound:
         enforces = domain.mode == Mode.ENFORCE
         text = "enforces, but has no MFA provider" if enforces else "has no MFA provider yet"
-        yield Concern(f"The domain {domain.name} {text}.", is_bad=enforces)
+        yield Concern(f"The domain {domain.name} {text}.", f"/domains/{domain.id}", "Open the domain", enforces)
 
 
 def _failing(domains: Sequence[Domain], day: Sequence[HourOfLogins]) -> list[Concern]:
@@ -222,9 +229,8 @@ async def _locked(visit: Visit, domain: Domain) -> list[Concern]:
     locked = (await visit.call("/ad/ListLockouts", {"pageSize": 1}, domain=domain.id))["totalCount"]
     if not locked:
         return []
-    path = address("/logins", [("domain", str(domain.id)), ("reason", Reason.LOCKED_OUT.value)])
     text = f"{counted(locked, 'user or station', 'users or stations')} of {domain.name} locked out after failures."
-    return [Concern(text, path, "Their logins")]
+    return [Concern(text, of("/lockouts", domain), "Show the lock-outs")]
 
 
 def _disk(visit: Visit) -> list[Concern]:

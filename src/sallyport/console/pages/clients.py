@@ -97,7 +97,7 @@ async def client(visit: Visit) -> Context:
             devices.append((domain.name, entries(answer["network_devices"])))
     wanted = ("device_name", "device_type", "client_ip", "signed_share", "last_unsigned", "safe_to_require")
     return {
-        "title": str(found["name"]),
+        "title": f"RADIUS client {found['name']}",
         "client": found,
         "domain_names": _domain_names(found, names),
         "devices": [(name, rows) for name, rows in devices if rows],

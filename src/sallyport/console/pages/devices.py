@@ -63,7 +63,7 @@ def device_columns(domain_id: int) -> tuple[Column, ...]:
         Column("nas_device_type", "Product behind a proxy", is_chosen=False),
         Column("first_seen", "First request", "time", is_chosen=False),
         Column("registrations", "Registrations", "number", is_chosen=False),
-        Column("signed_share", "Share of signed logins", "number", is_chosen=False),
+        Column("signed_share", "Signed logins", "share", is_chosen=False),
         Column("unsigned_proxy_state", "Unsigned with Proxy-State", "number", is_chosen=False),
         Column("last_unsigned", "Last unsigned login", "time", is_chosen=False),
         Column("retransmit_seconds", "Retransmits after (s)", "number", is_chosen=False),
@@ -135,7 +135,7 @@ async def device(visit: Visit) -> Context:
     logins = await visit.call("/ad/GetAuthLog", {**one, **newer, "withTotal": False}, domain=domain.id)
     evidence = found["evidence"] if isinstance(found["evidence"], dict) else {}
     return {
-        "title": str(found["device_name"]),
+        "title": f"Device {found['device_name']}",
         "domain": domain,
         "device": found,
         "evidence": [(name, each) for name, each in evidence.items() if isinstance(each, dict)],

@@ -62,7 +62,7 @@ async def domain(visit: Visit) -> Context:
     found = domain_at(visit)
     first = await visit.call("/ad/GetFirstFactor", domain=found.id)
     return {
-        "title": found.name,
+        "title": f"Domain {found.name}",
         "domain": found,
         "reverts_at": reverts_at(found),
         "warnings": visit.services.domains.warnings(found.id),
@@ -105,7 +105,7 @@ async def removal(visit: Visit) -> Context:
         deleted = entries((await visit.call("/ad/RemoveDomain", {"dryRun": True}, domain=found.id))["deleted"])
     except Conflict as error:
         refused = str(error)
-    return {"title": f"Remove {found.name}", "domain": found, "deleted": deleted, "refused": refused}
+    return {"title": f"Remove the domain {found.name}", "domain": found, "deleted": deleted, "refused": refused}
 
 
 @pages.submit("/domains/{domain}/remove", roles=ADMINS, is_slow=True)

@@ -11,11 +11,14 @@ from sallyport.console.declare import Context, Pages
 from sallyport.console.pages import attention, logins
 from sallyport.console.pages.attention import MOST_DOMAINS
 from sallyport.console.visit import Visit
+from sallyport.domains.domain import Mode
 from sallyport.events.hours import HourOfLogins
 from sallyport.web.scope import READERS
 
 pages = Pages()
 REFUSED: Final = 8
+MONITORED: Final = 3
+"""Number of domains in monitor mode with a link to the preview of enforcement."""
 HEIGHT: Final = 40
 WIDTH: Final = 10
 GAP: Final = 2
@@ -56,6 +59,7 @@ async def home(visit: Visit) -> Context:
         "size": (len(day) * WIDTH, HEIGHT),
         "bar": WIDTH - GAP,
         "refused": refused[:REFUSED],
+        "monitored": [domain for domain in domains if domain.mode is Mode.MONITOR][:MONITORED],
     }
 
 

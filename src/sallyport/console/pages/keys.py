@@ -1,5 +1,6 @@
 """API keys of agents."""
 
+from collections.abc import Mapping
 from typing import Final
 
 from sallyport.base.wire import Row
@@ -17,7 +18,7 @@ COLUMNS: Final = (
     Column("name", "Name"),
     Column("kindText", "Kind"),
     Column("agent", "Agent"),
-    Column("instanceId", "Instance", "number"),
+    Column("instanceText", "Instance"),
     Column("status", "Status"),
     Column("usedText", "Used"),
     Column("createdAt", "Created", "time", is_chosen=False),
@@ -36,7 +37,8 @@ async def keys(visit: Visit) -> Context:
     if visit.may(ADMINS):
         columns = (Column("keyId", "Key", link=lambda row: of(f"/keys/{row['keyId']}/revoke", domain)), *COLUMNS[1:])
     table = await listed(visit, columns, "/api/v1/agent/listKeys", "keys", {}, domain=domain.id, empty=EMPTY, most=1000)
-    table.rows = [_key(each) for each in table.rows]
+    names = dict(await instances(visit, domain))
+    table.rows = [{**_key(each), "instanceText": _instance(each, names)} for each in table.rows]
     return {"domain": domain, "table": table, **rights(visit)}
 
 
@@ -86,3 +88,9 @@ async def _instances(visit: Visit, domain: Domain) -> list[tuple[str, str]]:
 def _key(row: Row) -> Row:
     uses = "" if row["uses"] is None else f" of {row['uses']}"
     return {**row, "kindText": KINDS[str(row["kind"])], "usedText": f"{row['used']}{uses}"}
+
+
+def _instance(row: Row, names: Mapping[str, str]) -> str:
+    """Return the name of the instance of a key. names: the names of the first instances of the domain, by id."""
+    known = row["instanceId"]
+    return names.get(str(known), f"instance {known}") if known else ""

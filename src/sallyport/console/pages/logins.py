@@ -12,7 +12,9 @@ from sallyport.base.errors import NotFound
 from sallyport.base.text import fold
 from sallyport.base.wire import JSON, Row
 from sallyport.console.declare import Context, Pages
+from sallyport.console.pages.enforcement import person_url
 from sallyport.console.pages.reading import of
+from sallyport.console.pages.rules import ACTIONS, READ, rules_read
 from sallyport.console.table import LOGINS as LOG
 from sallyport.console.table import SIZE, Column, Filter, Table, recent, since, wanted
 from sallyport.console.visit import Visit, address
@@ -31,7 +33,7 @@ EXPORTED: Final = 1000
 BESIDE: Final = 8
 COLUMNS: Final = (
     Column("time", "Time", "time", link=lambda row: f"/logins/{row['eventId']}?domain={row['domainId']}"),
-    Column("user", "User"),
+    Column("user", "User", link=lambda row: person_url(int(str(row["domainId"])), str(row["user"]))),
     Column("appliedDecision", "Answer", "outcome"),
     Column("reason", "Reason"),
     Column("device_name", "Device"),
@@ -112,6 +114,7 @@ async def login(visit: Visit) -> Context:
     return {
         "title": f"Login of {row['user'] or 'an unnamed user'}",
         "login": row,
+        "person_url": person_url(domain.id, str(row["user"])) if row["user"] else "",
         "domain": domain,
         "steps": steps(row, domain),
         "advice": ADVICE.get(reason),
@@ -135,7 +138,15 @@ async def now(visit: Visit) -> Context:
     if row["client_ip"] != row["ip_address"]:
         asked["nas"] = row["client_ip"]
     tested = await visit.call("/ad/TestLoginRules", asked, domain=domain.id)
-    return {"login": row, "domain": domain, "tested": tested, "advice": ADVICE.get(_reason(tested))}
+    return {
+        "login": row,
+        "domain": domain,
+        "tested": tested,
+        "action": dict(ACTIONS)[str(tested["action"])],
+        "rules": rules_read(tested),
+        "rule_columns": READ,
+        "advice": ADVICE.get(_reason(tested)),
+    }
 
 
 async def _login(visit: Visit, domain: Domain) -> Row:

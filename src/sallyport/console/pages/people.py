@@ -10,6 +10,7 @@ from sallyport.console.declare import Context, Pages, Redirect
 from sallyport.console.pages.enforcement import person_url
 from sallyport.console.pages.logins import newest_since
 from sallyport.console.pages.reading import named, rights
+from sallyport.console.pages.rules import READ, rules_read
 from sallyport.console.pages.sessions import session_columns
 from sallyport.console.table import Column, Filter, listed
 from sallyport.console.visit import Visit, address
@@ -22,14 +23,6 @@ DIRECTORY: Final = "/ad/GetAllAdUsers"
 LOCKOUTS: Final = "/ad/ListLockouts"
 KINDS: Final = (("local", "local users"), ("directory", "people of directories"))
 FILTERS: Final = (Filter("search", "Name"), Filter("kind", "Kind", KINDS))
-RULE_COLUMNS: Final = (
-    Column("position", "Order", "number"),
-    Column("name", "Rule"),
-    Column("action", "Action"),
-    Column("result", "For this login"),
-    Column("scope", "Because of"),
-    Column("has", "The login has"),
-)
 PROMPT_COLUMNS: Final = (
     Column("kind", "Waits for"),
     Column("device", "Device"),
@@ -102,7 +95,7 @@ async def person(visit: Visit) -> Context:
     except Refused as error:  # a client of the form that does not exist, or a name that is too long for the test
         refused = str(error)
     return {
-        "title": user,
+        "title": f"Person {user}",
         "domain": domain,
         "user": user,
         "local": local,
@@ -115,7 +108,8 @@ async def person(visit: Visit) -> Context:
         "tested": tested,
         "refused": refused,
         "asked": asked,
-        "rule_columns": RULE_COLUMNS,
+        "rules": rules_read(tested) if tested else [],
+        "rule_columns": READ,
         "prompt_columns": PROMPT_COLUMNS,
         "url": lambda action: _url(domain, user, action),
         "log_url": address("/logins", [("domain", str(domain.id)), ("user", user)]),

@@ -93,7 +93,7 @@ async def check(visit: Visit) -> Context:
 async def edit(visit: Visit) -> Context:
     """Show the form of a policy."""
     found = await _policy(visit)
-    return {**_form(found), "title": f"Change {found['policyName']}"}
+    return {**_form(found), "title": f"Change the policy {found['policyName']}"}
 
 
 @pages.submit("/policies/{policy}/edit", roles=OPERATORS)
@@ -133,7 +133,8 @@ async def assign(visit: Visit) -> Redirect:
 @pages.show("/policies/{policy}/remove", "Remove a password policy", roles=OPERATORS, template="policy_remove.html")
 async def confirm(visit: Visit) -> Context:
     """Show the policy and its assignments, which would be removed."""
-    return await _shown(visit)
+    found = await _policy(visit)
+    return {**await _shown(visit), "title": f"Remove the policy {found['policyName']}"}
 
 
 @pages.submit("/policies/{policy}/remove", roles=OPERATORS)
@@ -155,7 +156,7 @@ async def _shown(visit: Visit) -> dict[str, object]:
     for domain in visit.domains()[:MOST_DOMAINS] if _ids(found) else ():
         names |= {each: f"{name} ({domain.name})" for each, name in await instances(visit, domain)}
     own = [names.get(str(each), f"instance {each}") for each in _ids(found)]
-    return {"title": found["policyName"], "policy": _row(found), "machines": own, **rights(visit)}
+    return {"title": f"Password policy {found['policyName']}", "policy": _row(found), "machines": own, **rights(visit)}
 
 
 def _ids(policy: Row) -> list[int]:

@@ -189,9 +189,12 @@ async def test(visit: Visit) -> Context:
         tested = await visit.call("/ad/TestLoginRules", body, domain=domain.id)
     except Refused as error:
         return {**context, "problem": Problem.of(error)}
-    names = dict(ACTIONS)
-    read = [{**each, "actionText": names[str(each["action"])]} for each in entries(tested["rules"])]
-    return {**context, "tested": tested, "read": read, "action": names[str(tested["action"])]}
+    return {**context, "tested": tested, "read": rules_read(tested), "action": dict(ACTIONS)[str(tested["action"])]}
+
+
+def rules_read(tested: Row) -> list[Row]:
+    """Return the rules that a test has read, as rows of the columns READ. tested: the answer of TestLoginRules."""
+    return [{**each, "actionText": dict(ACTIONS)[str(each["action"])]} for each in entries(tested["rules"])]
 
 
 # --- rows -------------------------------------------------------------------------------------------------------------

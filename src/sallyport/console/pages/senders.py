@@ -10,7 +10,7 @@ from sallyport.base.wire import Row
 from sallyport.console.declare import Context, Pages
 from sallyport.console.table import Column, Filter, complete
 from sallyport.console.visit import Visit, address
-from sallyport.listen.causes import UNKNOWN
+from sallyport.listen.causes import UNKNOWN, UNPROVEN
 from sallyport.vendors import PRODUCTS
 from sallyport.web.scope import INSTALLATIONS
 
@@ -18,11 +18,27 @@ pages = Pages()
 COMMAND: Final = "listen.senders"
 ONE: Final = "/senders/sender"
 NEW: Final = "/senders/register"
+
+
+HERE: Final = {
+    UNKNOWN: "register it as a RADIUS client, if you know it",
+    UNPROVEN: "see the reasons in the live log; an unsigned request does not prove its sender",
+}
+"""The remedies that are pages of the console, by reason."""
+
+
+def _next(row: Row) -> str:
+    """Return the address of the page that helps. Without such a page, return that of the sender."""
+    if row["reason"] == UNPROVEN:
+        return address("/logins", [("search", str(row["address"]))])
+    return address(NEW if row["reason"] == UNKNOWN else ONE, [("address", str(row["address"]))])
+
+
 COLUMNS: Final = (
     Column("address", "Address", "code", link=lambda row: address(ONE, [("address", str(row["address"]))])),
     Column("packets", "Packets", "number"),
     Column("verdict", "Cause"),
-    Column("remedy", "What to do"),
+    Column("remedy", "What to do", link=_next),
     Column("client", "RADIUS client"),
     Column("product", "Product"),
     Column("nas_identifier", "NAS-Identifier"),
@@ -92,11 +108,10 @@ async def register(visit: Visit) -> Context:
 
 
 async def everyone(visit: Visit) -> list[Row]:
-    """Return the senders. The remedy for an unknown address refers to the form of this module, because the original
-    remedy is a command."""
+    """Return the senders. If the original remedy is a command, and the console has a page for it, the remedy is in the
+    words of HERE."""
     found = entries(await visit.command(COMMAND))
-    here = {"remedy": "register it as a RADIUS client, if you know it"}
-    return [{**each, **(here if each["reason"] == UNKNOWN else {})} for each in found]
+    return [{**each, "remedy": HERE.get(str(each["reason"]), each["remedy"])} for each in found]
 
 
 async def _sender(visit: Visit) -> Row | None:

@@ -22,9 +22,9 @@ COLUMNS: Final = (
     Column("actor", "Who"),
     Column("actorKind", "Kind of actor", is_chosen=False),
     Column("action", "Action", "code"),
-    Column("target", "What"),
+    Column("target", "What", "long"),
     Column("domain", "Domain"),
-    Column("changed", "Changes"),
+    Column("changed", "Changes", "long"),
     Column("tokenId", "Token id", "number", is_chosen=False),
     Column("auditId", "Id", "number", is_chosen=False),
 )

@@ -86,7 +86,7 @@ async def credential(visit: Visit) -> Context:
     body: Row = {"credentialId": str(found["id"])}
     document = await visit.call("/api/v1/credential/GetCredential", body, domain=domain.id)
     return {
-        "title": found["name"],
+        "title": f"Credential {found['name']}",
         "domain": domain,
         "credential": found,
         "document": json.dumps(document["credential"], indent=2, ensure_ascii=False),

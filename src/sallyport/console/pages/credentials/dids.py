@@ -76,7 +76,12 @@ async def did(visit: Visit) -> Context:
     """Show a DID."""
     domain = visit.domain()
     found = await _did(visit, domain)
-    return {"title": found["shownName"], "domain": domain, "did": found, **rights(visit)}
+    return {
+        "title": f"{str(found['kindText']).capitalize()} {found['shownName']}",
+        "domain": domain,
+        "did": found,
+        **rights(visit),
+    }
 
 
 @pages.show("/dids/{did}/rotate", "New key of an issuer", roles=OPERATORS, template="confirm.html")
@@ -142,4 +147,11 @@ def did_row(row: Row, domain: Domain) -> Row:
         "shownName": row["name"] or f"DID {row['id']}",
         "kindText": "issuer" if row["DIDType"] == "Issuer" else "holder",
         "address": of(f"/dids/{row['id']}", domain),
+        "changedAt": _iso(str(row["lastYpdatedAt"])),
     }
+
+
+def _iso(day_first: str) -> str:
+    """Return a time of the form DD-MM-YYYY HH:MM:SS in ISO 8601."""
+    date, _, time = day_first.partition(" ")
+    return f"{'-'.join(reversed(date.split('-')))}T{time}Z"

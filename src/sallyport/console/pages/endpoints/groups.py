@@ -166,7 +166,8 @@ async def ask_policy(visit: Visit) -> Context:
     found = await _found_group(visit, domain)
     policies = await every(visit, "/api/v1/instances/listAllPasswordPolicy", "passwordPolicies", {})
     choices = [("", "none"), *((str(each["policyId"]), str(each["policyName"])) for each in policies)]
-    return {"domain": domain, "group": found, "policy": found["credentialPolicy"], "policies": choices}
+    title = f"Credential policy of {found['groupName']}"
+    return {"title": title, "domain": domain, "group": found, "policy": found["credentialPolicy"], "policies": choices}
 
 
 @pages.submit("/endpoint-groups/{group}/policy", roles=OPERATORS)

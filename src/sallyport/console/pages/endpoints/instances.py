@@ -90,7 +90,7 @@ async def instance(visit: Visit) -> Context:
     asked: Row = {"machineIds": [found["instanceId"]], "pageSize": 100}
     policies = await visit.call("/api/v1/instances/listAllPasswordPolicy", asked)
     return {
-        "title": found["instanceName"],
+        "title": f"Instance {found['instanceName']}",
         "domain": domain,
         "instance": found,
         "has_agent": has_agent,

@@ -66,7 +66,7 @@ async def adduser_row(visit: Visit) -> Redirect:
 async def user(visit: Visit) -> Context:
     """Show the form of a user, with the stored values. It does not contain the stored secrets."""
     domain = visit.domain()
-    found = await _founduser_row(visit, domain)
+    found = await _user(visit, domain)
     return {
         "title": f"Endpoint user {found['userName']}",
         "domain": domain,
@@ -84,11 +84,11 @@ async def changeuser_row(visit: Visit) -> Redirect:
     return Redirect(of("/endpoint-users", domain), f"The user {visit.fields.get('userName', '')} is changed.")
 
 
-@pages.show("/endpoint-users/{user}/remove", "Remove an endpoint user", roles=OPERATORS, template="confirm.html")
-async def confirmuser_row(visit: Visit) -> Context:
-    """Show what would be removed with a user."""
+@pages.show("/endpoint-users/{user}/remove", "Delete an endpoint user", roles=OPERATORS, template="confirm.html")
+async def confirm_user(visit: Visit) -> Context:
+    """Show what would be deleted with a user."""
     domain = visit.domain()
-    found = user_row(await _founduser_row(visit, domain), domain)
+    found = user_row(await _user(visit, domain), domain)
     secrets = [name for name, has in (("password", found["hasPassword"]), ("one-time codes", found["hasTotp"])) if has]
     return {
         "text": "The user is deleted. Agents remove the account from the machines, as their settings say.",
@@ -106,7 +106,7 @@ async def confirmuser_row(visit: Visit) -> Context:
 
 
 @pages.submit("/endpoint-users/{user}/remove", roles=OPERATORS)
-async def removeuser_row(visit: Visit) -> Redirect:
+async def remove_user(visit: Visit) -> Redirect:
     """Delete a user."""
     domain = visit.domain()
     body: Row = {"key": "delete", "epmUsers": [{"epmUserId": number(visit.at["user"], "user")}]}
@@ -114,7 +114,7 @@ async def removeuser_row(visit: Visit) -> Redirect:
     return Redirect(of("/endpoint-users", domain), f"{answer['message']}.")
 
 
-async def _founduser_row(visit: Visit, domain: Domain) -> Row:
+async def _user(visit: Visit, domain: Domain) -> Row:
     wanted = number(visit.at["user"], "user")
     body: Row = {"filter": {"filterBy": "userId", "value": str(wanted)}}
     return await find(visit, USERS, "epmUsers", "userId", wanted, "user", domain=domain.id, body=body)
