@@ -59,9 +59,7 @@ def event() -> None:
 
 @event.command("list")
 @click.option("--domain", required=True, help="The domain's name or domainId.")
-@click.option(
-    "--search", default="", help="Show events whose user, device, station or address contains this text."
-)
+@click.option("--search", default="", help="Show events whose user, device, station or address contains this text.")
 @click.option("--from", "since", type=PAST, help="Start of the period, such as 2026-11-23T10:00 (UTC) or 24h (ago).")
 @click.option("--to", "until", type=PAST, help="End of the period (exclusive), in the form of --from.")
 @click.option("--limit", type=click.IntRange(min=1), default=100, show_default=True, help="Maximum number of events.")
