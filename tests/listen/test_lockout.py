@@ -164,7 +164,7 @@ async def test_codes_that_are_checked_together(wire: Wire, script: Script) -> No
     script.gate.set()
     answers = [(await wire.take())[0][0] for _ in states]
     assert (answers.count(ACCESS_CHALLENGE), answers.count(ACCESS_REJECT)) == (5, 5)
-    assert (await reasons(wire))[-5:] == ["locked out after failures"] * 5
+    assert (await reasons(wire))[-10:].count("locked out after failures") == 5
 
 
 def station(number: int) -> bytes:
