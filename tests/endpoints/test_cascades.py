@@ -37,7 +37,9 @@ class RecordedRevocations:
         return True
 
 
-async def insert_rows(areas: Areas, table: str, columns: tuple[str, ...], rows: list[tuple[int | str, ...]]) -> None:
+async def insert_rows(
+    areas: Areas, table: str, columns: tuple[str, ...], rows: list[tuple[int | str | bytes, ...]]
+) -> None:
     """Insert rows into a table."""
     await areas.store.write(lambda tx: tx.insert(table, columns, rows))
 
@@ -190,7 +192,7 @@ async def test_an_instance_with_many_dependent_rows(areas: Areas) -> None:
         areas,
         "agent_passwords",
         ("domain_id", "instance_id", "account", "rotation", "password", "hash", "state", "stored_at"),
-        [(areas.domain, machine, "a", str(number), "p", "h", "former", 1) for number in range(MANY)],
+        [(areas.domain, machine, "a", str(number), b"p", "h", "former", 1) for number in range(MANY)],
     )
     await insert_rows(
         areas,
