@@ -192,7 +192,7 @@ async def test_an_instance_with_many_dependent_rows(areas: Areas) -> None:
         areas,
         "agent_passwords",
         ("domain_id", "instance_id", "account", "rotation", "password", "hash", "state", "stored_at"),
-        [(areas.domain, machine, "a", str(number), b"p", "h", "former", 1) for number in range(MANY)],
+        [(areas.domain, machine, "a", str(number), b"p", b"h", "former", 1) for number in range(MANY)],
     )
     await insert_rows(
         areas,
