@@ -21,8 +21,8 @@ class GetAuthLog(InDomain, Paged):
             "logins."
         ),
     )
-    deviceId: Id = Field(default=0, description="Id of a device, as ListDevices gives it. 0 stands for all devices.")
-    eventId: Id = Field(default=0, description="Id of the only event to return. 0 stands for all events.")
+    deviceId: Id = Field(default=0, description="Id of a device, as ListDevices gives it. 0 selects all devices.")
+    eventId: Id = Field(default=0, description="Id of the only event to return. 0 selects all events.")
     user: Text = Field(default="", description="Whole user name, in upper or lower case. Leave it empty for all users.")
     station: Text = Field(
         default="", description="Whole Calling-Station-Id, in upper or lower case. Leave it empty for all."

@@ -255,8 +255,9 @@ class _Batch:
             raise
 
     def _write(self, tx: Tx) -> list[Registered | Refused]:
-        """Write devices and stations, then events, then totals. Events refer to devices. Rows of totals come late,
-        because other nodes must wait while this transaction locks them."""
+        """Write devices and stations, then accounting records, then events and answers with the totals of the events.
+        Events refer to devices. The totals come last, because other work may wait while this transaction locks
+        them."""
         sightings = self._sightings(tx)
         alike: defaultdict[Hashable, list[Login]] = defaultdict(list)
         records: list[AccountingRecord] = []

@@ -213,7 +213,7 @@ class DeleteClient(Scoped):
 class ListClients(Scoped, Paged):
     """Request body of the operation `ListClients`."""
 
-    clientId: Id = Field(default=0, description="Id of the only client to return. 0 stands for all clients.")
+    clientId: Id = Field(default=0, description="Id of the only client to return. 0 selects all clients.")
     search: AddressOrText = Field(
         default="", description="Part of a name, an address or a product. Leave it empty to list all clients."
     )

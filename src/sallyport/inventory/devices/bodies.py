@@ -27,7 +27,7 @@ FirstSeen = Annotated[str, Field(description="First request, ISO 8601 UTC.")]
 LastSeen = Annotated[str, Field(description="Last request, ISO 8601 UTC.")]
 DeviceId = Annotated[int, Field(description="Id of the device.")]
 OfDevice = Annotated[
-    Id, Field(description="Id of a device, as ListDevices gives it. 0 stands for all devices of the domain.")
+    Id, Field(description="Id of a device, as ListDevices gives it. 0 selects all devices of the domain.")
 ]
 
 

@@ -19,11 +19,11 @@ class ListSessions(InDomain, Paged):
         default=None,
         description="True lists only live sessions, false only past sessions. Without it, both are listed.",
     )
-    deviceId: Id = Field(default=0, description="Id of a device, as ListDevices gives it. 0 stands for all devices.")
+    deviceId: Id = Field(default=0, description="Id of a device, as ListDevices gives it. 0 selects all devices.")
     userName: Text = Field(
         default="", description="User-Name, in upper or lower case. Leave it empty to list the sessions of all users."
     )
-    sessionId: Id = Field(default=0, description="Id of the only session to return. 0 stands for all sessions.")
+    sessionId: Id = Field(default=0, description="Id of the only session to return. 0 selects all sessions.")
     since: Text = Field(
         default="",
         validation_alias="from",

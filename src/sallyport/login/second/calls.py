@@ -72,8 +72,8 @@ class Calls:
         """Give the prompts of this node to the other nodes, because this node stops."""
 
     async def return_here(self, conversation: Conversation) -> bool:
-        """Let this node answer a login again. A request of the login went to another node, and a newer request of the
-        login has now come to this node. Return False if the login is already answered. Raises StoreError."""
+        """Let this node answer a login again. A request of the login went to another node, and this node has
+        received a newer one. Return False if the login is already answered. Raises StoreError."""
         return True
 
     def once(

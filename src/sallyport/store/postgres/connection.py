@@ -137,7 +137,7 @@ def connect(url: str) -> Connection:
 
 
 def as_ours(error: Exception) -> SallyportError:
-    """Return the error of `base.errors` that stands for an error of PostgreSQL."""
+    """Convert an error of PostgreSQL into an error of `base.errors`."""
     code, text = getattr(error, "sqlstate", None) or "", _first_line(error)
     if code == _RAISED:
         limit = text.removeprefix("limit: ")
