@@ -5,6 +5,7 @@ import shutil
 import socket
 import subprocess
 import sys
+import time
 from collections.abc import Mapping
 from contextlib import ExitStack
 from functools import partial
@@ -13,7 +14,7 @@ import pytest
 import trio
 
 from sallyport.base.setting_values import Address
-from sallyport.listen.udp import DRAIN, Datagram, bind, own_address, receive
+from sallyport.listen.udp import DRAIN, LEAST, PASS_S, Datagram, bind, own_address, receive
 
 NAMESPACE = os.geteuid() == 0 and shutil.which("unshare") and shutil.which("ip")
 
@@ -48,9 +49,13 @@ def test_routing_chooses_the_interface() -> None:
 
 
 class Taken:
-    """A record of the datagrams in order, and of the number of datagrams in each turn of the event loop."""
+    """A record of the datagrams in order, and of the number of datagrams in each turn of the event loop.
 
-    def __init__(self) -> None:
+    turn_s: the time that each turn takes, in seconds.
+    """
+
+    def __init__(self, turn_s: float = 0) -> None:
+        self.turn_s = turn_s
         self.datagrams: list[bytes] = []
         self.refused: list[bytes] = []
         self.turns = [0]
@@ -59,6 +64,7 @@ class Taken:
         """Record the datagrams of a turn."""
         self.datagrams += [octets for octets, *_ in datagrams]
         self.turns[-1] += len(datagrams)
+        time.sleep(self.turn_s)
 
     def turn(self) -> None:
         """Record the end of a turn."""
@@ -66,13 +72,17 @@ class Taken:
 
 
 async def received(
-    sent: list[tuple[socket.socket, bytes]], *, ahead: int, tenants: Mapping[socket.socket, int] | None = None
+    sent: list[tuple[socket.socket, bytes]],
+    *,
+    ahead: int,
+    tenants: Mapping[socket.socket, int] | None = None,
+    turn_s: float = 0,
 ) -> Taken:
     """Send datagrams to a socket on loopback, then read all of them.
 
     There are few enough of them for any system's buffer.
     """
-    taken = Taken()
+    taken = Taken(turn_s)
     with bind(Address("127.0.0.1", 0), "radius_auth_bind") as sock:
         for sender, datagram in sent:
             sender.sendto(datagram, sock.getsockname())
@@ -111,6 +121,16 @@ async def test_a_burst_does_not_delay_others() -> None:
     assert at == [DRAIN + 1, DRAIN + 3, DRAIN + 5]
     assert [each for each in taken.datagrams if each in set(many)] == many
     assert max(taken.turns) == DRAIN
+
+
+async def test_slow_turns_become_shorter() -> None:
+    """While datagrams wait in the queue and a turn takes too long, the next turn processes half as many, down to a
+    minimum."""
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as burst:
+        many = [b"%d" % number for number in range(4 * DRAIN)]
+        taken = await received([(burst, each) for each in many], ahead=1000, turn_s=2 * PASS_S)
+    assert taken.turns[:6] == [DRAIN, DRAIN // 2, DRAIN // 4, LEAST, LEAST, LEAST]
+    assert taken.datagrams == many
 
 
 async def test_tenants_take_turns() -> None:
