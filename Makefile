@@ -45,9 +45,10 @@ lint: $(READY)
 docs: $(READY)
 	$(BIN)/python -m sphinx -W --keep-going -q -b html docs build/docs
 
-# Measures this checkout beside its peers; with QUICK=1, only beside the commit before, in three minutes.
+# Measures this checkout beside its peers, and writes the pages of the results; with QUICK=1, only beside the commit
+# before, in three minutes.
 bench: $(READY) $(if $(QUICK),,peers)
-	$(BIN)/python -m tests.bench $(if $(QUICK),quick) $(ARGS)
+	$(BIN)/python -m tests.bench $(if $(QUICK),quick,--write docs/benchmarks) $(ARGS)
 
 # The real programs of the other end: installed by root, named and skipped for anyone else.
 peers:

@@ -10,14 +10,13 @@ from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
 
-from tabulate import tabulate
-
 from .child import Running
 from .freeradius_accounting import accounting_freeradius
-from .radius import OURS, WINDOWS, Results, Server, figures, measure
+from .radius import OURS, WINDOWS, Results, Server, economies, figures, measure, rates
 from .radiusd import version
 from .sallyport import sallyport
 from .settings import BenchmarkError, Settings
+from .spread import Aim, compared
 
 SESSIONS = (
     "select (select count(*) from sessions) + (select count(*) from sessions where session_time >= 60) "
@@ -53,25 +52,27 @@ def run(settings: Settings) -> str:
     comparison is void.
     """
     results, names = measure(SERVERS, settings, "-a", "-N", "5")
-    return "\n\n".join([_introduction(settings), figures(results, names), *_ratios(results)])
+    return "\n\n".join([_introduction(settings), figures(results, names), *compared(_aims(results))])
 
 
 def _introduction(settings: Settings) -> str:
     return (
-        f"Start, interim record and Stop of each session against {version()}; best of {settings.rounds} round(s), each "
+        f"Start, interim record and Stop of each session against {version()}; {settings.rounds} round(s), each "
         f"of at most {settings.seconds:g} s. Both have the session on disk before the answer; Sallyport the record too."
     )
 
 
-def _ratios(results: Results) -> list[str]:
+def _aims(results: Results) -> list[Aim]:
     """Return the ratios to FreeRADIUS, or an empty list if a server was left out."""
-    rows = []
+    found = []
     for window in WINDOWS:
-        ours, theirs = results.get((OURS, window)), results.get((THEIRS, window))
-        if ours is None or theirs is None:
-            return []
-        throughput = ours.requests_per_second / theirs.requests_per_second
-        economy = theirs.server_cpu_us_per_request / ours.server_cpu_us_per_request
-        rows.append([window, f"{throughput:.1f}", f"{economy:.1f}"])
-    headers = ["window", "records/s / FreeRADIUS (aim: 10)", "records per CPU second / FreeRADIUS (aim: 10)"]
-    return [tabulate(rows, headers, tablefmt="github", disable_numparse=True, colalign=["right"] * 3)]
+        found += [
+            Aim(f"records/s / FreeRADIUS, {window} outstanding", 10, rates(results, THEIRS, window), ".1f"),
+            Aim(
+                f"records per CPU second / FreeRADIUS, {window} outstanding",
+                10,
+                economies(results, THEIRS, window),
+                ".1f",
+            ),
+        ]
+    return [each for each in found if each.values]

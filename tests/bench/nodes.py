@@ -5,8 +5,8 @@ sockets: a single device would be a single row, which all transactions of FreeRA
 """
 
 import shutil
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager
 from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -17,19 +17,18 @@ from tests.peers.postgres import Server as PostgresServer
 from tests.peers.postgres import made, postgres_rows, programs
 
 from .child import Running
-from .eap import Clients, serving_eap, turn
+from .eap import Clients, Turn, serving_eap, turn
 from .freeradius import postgres_freeradius
-from .radius import OURS, USERS, Results, Server, figures, measure
+from .radius import OURS, USERS, Results, Server, figures, measure, rates
 from .radiusd import version
 from .sallyport import EVENTS, sallyport
 from .settings import BenchmarkError, Settings
+from .spread import Aim, compared, spread
 
 WINDOW = 64
 DEVICES = 1000
 SENDERS = 32
 PEER, ONE, TWO = "freeradius-postgresql", "postgresql", "workers"
-AIM = 10_000
-"""Recorded logins a second of one node."""
 
 
 def run(settings: Settings) -> str:
@@ -47,30 +46,39 @@ def run(settings: Settings) -> str:
             )
             options = "-N", str(DEVICES), "-k", str(SENDERS)
             results, names = measure(servers, settings, *options, windows=(WINDOW,))
-            handshakes = _handshakes(Path(name), server)
+            handshakes = _handshakes(Path(name), server, settings.rounds)
         finally:
             server.stop("immediate")
-    return "\n\n".join([_introduction(settings), figures(results, names), *_ratio(results), handshakes])
+    parts = [_introduction(settings), figures(results, names), _table(handshakes)]
+    return "\n\n".join([*parts, *compared(_aims(results, handshakes))])
 
 
-def _handshakes(directory: Path, server: PostgresServer) -> str:
-    """Return the processor time of full EAP-PEAP logins with one worker and with two."""
+def _handshakes(directory: Path, server: PostgresServer, rounds: int) -> Sequence[Sequence[Turn]]:
+    """Return the turns of full EAP-PEAP logins with one worker, and those with two."""
     program = shutil.which("eapol_test")
     if program is None:
         raise BenchmarkError("eapol_test is missing: apt-get install eapoltest")
-    turns = []
-    for workers in (1, 2):
-        own = directory / f"eap{workers}"
-        own.mkdir()
-        given: dict[str, str | None] = {"SALLYPORT_DATABASE": _database(server, f"eap{workers}")}
-        given["SALLYPORT_WORKERS"] = str(workers)
-        with serving_eap(own, own / "certificates", given) as running:
-            clients = Clients(program, own, running, "PEAP-MSCHAPv2", own / "certificates", resumes=False)
-            turns.append(turn(clients))
-    rows = [[f"{each.logins:.0f}", f"{each.cpu_ms:.2f}", f"{each.cpu_ms / turns[0].cpu_ms:.2f}"] for each in turns]
-    headers = ["workers", "EAP-PEAP logins/s", "CPU ms each", "to one worker (aim: at most 1.1)"]
-    body = [[str(number), *row] for number, row in enumerate(rows, 1)]
-    return tabulate(body, headers, tablefmt="github", disable_numparse=True, colalign=["right"] * 4)
+    turns: list[list[Turn]] = []
+    with ExitStack() as stack:
+        clients = []
+        for workers in (1, 2):
+            own = directory / f"eap{workers}"
+            own.mkdir()
+            given: dict[str, str | None] = {"SALLYPORT_DATABASE": _database(server, f"eap{workers}")}
+            given["SALLYPORT_WORKERS"] = str(workers)
+            running = stack.enter_context(serving_eap(own, own / "certificates", given))
+            clients.append(Clients(program, own, running, "PEAP-MSCHAPv2", own / "certificates", resumes=False))
+        turns = [[turn(each) for each in clients] for _ in range(rounds)]
+    return list(zip(*turns, strict=True))
+
+
+def _table(handshakes: Sequence[Sequence[Turn]]) -> str:
+    rows = [
+        [str(workers), spread([each.logins for each in turns], ".0f"), spread([each.cpu_ms for each in turns], ".2f")]
+        for workers, turns in enumerate(handshakes, 1)
+    ]
+    headers = ["workers", "EAP-PEAP logins/s", "CPU ms each"]
+    return tabulate(rows, headers, tablefmt="github", disable_numparse=True, colalign=["right"] * 3)
 
 
 def _database(server: PostgresServer, name: str) -> str:
@@ -94,22 +102,19 @@ def _count(url: str) -> int:
 def _introduction(settings: Settings) -> str:
     return (
         f"PAP logins with Message-Authenticator from {DEVICES:,} devices and {SENDERS} sockets against {version()}; "
-        f"best of {settings.rounds} round(s), each of at most {settings.seconds:g} s. The processor time is that of "
+        f"{settings.rounds} round(s), each of at most {settings.seconds:g} s. The processor time is that of "
         "the RADIUS server, without PostgreSQL's."
     )
 
 
-def _ratio(results: Results) -> list[str]:
-    """Return the ratios of interest; empty if a server was left out."""
-    one, peer, two = (results.get((key, WINDOW)) for key in (ONE, PEER, TWO))
-    if one is None or peer is None or two is None:
-        return []
-    rows = [
-        [
-            f"{one.requests_per_second / AIM:.2f}",
-            f"{one.requests_per_second / peer.requests_per_second:.1f}",
-            f"{two.requests_per_second / one.requests_per_second:.2f}",
-        ]
+def _aims(results: Results, handshakes: Sequence[Sequence[Turn]]) -> list[Aim]:
+    """Return the figures with an aim, or an empty list if a server was left out."""
+    one = [load.requests_per_second for load in results.get((ONE, WINDOW), ())]
+    cost = [two.cpu_ms / one.cpu_ms for one, two in zip(*handshakes, strict=True)]
+    found = [
+        Aim("logins/s of one node", 10_000, one, ",.0f"),
+        Aim("logins/s of one node / FreeRADIUS", 2, rates(results, PEER, WINDOW, ONE), ".1f"),
+        Aim("logins/s of two workers / one node", 1, rates(results, ONE, WINDOW, TWO)),
+        Aim("CPU of an EAP-PEAP login with two workers / with one", 1.1, cost, most=True),
     ]
-    headers = [f"one node / {AIM:,} a second (aim: 1)", "one node / FreeRADIUS (aim: 2)", "two workers / one node"]
-    return [tabulate(rows, headers, tablefmt="github", disable_numparse=True, colalign=["right"] * 3)]
+    return [each for each in found if each.values]

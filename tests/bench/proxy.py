@@ -12,18 +12,17 @@ from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from tabulate import tabulate
-
 from tests.service import running_service
 
 from .child import SECRET, Running, child_process, free_port, wait_until
 from .freeradius import Extras, run_freeradius
-from .radius import USERS, WINDOWS, Results, Server, figures, measure
+from .radius import OURS, USERS, WINDOWS, Results, Server, economies, figures, measure
 from .radiusd import listen, running_radiusd, version
 from .settings import BenchmarkError, Settings
+from .spread import Aim, compared
 
 ONE = {"orgId": 1, "tenantId": 1, "domainId": 1}
-THEIRS, OTHER, OURS = "freeradius-proxy", "radsecproxy", "sallyport-proxy"
+THEIRS, OTHER = "freeradius-proxy", "radsecproxy"
 
 # Release 3.2.1 signs an answer only if this is configured. All proxies could be configured to drop unsigned answers.
 SIGNED = Extras(
@@ -98,7 +97,7 @@ def run(settings: Settings) -> str:
             Server(OURS, partial(_sallyport, home)),
         )
         results, names = measure(servers, settings)
-    return "\n\n".join([_introduction(settings), figures(results, names), *_ratios(results)])
+    return "\n\n".join([_introduction(settings), figures(results, names), *compared(_aims(results))])
 
 
 # --- servers -----------------------------------------------------------------------------------------------------
@@ -145,18 +144,16 @@ def _sallyport(home: int, directory: Path) -> Iterator[Running]:
 
 def _introduction(settings: Settings) -> str:
     return (
-        f"PAP logins with Message-Authenticator, passed on to {version()}; best of {settings.rounds} round(s), each of "
+        f"PAP logins with Message-Authenticator, passed on to {version()}; {settings.rounds} round(s), each of "
         f"at most {settings.seconds:g} s. Sallyport records each login before it answers; the others record nothing."
     )
 
 
-def _ratios(results: Results) -> list[str]:
-    headers = ["window", "requests per CPU second / FreeRADIUS (aim: 1)", "/ radsecproxy (aim: 1)"]
-    rows = []
-    for window in WINDOWS:
-        ours, *others = (results.get((key, window)) for key in (OURS, THEIRS, OTHER))
-        if ours is None or None in others:
-            return []
-        cost = ours.server_cpu_us_per_request
-        rows.append([window, *(f"{each.server_cpu_us_per_request / cost:.2f}" for each in others if each is not None)])
-    return [tabulate(rows, headers, tablefmt="github", disable_numparse=True, colalign=["right"] * 3)]
+def _aims(results: Results) -> list[Aim]:
+    """Return the ratios to the other proxies; those to a server that was left out are missing."""
+    found = [
+        Aim(f"requests per CPU second / {name}, {window} outstanding", 1, economies(results, key, window))
+        for key, name in ((THEIRS, "FreeRADIUS"), (OTHER, "radsecproxy"))
+        for window in WINDOWS
+    ]
+    return [each for each in found if each.values]

@@ -1,11 +1,12 @@
 """Logins over RADIUS at Sallyport and at FreeRADIUS with and without recording. They get the same load in turn. All
 servers run during the whole benchmark, and a server is idle while another one has its turn. A turn is a closed loop
-with a window of outstanding PAP logins, all with the right password, so that an answer is an Access-Accept. The best of
-the rounds counts, because other work on the machine can only make a round slower.
+with a window of outstanding PAP logins, all with the right password, so that an answer is an Access-Accept. A figure is
+the median of the rounds, with the lowest and the highest. A ratio compares the turns of the same round.
 """
 
 import sys
 import time
+from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager
 from dataclasses import dataclass
@@ -20,13 +21,15 @@ from .radiusd import version
 from .radload import Load, compile_radload, run_radload
 from .sallyport import sallyport
 from .settings import BenchmarkError, Settings
+from .spread import Aim, compared, spread
 
 USERS = 100
 WINDOWS = (32, 256)
 RETRANSMIT_S = 5  # the default of many devices; it is long enough that a stalled commit causes no retransmission
 SETTLE_S = 0.5  # a server may still write after its last answer; this must end before the turn of another server
 
-Results = dict[tuple[str, int], Load]  # the keys are the key of the server and the window
+Results = Mapping[tuple[str, int], Sequence[Load]]
+"""The turns of each server, one in each round. The keys are the key of the server and the window."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +54,7 @@ def run(settings: Settings) -> str:
     Raises BenchmarkError if one does not start or the comparison is void.
     """
     results, names = measure(SERVERS, settings)
-    return "\n\n".join([_introduction(settings), figures(results, names), *ratios(results)])
+    return "\n\n".join([_introduction(settings), figures(results, names), *compared(aims(results))])
 
 
 def measure(
@@ -64,7 +67,7 @@ def measure(
     chosen = [server for server in servers if not settings.servers or server.key in settings.servers]
     if not chosen:
         raise BenchmarkError(f"no such server; there are {', '.join(server.key for server in servers)}")
-    results: Results = {}
+    results = defaultdict[tuple[str, int], list[Load]](list)
     with TemporaryDirectory(prefix="bench-", dir=settings.directory) as name, started(chosen, Path(name)) as running:
         program = compile_radload(Path(name))
         for number in range(settings.rounds):
@@ -72,7 +75,7 @@ def measure(
                 for key, server in running.items():
                     load = measure_turn(program, server, window, settings, [*options, "-s", f"{number}-{window}-"])
                     _tell(f"round {number + 1}, window {window}: {server.name}, {load.requests_per_second:.0f}/s")
-                    results[key, window] = _better(results.get((key, window)), load)
+                    results[key, window].append(load)
         return results, {key: server.name for key, server in running.items()}
 
 
@@ -120,14 +123,10 @@ def check_fair(name: str, load: Load, recorded: int | None) -> None:
         raise BenchmarkError(f"{name}: {recorded} events recorded for {load.answered} answers; the comparison is void")
 
 
-def _better(best: Load | None, load: Load) -> Load:
-    return load if best is None or load.requests_per_second > best.requests_per_second else best
-
-
 def _introduction(settings: Settings) -> str:
     return (
-        f"PAP logins with Message-Authenticator against {version()}; best of {settings.rounds} round(s), each of at "
-        f"most {settings.seconds:g} s. Recording: one device upsert and one event a login, on disk before the answer."
+        f"PAP logins with Message-Authenticator against {version()}; {settings.rounds} round(s), each of at most "
+        f"{settings.seconds:g} s. Recording: one device upsert and one event a login, on disk before the answer."
     )
 
 
@@ -138,30 +137,44 @@ def figures(results: Results, names: Mapping[str, str]) -> str:
         [
             window,
             names[key],
-            f"{load.requests_per_second:,.0f}",
-            f"{load.p50_ms:.2f}",
-            f"{load.p99_ms:.2f}",
-            f"{load.server_cpu_us_per_request:.1f}",
-            f"{load.rss_after_kib / 1024:.0f}",
-            load.lost,
+            spread([load.requests_per_second for load in loads], ",.0f"),
+            spread([load.p50_ms for load in loads], ".2f"),
+            spread([load.p99_ms for load in loads], ".2f"),
+            spread([load.server_cpu_us_per_request for load in loads], ".1f"),
+            f"{max(load.rss_after_kib for load in loads) / 1024:.0f}",
+            sum(load.lost for load in loads),
         ]
-        for (key, window), load in sorted(results.items(), key=lambda item: item[0][1])
+        for (key, window), loads in sorted(results.items(), key=lambda item: item[0][1])
     ]
     return tabulate(rows, headers, tablefmt="github", disable_numparse=True, colalign=["right", "left", *["right"] * 6])
 
 
-def ratios(results: Results) -> list[str]:
-    """Return the two ratios of interest, or an empty list if a server was left out."""
-    headers = ["window", "throughput / FreeRADIUS recording (aim: 10)", "requests per CPU second / FreeRADIUS (aim: 1)"]
-    rows = []
+def aims(results: Results) -> list[Aim]:
+    """Return the ratios to both FreeRADIUS servers, or an empty list if a server was left out."""
+    found = []
     for window in WINDOWS:
-        ours, plain, recording = (results.get((key, window)) for key in (OURS, PLAIN, RECORDING))
-        if ours is None or plain is None or recording is None:
-            return []
-        throughput = ours.requests_per_second / recording.requests_per_second
-        economy = plain.server_cpu_us_per_request / ours.server_cpu_us_per_request
-        rows.append([window, f"{throughput:.1f}", f"{economy:.2f}"])
-    return [tabulate(rows, headers, tablefmt="github", disable_numparse=True, colalign=["right"] * 3)]
+        found += [
+            Aim(
+                f"throughput / FreeRADIUS recording, {window} outstanding", 20, rates(results, RECORDING, window), ".1f"
+            ),
+            Aim(f"requests per CPU second / FreeRADIUS, {window} outstanding", 0.75, economies(results, PLAIN, window)),
+        ]
+    return [each for each in found if each.values]
+
+
+def rates(results: Results, other: str, window: int, ours: str = OURS) -> list[float]:
+    """Return the requests per second of our server, divided by those of another one, in each round."""
+    return [mine.requests_per_second / its.requests_per_second for mine, its in _rounds(results, other, window, ours)]
+
+
+def economies(results: Results, other: str, window: int) -> list[float]:
+    """Return the requests per CPU second of our server, divided by those of another one, in each round."""
+    pairs = _rounds(results, other, window, OURS)
+    return [its.server_cpu_us_per_request / mine.server_cpu_us_per_request for mine, its in pairs]
+
+
+def _rounds(results: Results, other: str, window: int, ours: str) -> Iterator[tuple[Load, Load]]:
+    return zip(results.get((ours, window), ()), results.get((other, window), ()), strict=False)
 
 
 def _tell(progress: str) -> None:

@@ -11,7 +11,7 @@ class BenchmarkError(Exception):
 @dataclass(frozen=True, slots=True)
 class Settings:
     """One call of `make bench`. directory: the directory for the databases of the servers; its file system affects the
-    result. rounds: the number of turns of each server; the best one counts. seconds, requests: a single measurement
+    result. rounds: the number of turns of each server. seconds, requests: a single measurement
     stops when one of these limits is reached. servers: the names of the servers to measure; if empty, all are measured.
     """
 
