@@ -11,7 +11,7 @@ from sallyport.endpoints.users.account import UserChange
 from sallyport.inventory.devices.device import DeviceQuery
 from sallyport.inventory.sessions.repo import SessionQuery, page
 from sallyport.policy.rules.bodies import RuleFields
-from sallyport.preview.service import SLICE_EVENTS
+from sallyport.preview.traffic import SLICE_EVENTS
 from sallyport.store import counters
 from sallyport.store.model import Tx
 from sallyport.store.search import FAR, MOST_COUNTED, Entry, SearchIndex, from_end

@@ -11,7 +11,8 @@ from sallyport.base.clock import SECOND
 from sallyport.policy.rules.match import DomainRules, Facts
 from sallyport.policy.rules.rule import DAYS, Action, Definition, Kind, Rule, Window
 from sallyport.preview.periods import MOST_COMPARED, Span, spans_of
-from sallyport.preview.service import DAY, SLICE_SPANS, parts_of
+from sallyport.preview.service import DAY
+from sallyport.preview.traffic import SLICE_SPANS, parts_of
 
 NOW = 1_767_225_600 * SECOND  # 2026-01-01
 ZONES = ("UTC", "Europe/Berlin", "Australia/Lord_Howe", "America/St_Johns", "Pacific/Apia", "no/such")

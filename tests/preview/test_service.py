@@ -18,6 +18,7 @@ from sallyport.preview.bodies import ProposedRule
 from sallyport.preview.enrolled import SecondFactors
 from sallyport.preview.repo import PASSED
 from sallyport.preview.service import NO_CHALLENGES, Preview
+from sallyport.preview.traffic import TrafficReader
 from sallyport.radius.password import Method
 from tests.areas import Areas
 from tests.directory.world import group, imported, person
@@ -241,9 +242,8 @@ async def test_users_of_an_impatient_device_are_denied(book: Book) -> None:
     for user, device in (("ann", short), ("bob", long), ("cy", able), ("dan", 0), ("eve", short)):
         await book.events([user], device_id=device)
     slow = Slow(areas.providers, areas.second.enrolments)
-    preview = Preview(
-        areas.store, areas.configuration, areas.domains, areas.rules, slow, areas.clients.table.find, areas.clock
-    )
+    traffic = TrafficReader(areas.store, areas.clients.table.find)
+    preview = Preview(traffic, areas.configuration, areas.domains, areas.rules, slow, areas.clock)
     impact = await preview.impact(areas.domain)
     gives_up = "device gives up sooner than the provider answers"
     assert {each.user: each.reason for each in impact.users if each.outcome is Effect.REJECT} == {
@@ -295,10 +295,8 @@ async def test_a_rule_on_a_group_applies_to_its_present_members(book: Book) -> N
 def sliced(areas: Areas, slice_events: int) -> Preview:
     """Return a preview that reads only a few events at a time."""
     second = SecondFactors(areas.providers, areas.second.enrolments)
-    return Preview(
-        areas.store, areas.configuration, areas.domains, areas.rules, second, areas.clients.table.find, areas.clock,
-        slice_events=slice_events,
-    )  # fmt: skip
+    traffic = TrafficReader(areas.store, areas.clients.table.find, slice_events=slice_events)
+    return Preview(traffic, areas.configuration, areas.domains, areas.rules, second, areas.clock)
 
 
 async def test_a_preview_in_slices_has_the_same_result(areas: Areas, book: Book) -> None:

@@ -94,6 +94,7 @@ from sallyport.passwords.repo import forget_instance
 from sallyport.passwords.service import PasswordPolicies
 from sallyport.policy.rules.service import LoginRules
 from sallyport.preview.service import Preview
+from sallyport.preview.traffic import TrafficReader
 from sallyport.radius.dictionary import Dictionary
 from sallyport.radius.retransmission import RFC_5080, Timers
 from sallyport.store.audit import INSTALLATION, record
@@ -341,9 +342,8 @@ class App:
         self.reverts = Reverts(self.domains, self.cluster, self.clock)
         self.removal = Removal(self.configuration, self.cluster, self.clock, forget=self._forget)
         self.logins = Logins(self, self._overrides)
-        self.preview = Preview(
-            store, self.configuration, self.domains, self.rules, self.logins.enrolled, self._find_client, self.clock
-        )
+        traffic = TrafficReader(store, self._find_client)
+        self.preview = Preview(traffic, self.configuration, self.domains, self.rules, self.logins.enrolled, self.clock)
         self.enforcement = Enforcement(self.domains, self.preview, self.logins.providers)
         self.spool = node_parts.spool_of(self)
         self.journal = Journal(
