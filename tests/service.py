@@ -56,6 +56,23 @@ class ServiceError(Exception):
     """The service did not start or did not stop. The message contains the end of its log."""
 
 
+def controlled(data_dir: Path, asked: Mapping[str, object]) -> Any:
+    """Send a request to the control socket of the service in a data directory. Return the result of a request that must
+    succeed.
+    """
+    directory = os.open(data_dir, os.O_PATH | os.O_DIRECTORY)
+    try:
+        with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as sock:
+            sock.settimeout(30)
+            sock.connect(f"/proc/self/fd/{directory}/control.sock")
+            sock.sendall(json.dumps(asked).encode() + b"\n")
+            answer = json.loads(sock.makefile("rb").readline())
+    finally:
+        os.close(directory)
+    assert "error" not in answer, f"{asked}: {answer['error']}"
+    return answer["result"]
+
+
 class RunningService:
     """A service and its data directory.
 
@@ -225,7 +242,7 @@ class RunningService:
 
     def call(self, command: str, **arguments: Any) -> Any:
         """Run a command of the control socket, which must succeed. Return its result."""
-        return self._control({"command": command, "arguments": arguments})
+        return controlled(self.data_dir, {"command": command, "arguments": arguments})
 
     def run(self, path: str, body: object = MappingProxyType({}), *, domain: str | None = None) -> Any:
         """Run an operation over the control socket, which must succeed. Return its answer.
@@ -233,7 +250,9 @@ class RunningService:
         domain: the name or the ID of a domain.
         """
         whole = dict(body) if isinstance(body, Mapping) else body
-        return self._control({"path": path, "body": whole, **({} if domain is None else {"domain": domain})})
+        return controlled(
+            self.data_dir, {"path": path, "body": whole, **({} if domain is None else {"domain": domain})}
+        )
 
     def add_domain(self, name: str, org: int = 1, tenant: int = 1, **fields: object) -> int:
         """Add a domain and return its ID.
@@ -266,7 +285,7 @@ class RunningService:
         given = {"hex": (secret.encode() if isinstance(secret, str) else secret).hex()} if secret else None
         body = {"orgId": org, "tenantId": tenant, "name": name, "address": address, "secret": given, **fields}
         named = {"domains": domains} if domains else {}
-        self._control({"path": "/network_device/AddClient", "body": body, **named})
+        controlled(self.data_dir, {"path": "/network_device/AddClient", "body": body, **named})
 
     def clients(self) -> dict[str, Any]:
         """Return the RADIUS clients of organization 1, tenant 1, keyed by name. The values are those of ListClients."""
@@ -342,19 +361,6 @@ class RunningService:
         fields: further fields of updateDomainEnforcement.
         """
         self.run("/ad/updateDomainEnforcement", {"enforcementMode": mode, **fields}, domain=domain)
-
-    def _control(self, asked: dict[str, object]) -> Any:
-        directory = os.open(self.data_dir, os.O_PATH | os.O_DIRECTORY)
-        try:
-            with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as sock:
-                sock.settimeout(30)
-                sock.connect(f"/proc/self/fd/{directory}/control.sock")
-                sock.sendall(json.dumps(asked).encode() + b"\n")
-                answer = json.loads(sock.makefile("rb").readline())
-        finally:
-            os.close(directory)
-        assert "error" not in answer, f"{asked}: {answer['error']}"
-        return answer["result"]
 
     def rows(self, sql: str, *parameters: object) -> list[tuple[Any, ...]]:
         """Return rows of the store.

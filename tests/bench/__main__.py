@@ -11,6 +11,7 @@ from pathlib import Path
 from . import (
     accounting,
     agents,
+    commits,
     console,
     did,
     directory,
@@ -47,6 +48,7 @@ BENCHMARKS = (
     Benchmark(
         "directory-file", "100,000 people of an LDIF file, while logins go on: p99 under 20 ms", directory_file.run
     ),
+    Benchmark("commits", "what a commit adds to a login, beside a bare fdatasync", commits.run),
     Benchmark("mschap", "MS-CHAPv2 logins, beside FreeRADIUS with rlm_mschap", mschap.run),
     Benchmark("eap", "EAP handshakes, full and resumed, beside FreeRADIUS", eap.run),
     Benchmark("accounting", "sessions by accounting, beside FreeRADIUS with radacct", accounting.run),

@@ -331,9 +331,9 @@ static void print_result(struct run *run, struct usage before, struct usage afte
            run->sent, run->answered, run->accepts, run->rejects, run->challenges, run->lost, run->retransmitted,
            run->bad_replies, run->unsigned_replies);
     printf("\"seconds\": %.6f, \"requests_per_second\": %.1f, \"latency_ms\": {\"p50\": %.3f, \"p90\": %.3f, "
-           "\"p99\": %.3f, \"max\": %.3f}, ",
+           "\"p99\": %.3f, \"p999\": %.3f, \"max\": %.3f}, ",
            seconds, seconds > 0 ? run->answered / seconds : 0, percentile_ms(run, 0.5), percentile_ms(run, 0.9),
-           percentile_ms(run, 0.99), percentile_ms(run, 1));
+           percentile_ms(run, 0.99), percentile_ms(run, 0.999), percentile_ms(run, 1));
     printf("\"server_cpu_seconds\": %.2f, \"server_cpu_us_per_request\": %.2f, \"rss_before_kib\": %ld, "
            "\"rss_after_kib\": %ld}\n",
            cpu, run->answered > 0 ? cpu / run->answered * 1e6 : 0, before.rss_kib, after.rss_kib);

@@ -35,6 +35,7 @@ class Load:
     p50_ms: float
     p90_ms: float
     p99_ms: float
+    p999_ms: float
     max_ms: float
     server_cpu_seconds: float
     server_cpu_us_per_request: float
