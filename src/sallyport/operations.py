@@ -9,6 +9,7 @@ import trio
 from starlette.routing import BaseRoute
 
 from sallyport.app import App
+from sallyport.app.nodes import answers_of
 from sallyport.audit import operations as audit_api
 from sallyport.base.clock import now_us
 from sallyport.base.command import Commands
@@ -98,4 +99,4 @@ def console(app: App, gate: Gate, declared: Sequence[Operations], commands: Comm
         app.open_id,
         app.clock,
     )
-    return Site(ALL, services, app.settings.public_url)
+    return Site(ALL, services, app.settings.public_url, answers_of(app))

@@ -8,6 +8,7 @@ import trio
 from starlette.responses import Response
 
 from sallyport.console.running import FIRST_S, KEPT_S, MOST_OF_SESSION, Running, Work
+from sallyport.nodes.answers import OwnAnswers
 from tests.console.visitor import Site, Visitor, text_of
 
 OWN, OTHER = 1, 2
@@ -16,7 +17,7 @@ OWN, OTHER = 1, 2
 @pytest.fixture
 async def running(nursery: trio.Nursery) -> Running:
     """Return the slow actions of a process, which run."""
-    running = Running()
+    running = Running(OwnAnswers())
     await nursery.start(running.run)
     return running
 

@@ -136,6 +136,7 @@ def test_a_database_of_the_baseline_gets_the_tables_of_the_console(tmp_path: Pat
         "p0004_login_steps",
         "p0005_node_senders",
         "p0006_request_list",
+        "p0007_console_answers",
     ]
     with connect(url) as connection:
         assert connection.execute("select count(*) from console_sessions, administrators, identities").fetchone() == (

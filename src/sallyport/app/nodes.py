@@ -11,6 +11,7 @@ from sallyport.listen import senders
 from sallyport.login.spool import Spool
 from sallyport.login.spool_file import paths_of
 from sallyport.metrics import SpoolMetrics
+from sallyport.nodes.answers import OwnAnswers, SharedAnswers, SlowAnswers
 from sallyport.nodes.follower import Follower
 from sallyport.nodes.notices import NoNotices, Notices, SharedNotices
 from sallyport.nodes.senders import NodeSenders, NoOtherNodes, SharedSenders
@@ -57,6 +58,11 @@ def senders_of(app: App) -> NodeSenders:
         return senders.listed(app.senders, app.clients.table.find, app.cluster.name, most)
 
     return SharedSenders(app.store, app.cluster, app.settings.nodes, lambda: app.senders.changes, rows)
+
+
+def answers_of(app: App) -> SlowAnswers:
+    """Return the object that exchanges the answers of the console's slow actions with other processes."""
+    return SharedAnswers(app.store, app.cluster, app.vault) if app.store.is_shared else OwnAnswers()
 
 
 def guesses_of(app: App, kind: str, *, burst: int) -> Guesses:

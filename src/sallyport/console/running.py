@@ -5,19 +5,25 @@ The work of a page or a form that is declared as slow runs in a task of its own.
 the browser is sent to the same address with the parameter `running`. There it gets a page with the header `Refresh`,
 and at last the answer. So a person sees the progress without JavaScript, and no request takes minutes.
 
-An answer belongs to one session, and is kept in the memory of one process for a short time. Another process, or the
-same one after a restart, does not know it. Then a page is made again. After a form, a notice asks the person to look at
-the result.
+An answer belongs to one session, and is kept for a short time in the memory of the process that has made it. Another
+worker or node reads it from the database (see `nodes.answers`). An answer that is not known, such as one of a
+process that was restarted, is handled by its kind: a page is made again. After a form, a notice asks the person to look
+at the result.
 """
 
 from collections.abc import Awaitable, Callable
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Final, TypeAlias
 
+import structlog
 import trio
 from starlette.responses import Response
 
+from sallyport.base.clock import SECOND
+from sallyport.base.errors import StoreError
 from sallyport.base.secret import new_error_id
+from sallyport.nodes.answers import KEPT_US, SlowAnswers
 from sallyport.web import problem
 
 PARAMETER: Final = "running"
@@ -25,7 +31,7 @@ FIRST_S: Final = 0.7
 """Time in seconds after which the browser gets the page that says that the action runs."""
 AGAIN_S: Final = 2
 """Time in seconds after which this page refreshes itself."""
-KEPT_S: Final = 120.0
+KEPT_S: Final = KEPT_US / SECOND
 """Time in seconds for which a complete answer is kept."""
 MOST_OF_SESSION: Final = 4
 MOST: Final = 200
@@ -34,19 +40,25 @@ MOST: Final = 200
 Work: TypeAlias = Callable[[], Awaitable[Response]]
 """A function that returns an answer. Errors should be pages already."""
 
+log = structlog.get_logger()
+
 
 @dataclass
 class _Action:
     session_id: int
+    number: str
+    is_slow: bool = False
     done: trio.Event = field(default_factory=trio.Event)
     response: Response | None = None
     ended: float = 0.0
 
 
 class Running:
-    """The slow actions of this process. Call `run` to execute them; without it, each request waits for its answer."""
+    """The slow actions of this process. Call `run` to execute them; without it, each request waits for its answer.
+    answers: the answers of all processes."""
 
-    def __init__(self) -> None:
+    def __init__(self, answers: SlowAnswers) -> None:
+        self._answers = answers
         self._actions: dict[str, _Action] = {}
         self._nursery: trio.Nursery | None = None
 
@@ -66,34 +78,56 @@ class Running:
         own = sum(each.session_id == session_id for each in self._actions.values())
         if self._nursery is None or own >= MOST_OF_SESSION or len(self._actions) >= MOST:
             return await work()
-        number, action = new_error_id(), _Action(session_id)
-        self._actions[number] = action
-        self._nursery.start_soon(_do, action, work)
-        return await self.result(session_id, number) or number
+        action = _Action(session_id, new_error_id())
+        self._actions[action.number] = action
+        self._nursery.start_soon(self._do, action, work)
+        answer = await self._own(action)
+        if answer is not None:
+            return answer
+        action.is_slow = True
+        await self._tell(action)
+        return action.number
 
     async def result(self, session_id: int, number: str) -> Response | None:
-        """Return the answer with an id, and forget it. Return None if the work is not complete after FIRST_S. Raises
-        LookupError if this session has no such answer."""
+        """Return the answer with an id, and forget it. Return None if the work is not complete, in this process after
+        FIRST_S. Raises LookupError if this session has no such answer. Raises StoreError."""
         action = self._actions.get(number)
-        if action is None or action.session_id != session_id:
+        if action is None:
+            return await self._answers.take(session_id, number)
+        if action.session_id != session_id:
             raise LookupError(number)
+        answer = await self._own(action)
+        if answer is not None:
+            with suppress(StoreError):  # the row expires
+                await self._answers.drop(number)
+        return answer
+
+    async def _own(self, action: _Action) -> Response | None:
         with trio.move_on_after(FIRST_S):
             await action.done.wait()
         if action.response is not None:
-            self._actions.pop(number, None)
+            self._actions.pop(action.number, None)
         return action.response
+
+    async def _do(self, action: _Action, work: Work) -> None:
+        try:
+            action.response = await work()
+        except Exception as error:  # an error here would end the tasks of all other sessions
+            action.response = problem.response(error, "")
+        action.ended = trio.current_time()
+        action.done.set()
+        if action.is_slow:
+            await self._tell(action)
+
+    async def _tell(self, action: _Action) -> None:
+        """Write the state of a slow action for the other processes."""
+        try:
+            await self._answers.put(action.session_id, action.number, action.response)
+        except StoreError as error:  # this process still knows the answer
+            log.warning("slow_answer_not_shared", error=str(error))
 
     def _forget(self) -> None:
         oldest = trio.current_time() - KEPT_S
         self._actions = {
             number: each for number, each in self._actions.items() if each.response is None or each.ended > oldest
         }
-
-
-async def _do(action: _Action, work: Work) -> None:
-    try:
-        action.response = await work()
-    except Exception as error:  # an error here would end the tasks of all other sessions
-        action.response = problem.response(error, "")
-    action.ended = trio.current_time()
-    action.done.set()

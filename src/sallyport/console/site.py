@@ -18,6 +18,7 @@ from sallyport.console.guard import HEADERS, NOTICE, SESSION, Guard, form_token,
 from sallyport.console.sign_in import SignIn
 from sallyport.console.table import Table
 from sallyport.console.visit import Problem, Services, Visit, address
+from sallyport.nodes.answers import SlowAnswers
 from sallyport.tenancy.signin import openid
 from sallyport.tenancy.signin.person import Person
 from sallyport.web import problem
@@ -46,16 +47,17 @@ class _Place:
 
 
 class Site:
-    """The console. areas: the pages of each module, in the order of the menu.
+    """The console. areas: the pages of each module, in the order of the menu. answers: the answers of slow actions of
+    all processes.
 
     Raises ValueError if two pages have the same path, or if a form has no page.
     """
 
-    def __init__(self, areas: Sequence[Pages], services: Services, public_url: str) -> None:
+    def __init__(self, areas: Sequence[Pages], services: Services, public_url: str, answers: SlowAnswers) -> None:
         self._services = services
         self._guard = Guard(public_url)
         self._assets = services.assets
-        self.running = running.Running()
+        self.running = running.Running(answers)
         """The slow actions. The owner of the site runs it."""
         self._places: dict[str, _Place] = {}
         for page in (page for area in areas for page in area.pages):

@@ -211,6 +211,56 @@ def notices(tx: Tx, read: Mapping[int, int], but: int, limit: int) -> list[Notic
     )
 
 
+@dataclass(frozen=True, slots=True)
+class KeptAnswer:
+    """A slow action of the console. answer: the sealed answer, or None while the action runs. is_running: whether the
+    process that runs the action is alive."""
+
+    answer: bytes | None
+    is_running: bool
+
+
+_LIVE_SESSIONS: Final = f"select session from nodes where seen_at > now_us() - {DEAD_US}"
+
+
+def put_answer(tx: Tx, number: str, session_id: int, node_session: str, answer: bytes | None) -> None:
+    """Write a slow action of the console. It may be written as running after its answer was written; the answer remains
+    then. node_session: the process that runs the action. answer: the sealed answer, or None while the action runs."""
+    tx.execute(
+        "insert into console_answers (id, session_id, node_session, answer) values (:id, :session, :node, :answer) "
+        "on conflict (id) do update set answer = coalesce(excluded.answer, console_answers.answer), at = now_us()",
+        id=number,
+        session=session_id,
+        node=node_session,
+        answer=answer,
+    )
+
+
+def answer(tx: Tx, number: str, session_id: int) -> KeptAnswer | None:
+    """Return a slow action of a session of the console, or None."""
+    return tx.one(
+        KeptAnswer,
+        f"select answer, node_session in ({_LIVE_SESSIONS}) as is_running from console_answers "
+        "where id = :id and session_id = :session",
+        id=number,
+        session=session_id,
+    )
+
+
+def drop_answer(tx: Tx, number: str) -> None:
+    """Delete a slow action of the console."""
+    tx.execute("delete from console_answers where id = :id", id=number)
+
+
+def forget_answers(tx: Tx, kept_us: int) -> None:
+    """Delete the answers that are older than `kept_us`, and the actions whose process has ended."""
+    tx.execute(
+        "delete from console_answers where (answer is not null and at < now_us() - :kept) "
+        f"or (answer is null and node_session not in ({_LIVE_SESSIONS}))",
+        kept=kept_us,
+    )
+
+
 def put_senders(tx: Tx, node_id: int, senders: str) -> None:
     """Replace the senders without an answer of a node. senders: a list in JSON."""
     tx.execute(

@@ -51,6 +51,7 @@ STEPS: Final[Steps] = (
     Step("p0004_login_steps", schema.add_login_steps, beside=BASELINE),
     Step("p0005_node_senders", schema.create_node_senders, beside=BASELINE),
     Step("p0006_request_list", schema.create_request_list, beside=BASELINE),
+    Step("p0007_console_answers", schema.create_console_answers, beside=BASELINE),
 )
 """The history of the schema, oldest step first. A released step is never changed."""
 

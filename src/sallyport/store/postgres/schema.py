@@ -144,6 +144,14 @@ def create_node_senders(connection: Connection) -> None:
     )
 
 
+def create_console_answers(connection: Connection) -> None:
+    """Create the table of the answers of the console's slow actions, see `nodes.answers`."""
+    connection.execute(
+        'create table console_answers (id text collate "C" primary key, session_id bigint not null, '
+        "node_session text not null, at bigint not null default now_us(), answer bytea)"
+    )
+
+
 def create_request_list(connection: Connection) -> None:
     """Create the index of a domain's presentation requests by their age."""
     for statement in statements_of(REQUEST_LIST, PostgresDialect()):

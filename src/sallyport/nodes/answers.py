@@ -1,0 +1,109 @@
+"""The answers of the console's slow actions, for requests that reach another process than the one that runs the action.
+
+Several workers and nodes serve one console. The page that waits for a slow action refreshes itself, and a refresh may
+reach any of them. So a process writes each slow action into the table `console_answers`: first that it runs, then its
+answer. The answer is sealed, because it may contain a secret that is shown once. There are few rows, and each is
+deleted when its answer is fetched, or a short time afterwards.
+"""
+
+import json
+from typing import Final, Protocol
+
+from starlette.responses import Response
+
+from sallyport.base.clock import SECOND
+from sallyport.base.errors import SecretError
+from sallyport.nodes import repo
+from sallyport.nodes.service import Cluster
+from sallyport.store.model import Engine, Tx
+from sallyport.store.vault import Vault
+
+KEPT_US: Final = 120 * SECOND
+"""Time for which an answer is kept, in microseconds."""
+LARGEST: Final = 1 << 20
+"""Maximum size of an answer that is written, in octets. A larger one is known only to the process that has made it."""
+
+
+class SlowAnswers(Protocol):
+    """The interface for the answers of slow actions of all processes. session_id: the session of the console to which
+    an action belongs. number: the id of the action."""
+
+    async def put(self, session_id: int, number: str, answer: Response | None) -> None:
+        """Write that an action of this process runs, or its answer if it is complete. Raises StoreError."""
+
+    async def take(self, session_id: int, number: str) -> Response | None:
+        """Return the answer of an action, and delete it. Return None while the action runs. Raises LookupError if there
+        is no such action of the session, if its process has ended, or if the answer is larger than LARGEST. Raises
+        StoreError."""
+
+    async def drop(self, number: str) -> None:
+        """Delete an action whose answer was fetched from this process. Raises StoreError."""
+
+
+class OwnAnswers:
+    """The implementation for the embedded database, where this process is the only one."""
+
+    async def put(self, session_id: int, number: str, answer: Response | None) -> None:
+        """Do nothing."""
+
+    async def take(self, session_id: int, number: str) -> Response | None:
+        """Raise LookupError."""
+        raise LookupError(number)
+
+    async def drop(self, number: str) -> None:
+        """Do nothing."""
+
+
+class SharedAnswers:
+    """The implementation for PostgreSQL. cluster: this node, which must have joined."""
+
+    def __init__(self, store: Engine, cluster: Cluster, vault: Vault) -> None:
+        self._store = store
+        self._cluster = cluster
+        self._vault = vault
+
+    async def put(self, session_id: int, number: str, answer: Response | None) -> None:
+        octets = b"" if answer is None else _packed(answer)
+        if len(octets) > LARGEST:
+            await self.drop(number)
+            return
+
+        def work(tx: Tx) -> None:
+            sealed = self._vault.seal(octets, _identity(number)) if octets else None
+            repo.forget_answers(tx, KEPT_US)
+            repo.put_answer(tx, number, session_id, self._cluster.session, sealed)
+
+        await self._store.write_aside(work)
+
+    async def take(self, session_id: int, number: str) -> Response | None:
+        found = await self._store.read(lambda tx: repo.answer(tx, number, session_id))
+        if found is None or (found.answer is None and not found.is_running):
+            raise LookupError(number)
+        if found.answer is None:
+            return None
+        await self.drop(number)
+        try:
+            return _unpacked(self._vault.open(found.answer, _identity(number)))
+        except SecretError as error:
+            raise LookupError(number) from error
+
+    async def drop(self, number: str) -> None:
+        await self._store.write_aside(lambda tx: repo.drop_answer(tx, number))
+
+
+def _identity(number: str) -> str:
+    return f"console_answers/{number}/answer"
+
+
+def _packed(answer: Response) -> bytes:
+    """Return the octets of a response: a line of JSON with its status and headers, then its body."""
+    headers = [(name.decode("latin-1"), value.decode("latin-1")) for name, value in answer.raw_headers]
+    return json.dumps([answer.status_code, headers]).encode() + b"\n" + bytes(answer.body)
+
+
+def _unpacked(octets: bytes) -> Response:
+    head, _, body = octets.partition(b"\n")
+    status, headers = json.loads(head)
+    answer = Response(body, status)
+    answer.raw_headers = [(name.encode("latin-1"), value.encode("latin-1")) for name, value in headers]
+    return answer
