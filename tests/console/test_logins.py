@@ -115,6 +115,15 @@ async def test_a_login_shows_its_rule_and_the_times_of_its_steps(site: Site, adm
     assert "checked by local login rules passed no rule matched" in plain
 
 
+async def test_a_login_shows_the_attributes_of_its_answer(site: Site, admin: Visitor) -> None:
+    """Each attribute has a line of its own, as text."""
+    number = await add(site, "ann", attributes="Filter-Id = <staff>\nSession-Timeout = 600")
+    page = await admin.get(f"/logins/{number}?domain={site.areas.domain}")
+    assert "<code>Filter-Id = &lt;staff&gt;</code><br><code>Session-Timeout = 600</code>" in page.text
+    plain = await admin.get(f"/logins/{await add(site, 'ann')}?domain={site.areas.domain}")
+    assert "Attributes of the answer none to show" in text_of(plain)
+
+
 async def test_a_login_of_an_earlier_version_says_so(site: Site, admin: Visitor) -> None:
     """An event without a recorded rule does not claim that no rule matched."""
     text = text_of(await admin.get(f"/logins/{await add(site, 'ann')}?domain={site.areas.domain}"))

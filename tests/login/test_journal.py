@@ -16,7 +16,7 @@ from sallyport.events.service import Events
 from sallyport.login.journal import LONG, MOST, PURGE_S, Journal, KeptAnswer, pack, unpack
 from sallyport.login.login import AccountingRecord, Answered, Login, Waits
 from sallyport.policy.rules.bodies import RuleFields
-from sallyport.radius.attributes import push_attribute
+from sallyport.radius.attributes import STATE, push_attribute
 from sallyport.radius.duplicates import Entry
 from sallyport.radius.packet import ACCOUNTING_RESPONSE, encode_reply
 from sallyport.store.connections import SqliteTx
@@ -80,6 +80,7 @@ async def test_a_login_is_written_with_its_event_and_answer(listener: FakeListen
         rule_name="",
         first_us=0,
         second_us=0,
+        attributes=None,
     )
     assert [await count(listener.areas, table) for table in ("devices", "stations", "answers")] == [1, 1, 1]
     authenticator = login.request.authenticator
@@ -104,6 +105,23 @@ async def test_a_login_that_waited_is_written_with_its_waits_and_its_rule(listen
         (each.user_name, each.rule_id, each.rule_name, each.first_us, each.second_us) for each in await events(areas)
     ]
     assert sorted(found) == [("ann", rule, "vpn", 0, 0), ("ann", rule, "vpn", 2500, 7_000_000), ("bob", 0, "", 0, 0)]
+
+
+async def test_a_login_is_written_with_the_attributes_of_its_answer(listener: FakeListener) -> None:
+    """The event has the attributes of the rule. Those of the authentication method, such as State, are not written."""
+    areas = listener.areas
+    fields = {"name": "vpn", "action": "allow", "users": ["ann"], "vlan": "20"}
+    await areas.rules.add(areas.domain, RuleFields.model_validate(fields))
+    await areas.add_user(areas.domain, "bob", b"hello")
+    plain, asked, waited = [
+        await listener.ready(pap(user, "hello", identifier=n)) for n, user in enumerate(("bob", "bob", "ann"))
+    ]
+    asked.sent, waited.sent = push_attribute(STATE, b"12345678"), waited.attributes
+    waited.waits = Waits(first_us=2500)
+    await written(listener, plain, asked, waited)
+    found = [(each.user_name, each.first_us, each.attributes) for each in await events(areas)]
+    vlan = "Tunnel-Type = VLAN\nTunnel-Medium-Type = IEEE-802\nTunnel-Private-Group-Id = 20"
+    assert sorted(found, key=str) == [("ann", 2500, vlan), ("bob", 0, None), ("bob", 0, None)]
 
 
 async def test_a_refused_login_is_an_event_too(listener: FakeListener) -> None:
@@ -375,7 +393,7 @@ async def test_a_failed_transaction_is_undone_before_the_next(listener: FakeList
         stepping = StepStore(listener.areas.store, connection)
         areas = listener.areas
         counters = areas.devices.count_written, areas.sessions.count_records
-        journal = Journal(stepping, *counters, keep_answers_s=30, clock=areas.clock)
+        journal = Journal(stepping, *counters, keep_answers_s=30, clock=areas.clock, as_text=bytes.hex)
         lost, kept = [await listener.ready(pap("ann", "hello", SWITCH)) for _ in range(2)]
         journal.add(lost)
         journal.flush()

@@ -109,7 +109,9 @@ def spool_of(
 
 def nas_of(areas: Areas, client: Client, away: Away, spool: Spool) -> Nas:
     """Return a NAS of a node."""
-    journal = Journal(away, lambda _: None, lambda _: None, keep_answers_s=30, clock=areas.clock, spool=spool)  # type: ignore[arg-type]
+    journal = Journal(
+        away, lambda _: None, lambda _: None, keep_answers_s=30, clock=areas.clock, spool=spool, as_text=bytes.hex
+    )  # type: ignore[arg-type]
     return Nas(areas, client, away, spool, journal)
 
 

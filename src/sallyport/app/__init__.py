@@ -354,6 +354,7 @@ class App:
             clock=self.clock,
             cluster=self.cluster,
             spool=self.spool,
+            as_text=self.rules.translation.shown,
         )
 
     async def note(self, action: str, target: str, changes: Mapping[str, JSON]) -> None:

@@ -92,6 +92,10 @@ class EventEntry(Model):
         description="Time that the provider and the user took for the second factor, in milliseconds. null if the "
         "second factor was not asked for."
     )
+    attributes: list[str] = Field(
+        description="Attributes of the answer, such as `Filter-Id = staff`, without those of the authentication "
+        "method. A secret is shown as `***`. Empty if there are none."
+    )
     latencyMs: float = Field(description="Time from receipt of the request to the decision, in milliseconds.")
     node: str = Field(description="Name of the node that made the decision. Empty if the node was removed.")
 

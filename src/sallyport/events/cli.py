@@ -46,6 +46,7 @@ ALL_COLUMNS = (
     "rule",
     "firstFactorMs",
     "secondFactorMs",
+    "attributes",
     "latencyMs",
     "node",
 )

@@ -71,6 +71,7 @@ def entry(row: EventRow, domain: str, nodes: Mapping[int, str]) -> dict[str, JSO
         "rule": row.rule_name,
         "firstFactorMs": row.first_us / 1000 or None,
         "secondFactorMs": row.second_us / 1000 or None,
+        "attributes": [*(row.attributes or "").splitlines()],
         "latencyMs": row.latency_us / 1000,
         "node": nodes.get(row.node_id, ""),
     }

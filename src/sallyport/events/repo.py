@@ -22,7 +22,7 @@ class EventRow:
     node_id: the node that decided, or 0 on an embedded database. rule_id, rule_name: the login rule that decided, with
     its name at that time; 0 and empty if no rule decided. rule_id is None in an event of an earlier version, which did
     not record the rule. first_us, second_us: the time for which the login waited for its first and its second factor,
-    or 0.
+    or 0. attributes: the attributes of the answer, one in each line; None if there are none to show.
     """
 
     id: int
@@ -45,6 +45,7 @@ class EventRow:
     rule_name: str
     first_us: int
     second_us: int
+    attributes: str | None
 
 
 @dataclass(frozen=True, slots=True)

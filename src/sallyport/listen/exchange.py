@@ -339,6 +339,7 @@ class Exchange:
         # An EAP method may send the reason for a failure in one more request before it ends.
         if code == ACCESS_REJECT and login.found.challenge is not None:
             code, attributes = ACCESS_CHALLENGE, login.found.challenge
+        login.sent = attributes
         login.reply = encode_reply(code, login.request, login.client.secret, attributes)
         if not login.noted:
             self._note(login)

@@ -56,7 +56,8 @@ SKEW_US: Final = 180 * SECOND
 with a fast clock deletes no answer that another node still needs."""
 
 OWN_COLUMNS = ("at", "user_name", "ip_address", "client_ip", "device_id", "device_name", "station", "latency_us")
-WAITED_COLUMNS = (*OWN_COLUMNS, "first_us", "second_us")
+ALL_COLUMNS = (*OWN_COLUMNS, "first_us", "second_us", "attributes")
+"""The columns of a login that has waited, or whose answer has attributes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,7 +79,8 @@ class Journal:
     on_sightings: a function that is called after a commit with the new devices: those that were stored, and those that
     were not stored because of a limit. on_accounted: a function that is called after a commit with the number of
     accounting records of each Acct-Status-Type. cluster: the membership of this node in the cluster, or None. spool:
-    the local file for accounting records while the store accepts no writes, or None.
+    the local file for accounting records while the store accepts no writes, or None. as_text: a function that returns
+    the text of encoded attributes, without secrets. It is called in a thread.
     """
 
     def __init__(
@@ -91,9 +93,11 @@ class Journal:
         clock: Clock = now_us,
         cluster: Cluster | None = None,
         spool: Spool | None = None,
+        as_text: Callable[[bytes], str],
     ) -> None:
         self._store = store
         self._spool = spool
+        self._as_text = as_text
         self._on_sightings = on_sightings
         self._on_accounted = on_accounted
         self._keep_us = int(keep_answers_s * SECOND)
@@ -117,12 +121,12 @@ class Journal:
         if self._single:
             single, now = self._single, self._clock()
             taken = [single.popleft() for _ in range(min(SINGLE, len(single)))]
-            self._submit([_Batch([each], now, self._node_id()) for each in taken])
+            self._submit([self._batch([each], now) for each in taken])
         elif self._entries:
-            self._submit([_Batch(self._take(), self._clock(), self._node_id())])
+            self._submit([self._batch(self._take(), self._clock())])
 
-    def _node_id(self) -> int:
-        return self._cluster.id if self._cluster else 0
+    def _batch(self, entries: list[Answered], at: int) -> "_Batch":
+        return _Batch(entries, at, self._cluster.id if self._cluster else 0, self._as_text)
 
     def _submit(self, batches: Sequence["_Batch"]) -> None:
         self._writing = len(batches)
@@ -231,14 +235,15 @@ class _Batch:
     """The entries of one transaction.
 
     at: the time when the transaction was created, in microseconds. The lifetime of a stored answer begins at this time,
-    not at the arrival of its request. node_id: the node that the events name. lost: the logins that another node
-    answers. kept: all other entries.
+    not at the arrival of its request. node_id: the node that the events name. as_text: see `Journal`. lost: the logins
+    that another node answers. kept: all other entries.
     """
 
-    def __init__(self, entries: list[Answered], at: int, node_id: int) -> None:
+    def __init__(self, entries: list[Answered], at: int, node_id: int, as_text: Callable[[bytes], str]) -> None:
         self.entries = entries
         self.at = at
         self.node_id = node_id
+        self._as_text = as_text
         self.kept = entries
         self.lost: list[Login] = []
         self.accounted: Counter[int] = Counter()
@@ -276,16 +281,20 @@ class _Batch:
             same = _common(logins[0])
             if self.node_id:
                 same["node_id"] = self.node_id
-            if logins[0].waits is NO_WAITS:
+            if _is_short(logins[0]):
                 rows.append(NewRows("events", OWN_COLUMNS, [*map(_event, logins)], same))
             else:
-                rows.append(NewRows("events", WAITED_COLUMNS, [*map(_event_that_waited, logins)], same))
+                rows.append(NewRows("events", ALL_COLUMNS, [*map(self._long_event, logins)], same))
             totals[_domain_id(logins[0]), COUNTER] += len(logins)
         self.accounted = write_accounting(tx, records) if records else Counter()
         self.kept = [each for each in self.entries if each not in self.lost] if self.lost else self.entries
         rows.append(NewRows("answers", ("at", "packed"), [(self.at, b"".join(map(pack, self.kept)))]))
         tx.insert_all([*rows, counters.shared(tx, totals)])
         return sightings
+
+    def _long_event(self, login: Login) -> tuple[Value, ...]:
+        attributes = self._as_text(login.sent) if login.sent else ""
+        return *_event(login), login.waits.first_us, login.waits.second_us, attributes or None
 
     def undo(self) -> None:
         """After the transaction has failed, mark its new devices and stations as not stored."""
@@ -329,8 +338,10 @@ def _event(login: Login) -> tuple[Value, ...]:
     )
 
 
-def _event_that_waited(login: Login) -> tuple[Value, ...]:
-    return *_event(login), login.waits.first_us, login.waits.second_us
+def _is_short(login: Login) -> bool:
+    """Return whether the event of a login has only the OWN_COLUMNS: the login waited for nothing, and its answer has no
+    attributes."""
+    return login.waits is NO_WAITS and not login.sent
 
 
 def _likeness(login: Login) -> Hashable:
@@ -346,7 +357,7 @@ def _likeness(login: Login) -> Hashable:
         service_type,
         _machine(login),
         rule and rule.id,
-        login.waits is NO_WAITS,
+        _is_short(login),
     )
 
 

@@ -227,10 +227,11 @@ class Login(Answered):
     certificate. found: what the first factor has found. code: the code that followed the password or that answers a
     challenge, or None. proven: whether the sender has proved its identity by a correct password or code. noted: whether
     the login is counted in the inventory. station: the Calling-Station-Id. attributes: the encoded attributes of the
-    answer. approved: whether the user has approved the second factor. rule: the login rule that decided, or None if no
-    rule matched or no rule was read. waits: the time for which the login waited; in EAP, over all its rounds.
-    continuation: a function that continues the login after a wait. keep: a function that writes to the store in the
-    transaction of the login's event. `keep` returns False and writes nothing if another node answers the login.
+    answer, if it is an Access-Accept or a challenge. sent: the encoded attributes that were sent. approved: whether the
+    user has approved the second factor. rule: the login rule that decided, or None if no rule matched or no rule was
+    read. waits: the time for which the login waited; in EAP, over all its rounds. continuation: a function that
+    continues the login after a wait. keep: a function that writes to the store in the transaction of the login's event.
+    `keep` returns False and writes nothing if another node answers the login.
     """
 
     home: Domain | None = None
@@ -246,6 +247,7 @@ class Login(Answered):
     noted: bool = False
     station: str = ""
     attributes: bytes = b""
+    sent: bytes = b""
     approved: bool = False
     rule: Rule | None = None
     waits: Waits = NO_WAITS

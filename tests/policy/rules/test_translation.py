@@ -5,7 +5,15 @@ import pytest
 from sallyport.base.errors import Invalid
 from sallyport.policy.rules.rule import MAX_REPLY_OCTETS, Reply
 from sallyport.policy.rules.translation import Translation, check_clients
-from sallyport.radius.attributes import pull_attributes, pull_vendor_attributes
+from sallyport.radius.attributes import (
+    EAP_MESSAGE,
+    REPLY_MESSAGE,
+    STATE,
+    pull_attributes,
+    pull_vendor_attributes,
+    push_attribute,
+    push_vendor_attribute,
+)
 from tests.areas import dictionary
 
 WORDS = Translation(dictionary())
@@ -32,6 +40,33 @@ def test_service_types_are_names_or_numbers() -> None:
     names = ["Login", "login-user", "1", "Framed", "2", "NAS Prompt", "Authorize-Only", "Administrative", "99"]
     assert WORDS.service_types(names) == [1, 2, 7, 17, 6, 99]
     assert [WORDS.service_type_name(number) for number in (1, 99)] == ["Login-User", "99"]
+
+
+@pytest.mark.parametrize(
+    ("attributes", "shown"),
+    [
+        pytest.param(b"", "", id="none"),
+        pytest.param(
+            replies(("Filter-Id", "staff"), vlan="20"),
+            "Tunnel-Type = VLAN\nTunnel-Medium-Type = IEEE-802\nTunnel-Private-Group-Id = 20\nFilter-Id = staff",
+            id="of a rule",
+        ),
+        pytest.param(
+            push_attribute(STATE, bytes(16)) + push_attribute(EAP_MESSAGE, b"\3\1\0\4"), "", id="of the method"
+        ),
+        pytest.param(
+            push_vendor_attribute(311, 16, bytes(50)) + push_vendor_attribute(311, 17, bytes(50)), "", id="keys"
+        ),
+        pytest.param(push_attribute(69, b"\0" + bytes(18)), "Tunnel-Password = ***", id="password"),
+        pytest.param(push_vendor_attribute(9, 1, b"psk=one"), "Cisco-AVPair = ***", id="key in a text"),
+        pytest.param(push_vendor_attribute(9, 1, b"ssid=one"), "Cisco-AVPair = ssid=one", id="text"),
+        pytest.param(push_vendor_attribute(99999, 1, b"one"), "Attr-26.99999.1 = ***", id="unknown"),
+        pytest.param(push_attribute(REPLY_MESSAGE, b"a\nb = c"), "Reply-Message = 0x610a62203d2063", id="line break"),
+    ],
+)
+def test_attributes_are_shown_without_secrets(attributes: bytes, shown: str) -> None:
+    """Each attribute has a line. Attributes of the authentication method are left out, and secrets are hidden."""
+    assert WORDS.shown(attributes) == shown
 
 
 @pytest.mark.parametrize("entry", ["Loggin", "-1", "4294967296", "1.5", "User"])

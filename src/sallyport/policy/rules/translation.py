@@ -5,12 +5,19 @@ An error message contains the field and the number of the wrong entry. It never 
 
 import re
 from collections.abc import Mapping, Sequence
+from functools import lru_cache
 from typing import Final
 
 from sallyport.base.errors import DictionaryError, FieldError, Invalid, invalid_field
 from sallyport.policy.rules.match import network_of
 from sallyport.policy.rules.rule import MAX_REPLY_OCTETS, Reply
-from sallyport.radius.attributes import push_attribute, push_vendor_attribute
+from sallyport.radius.attributes import (
+    VENDOR_SPECIFIC,
+    pull_attributes,
+    pull_vendor_attributes,
+    push_attribute,
+    push_vendor_attribute,
+)
 from sallyport.radius.dictionary import Dictionary
 from sallyport.radius.values import Attribute
 from sallyport.vendors import MEDIA, UNKNOWN, medium_of
@@ -55,6 +62,8 @@ _REFUSED: Final[Mapping[int, frozenset[int]]] = {
     # RFC 2548: attributes of MS-CHAP, keys, and passwords.
     MICROSOFT: frozenset({1, 2, 3, 4, 5, 6, 10, 11, 12, 16, 17, 19, 20, 25, 26, 27}),
 }
+_NAMES_SECRET: Final = re.compile(r"(?i)(?:^|[-_:])(?:psk|key|secret|pass|passwd|password|passphrase)\s*=")
+"""A text that contains a secret, such as the `psk=` of a Cisco-AVPair."""
 _VLAN: Final = ("Tunnel-Type", "Tunnel-Medium-Type", "Tunnel-Private-Group-Id")
 _TAG: Final = re.compile(r":[0-9]{1,2}$")
 _NUMERAL: Final = re.compile(r"[0-9]{1,10}")
@@ -68,6 +77,10 @@ class Translation:
         self._dictionary = dictionary
         self._service_type = dictionary.attribute("Service-Type")
         self._port_type = dictionary.attribute("NAS-Port-Type")
+        self.shown = lru_cache(1024)(self._shown)
+        """The text of encoded attributes for people: `NAME = VALUE`, one attribute in each line. The attributes that
+        rules may not set are left out, such as State, messages of the authentication method and its keys. The value
+        of a secret, or of an attribute that the dictionary does not know, is `***`."""
 
     def service_types(self, entries: Sequence[str]) -> list[int]:
         """Convert names and numbers of Service-Types to numbers, without duplicates. Raises Invalid."""
@@ -108,6 +121,20 @@ class Translation:
                     f"must fit into {MAX_REPLY_OCTETS} octets, together with the entries before",
                 )
         return octets
+
+    def _shown(self, attributes: bytes) -> str:
+        parts = [
+            (vendor, number, octets)
+            for kind, value in pull_attributes(attributes)
+            for vendor, number, octets in _parts(kind, value)
+            if number not in _REFUSED.get(vendor, ())
+        ]
+        return "\n".join(" = ".join(self._told(*each)) for each in parts)
+
+    def _told(self, vendor: int, number: int, octets: bytes) -> tuple[str, str]:
+        name, text = self._dictionary.show(vendor, number, octets)
+        is_known = self._dictionary.find(vendor, number) is not None
+        return name, text if is_known and not _NAMES_SECRET.search(octets.decode("latin-1")) else "***"
 
     def _vlan(self, vlan: str) -> list[bytes]:
         if re.fullmatch("[0-9]+", vlan) and not 1 <= int(vlan) <= 4094:
@@ -198,3 +225,11 @@ def _wrong_reply(place: int, sentence: str, part: str = "") -> Invalid:
     with a leading dot, or empty."""
     wrong = FieldError(f"replyAttributes.{place}{part}", sentence)
     return Invalid(f"invalid replyAttributes: entry {place + 1}: {sentence}", (wrong,))
+
+
+def _parts(kind: int, value: bytes) -> list[tuple[int, int, bytes]]:
+    """Return the (vendor, type, value) of an attribute, or of each attribute in a Vendor-Specific attribute."""
+    if kind != VENDOR_SPECIFIC:
+        return [(0, kind, value)]
+    vendor, parts = pull_vendor_attributes(value)
+    return [(vendor, number, octets) for number, octets in parts]

@@ -17,6 +17,7 @@ from sallyport.store.migrations import (
     m0003_identities,
     m0004_login_steps,
     m0005_request_list,
+    m0006_login_attributes,
 )
 
 BASELINE = "m0001_baseline"
@@ -26,6 +27,7 @@ ALL(name="m0002_signin")(m0002_signin.apply)
 ALL(name="m0003_identities")(m0003_identities.apply)
 ALL(name="m0004_login_steps")(m0004_login_steps.apply)
 ALL(name="m0005_request_list")(m0005_request_list.apply)
+ALL(name="m0006_login_attributes")(m0006_login_attributes.apply)
 _TABLES = "select 1 from sqlite_master where type = 'table' and name not in ('_sqlite_migrations', 'sqlite_sequence')"
 
 

@@ -13,6 +13,7 @@ from sallyport.store.postgres import announcements, limits
 from sallyport.store.postgres.connection import Connection
 from sallyport.store.schema import (
     IDENTITIES,
+    LOGIN_ATTRIBUTES,
     LOGIN_STEPS,
     REQUEST_LIST,
     SEARCHED,
@@ -155,6 +156,12 @@ def create_console_answers(connection: Connection) -> None:
 def create_request_list(connection: Connection) -> None:
     """Create the index of a domain's presentation requests by their age."""
     for statement in statements_of(REQUEST_LIST, PostgresDialect()):
+        connection.execute(statement.encode())
+
+
+def add_login_attributes(connection: Connection) -> None:
+    """Add the column for the attributes of a login's answer. PostgreSQL changes no row for this."""
+    for statement in statements_of(LOGIN_ATTRIBUTES, PostgresDialect()):
         connection.execute(statement.encode())
 
 

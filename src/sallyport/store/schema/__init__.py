@@ -26,6 +26,8 @@ LOGIN_STEPS: Final = "login_steps"
 """The file of the step after that of `IDENTITIES`."""
 REQUEST_LIST: Final = "request_list"
 """The file of the step that indexes presentation requests."""
+LOGIN_ATTRIBUTES: Final = "login_attributes"
+"""The file of the step that adds the attributes of an answer to the events."""
 SEARCHED: Final = (
     "devices", "directory_groups", "directory_users", "dids", "endpoint_groups", "endpoint_instances", "endpoint_users",
     "wallets",

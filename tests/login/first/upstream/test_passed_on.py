@@ -66,6 +66,7 @@ async def test_the_event_has_the_time_of_the_home_server(upstream: Upstream) -> 
     (event,) = await events(upstream.areas)
     assert event.first_us > 0
     assert event.second_us == 0
+    assert event.attributes == "Class = 0x7374616666"
 
 
 async def test_answers_are_read_in_turns(upstream: Upstream) -> None:
