@@ -68,6 +68,48 @@ async def test_the_first_factor_is_tested_on_the_page(site: Site, admin: Visitor
     assert "another one" not in wrong.text
 
 
+async def test_a_first_factor_is_set_and_then_tested(site: Site, admin: Visitor) -> None:
+    """The fields depend on the kind in the address. Its secrets are never shown, and a wrong field is named."""
+    at = f"/domains/{site.areas.domain}/first-factor"
+    fields = {
+        "chosen": "ldap", "servers": "ldaps://dc1.example.com\nldaps://dc2.example.com", "baseDN": "dc=example,dc=com",
+        "bindDN": "cn=reader", "bindPassword": "secret of reader", "timeoutSeconds": "7", "codeDigits": "8",
+    }  # fmt: skip
+    wrong = await admin.send(f"{at}/set", {**fields, "servers": "http://x"}, page=f"{at}/set?kind=ldap")
+    assert wrong.status_code == 400
+    done = await admin.send(f"{at}/set", fields, page=f"{at}/set?kind=ldap")
+    assert done.headers["location"] == at
+    shown = await admin.get(at)
+    assert "is ldap, from the next login on. Test it now." in text_of(shown)
+    assert "ldaps://dc1.example.com, ldaps://dc2.example.com" in text_of(shown)
+    form = await admin.get(f"{at}/set")
+    assert 'value="dc=example,dc=com"' in form.text and "ldaps://dc2.example.com</textarea>" in form.text
+    assert "secret of reader" not in shown.text + form.text
+    assert (await admin.send(f"{at}/set", {"chosen": "local"}, page=f"{at}/set?kind=local")).status_code == 303
+    again = await admin.send(f"{at}/set", {"chosen": "ldap", "stored": "yes"}, page=f"{at}/set?kind=ldap")
+    assert again.status_code == 303
+    assert "timeoutSeconds 7" in text_of(await admin.get(at))
+
+
+async def test_upstream_servers_are_set(site: Site, admin: Visitor) -> None:
+    """The form has room for one more server than there are, and a reason beside the field of a wrong server."""
+    at = f"/domains/{site.areas.domain}/first-factor/set"
+    fields = {
+        "chosen": "radius", "host0": "192.0.2.7", "secret0": "s" * 16, "host1": "192.0.2.8", "port1": "1645",
+        "secret1": "t" * 16, "stripRealm": "yes", "requireMessageAuthenticator": "yes",
+    }  # fmt: skip
+    page = f"{at}?kind=radius"
+    wrong = await admin.send(page, {**fields, "port1": "99999"})
+    assert wrong.status_code == 400
+    assert 'id="port1-wrong"' in wrong.text
+    assert (await admin.send(page, fields)).status_code == 303
+    form = await admin.get(at)
+    assert 'value="192.0.2.8"' in form.text and "Server 3" in form.text
+    answer = await admin.get(f"/domains/{site.areas.domain}/first-factor")
+    assert "192.0.2.7:1812, 192.0.2.8:1645" in text_of(answer)
+    assert "s" * 16 not in answer.text + form.text
+
+
 async def test_a_provider_is_set_checked_and_removed(site: Site, admin: Visitor) -> None:
     """The fields depend on the provider that is chosen in the address. Its secret is never shown again."""
     at = f"/domains/{site.areas.domain}"
@@ -109,7 +151,7 @@ async def test_an_auditor_sees_and_changes_nothing(site: Site) -> None:
         page = await visitor.get(at)
         assert "/mode" not in page.text
         assert "/remove" not in page.text
-        for path in ("/mode", "/settings", "/remove", "/provider", "/first-factor", "/confirm"):
+        for path in ("/mode", "/settings", "/remove", "/provider", "/first-factor", "/first-factor/set", "/confirm"):
             assert (await visitor.get(at + path)).status_code == 403, path
 
 

@@ -1,10 +1,10 @@
-"""Pages about the two factors of a domain: a test of the first factor, and the provider of the second factor."""
+"""Pages about the second factor of a domain: its provider, with a check and the removal."""
 
 from typing import Final
 
 from sallyport.base.wire import JSON, Row
 from sallyport.console.declare import Context, Pages, Redirect
-from sallyport.console.pages.domains import configuration, provider_of
+from sallyport.console.pages.domains import provider_of
 from sallyport.console.pages.reading import domain_at
 from sallyport.console.visit import Visit
 from sallyport.web.scope import ADMINS
@@ -22,31 +22,6 @@ FIELDS: Final[dict[str, tuple[tuple[str, str], ...]]] = {
 """The fields of each provider that a form sets, with their labels. The operation has further fields."""
 SECRETS: Final = frozenset({"skey", "apiToken", "adminToken", "secret"})
 OPTIONAL: Final = frozenset({"realm", "adminToken", "port", "schemaId"})
-
-
-@pages.show("/domains/{domain}/first-factor", "First factor", roles=ADMINS, template="first_factor.html")
-async def first_factor(visit: Visit) -> Context:
-    """Show the first factor and the form of its test."""
-    return await _first(visit, None)
-
-
-@pages.submit("/domains/{domain}/first-factor", roles=ADMINS, is_slow=True)
-async def test(visit: Visit) -> Context:
-    """Check a user name and a password, and show each step."""
-    body: dict[str, JSON] = {
-        "userName": visit.fields.get("user", ""),
-        "password": visit.fields.get("password", ""),
-        "mschap": visit.fields.get("mschap", "no"),
-    }
-    result = await visit.call("/ad/CheckFirstFactor", body, domain=domain_at(visit).id)
-    return await _first(visit, result)
-
-
-async def _first(visit: Visit, result: Row | None) -> Context:
-    domain = domain_at(visit)
-    first = await visit.call("/ad/GetFirstFactor", domain=domain.id)
-    title = f"First factor of {domain.name}"
-    return {"title": title, "domain": domain, "configured": configuration(first), "result": result}
 
 
 @pages.show("/domains/{domain}/provider", "Second factor", roles=ADMINS, template="provider.html")

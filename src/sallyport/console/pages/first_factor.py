@@ -1,0 +1,129 @@
+"""Pages about the first factor of a domain: its kind and settings, and a test."""
+
+from typing import Final
+
+from sallyport.base.wire import JSON, Row
+from sallyport.console.declare import Context, Pages, Redirect
+from sallyport.console.pages.domains import configuration
+from sallyport.console.pages.reading import domain_at, lines
+from sallyport.console.visit import Visit
+from sallyport.domains.domain import FirstFactor
+from sallyport.web.scope import ADMINS
+
+pages = Pages()
+KINDS: Final = (
+    ("local", "local: passwords of the domain's endpoint users"),
+    ("ldap", "ldap: a directory checks passwords"),
+    ("radius", "radius: other RADIUS servers check passwords"),
+    ("none", "none: the RADIUS client has checked the password"),
+)
+CONFIGURED: Final = frozenset({"ldap", "radius"})
+"""The kinds that have settings."""
+MOST_SERVERS: Final = 8
+LDAP: Final = ("baseDN", "bindDN", "bindPassword", "userFilter", "caCertificate", "winbindDomain")
+LDAP_NUMBERS: Final = ("timeoutSeconds", "cacheSeconds", "codeDigits")
+LDAP_FLAGS: Final = ("startTls", "winbind")
+RADIUS_NUMBERS: Final = ("responseWindowSeconds", "codeDigits")
+RADIUS_FLAGS: Final = ("loadBalance", "statusCheck", "requireMessageAuthenticator", "stripRealm")
+TLS: Final = ("clientCertificate", "clientKey", "caCertificate", "serverName")
+
+
+@pages.show("/domains/{domain}/first-factor", "First factor", roles=ADMINS, template="first_factor.html")
+async def first_factor(visit: Visit) -> Context:
+    """Show the first factor and the form of its test."""
+    return await _first(visit, None)
+
+
+@pages.submit("/domains/{domain}/first-factor", roles=ADMINS, is_slow=True)
+async def test(visit: Visit) -> Context:
+    """Check a user name and a password, and show each step."""
+    body: dict[str, JSON] = {
+        "userName": visit.fields.get("user", ""),
+        "password": visit.fields.get("password", ""),
+        "mschap": visit.fields.get("mschap", "no"),
+    }
+    result = await visit.call("/ad/CheckFirstFactor", body, domain=domain_at(visit).id)
+    return await _first(visit, result)
+
+
+async def _first(visit: Visit, result: Row | None) -> Context:
+    domain = domain_at(visit)
+    first = await visit.call("/ad/GetFirstFactor", domain=domain.id)
+    title = f"First factor of {domain.name}"
+    return {"title": title, "domain": domain, "configured": configuration(first), "result": result}
+
+
+@pages.show(
+    "/domains/{domain}/first-factor/set", "Set the first factor", roles=ADMINS, template="first_factor_set.html"
+)
+async def settings(visit: Visit) -> Context:
+    """Show the form of a kind of first factor."""
+    domain = domain_at(visit)
+    first = await visit.call("/ad/GetFirstFactor", domain=domain.id)
+    chosen = visit.fields.get("chosen") or visit.query.get("kind") or str(first["firstFactor"])
+    if chosen not in dict(KINDS):
+        chosen = FirstFactor.LOCAL.value
+    stored = first.get(chosen)
+    values = stored if isinstance(stored, dict) else {}
+    return {
+        "title": f"First factor of {domain.name}",
+        "domain": domain,
+        "kinds": KINDS,
+        "chosen": chosen,
+        "values": values,
+        "rooms": _rooms(visit, values),
+        "is_stored": isinstance(stored, dict) and first["firstFactor"] != chosen,
+        "most_servers": MOST_SERVERS,
+    }
+
+
+def _rooms(visit: Visit, values: Row) -> int:
+    """Return the number of servers for which the form has fields: one more than there are, and at least two."""
+    servers = values.get("servers")
+    stored = len(servers) if isinstance(servers, list) else 0
+    sent = [place + 1 for place in range(MOST_SERVERS) if visit.fields.get(f"host{place}")]
+    return min(max(stored + 1, 2, *sent), MOST_SERVERS)
+
+
+@pages.submit("/domains/{domain}/first-factor/set", roles=ADMINS)
+async def set_first(visit: Visit) -> Redirect:
+    """Set the first factor from the next login on. Secrets are not shown in the form, so they are sent with each
+    change, unless the stored settings are used."""
+    domain, chosen = domain_at(visit), visit.fields.get("chosen", "")
+    body: Row = {"firstFactor": chosen}
+    if chosen in CONFIGURED and not visit.fields.get("stored"):
+        body[chosen] = _ldap(visit) if chosen == "ldap" else _radius(visit)
+    await visit.call("/ad/SetFirstFactor", body, domain=domain.id)
+    notice = f"The first factor of {domain.name} is {chosen}, from the next login on. Test it now."
+    return Redirect(f"/domains/{domain.id}/first-factor", notice)
+
+
+def _ldap(visit: Visit) -> Row:
+    return {
+        "servers": lines(visit.fields.get("servers", "")),
+        **_given(visit, (*LDAP, *LDAP_NUMBERS)),
+        **_flags(visit, LDAP_FLAGS),
+    }
+
+
+def _radius(visit: Visit) -> Row:
+    return {
+        "servers": [_server(visit, place) for place in range(MOST_SERVERS) if visit.fields.get(f"host{place}")],
+        **_given(visit, RADIUS_NUMBERS),
+        **_flags(visit, RADIUS_FLAGS),
+    }
+
+
+def _server(visit: Visit, place: int) -> JSON:
+    server = _given(visit, ("host", "port", "secret"), place)
+    tls = _given(visit, TLS, place)
+    return {**server, "tls": tls} if tls else server
+
+
+def _given(visit: Visit, names: tuple[str, ...], place: int | str = "") -> Row:
+    """Return the fields that are filled in. place: the number of the server to which the fields belong."""
+    return {name: visit.fields[f"{name}{place}"] for name in names if visit.fields.get(f"{name}{place}")}
+
+
+def _flags(visit: Visit, names: tuple[str, ...]) -> Row:
+    return {name: "yes" if visit.fields.get(name) else "no" for name in names}
