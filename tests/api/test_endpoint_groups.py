@@ -89,6 +89,17 @@ def test_the_list(tenant: Tenant) -> None:
     assert tenant.refused(LIST, domainId=tenant.domain, filter={"filterBy": "x"}) == (400, "invalid filter")
 
 
+def test_the_groups_of_an_instance(tenant: Tenant) -> None:
+    """`instanceId` selects the groups of one instance, also with a filter by name."""
+    machine, other = add(tenant, "web"), add(tenant, "db")
+    for name, machines in (("staff", [machine]), ("guests", [machine, other]), ("stage", [])):
+        tenant.ask(ADD_GROUP, domainId=tenant.domain, groupName=name, instanceIds=machines)
+    assert list(listed(tenant, instanceId=machine)) == ["staff", "guests"]
+    assert tenant.ask(LIST, domainId=tenant.domain, instanceId=machine, pageSize=1)["totalCount"] == 2
+    assert list(listed(tenant, instanceId=machine, filter="STA")) == ["staff"]
+    assert listed(tenant, instanceId=10**9) == {}
+
+
 @pytest.mark.parametrize("path", EDIT)
 def test_editing(world: World, tenant: Tenant, path: str) -> None:
     """On both paths, an edit changes the given fields and keeps the others."""

@@ -24,6 +24,14 @@ async def test_an_import_is_shown_with_its_people(site: Site, admin: Visitor) ->
     assert (await admin.get("/directories/imports/999")).status_code == 404
 
 
+async def test_the_people_of_cloud_directories(site: Site, admin: Visitor) -> None:
+    """The filter for cloud directories leaves out the people of an LDIF file."""
+    async with at_work(site.areas):
+        await over(site.areas, await queue(site.areas, EVERYONE, name="HR"))
+    assert "ann@x.example" in text_of(await admin.get("/directories/people"))
+    assert "Nothing matches" in text_of(await admin.get("/directories/people?kind=cloud"))
+
+
 async def test_the_people_of_a_group(site: Site, admin: Visitor) -> None:
     """The list of groups leads to the people of a group."""
     async with at_work(site.areas):

@@ -1,5 +1,7 @@
 """The pages of instances, endpoint groups and endpoint users."""
 
+import re
+
 from sallyport.endpoints.instances.instance import NewInstance
 from sallyport.web.scope import Role
 from tests.console.visitor import Site, Visitor, text_of
@@ -22,6 +24,39 @@ async def test_an_instance_is_added_and_shown(site: Site, admin: Visitor) -> Non
     await admin.send("/instances/1/users", {})
     assert "No user yet" in text_of(await admin.get(page))
     assert "web1 Linux" in text_of(await admin.get("/instances?filter=10.0.0"))
+
+
+async def test_groups_are_assigned_from_the_page_of_an_instance(site: Site, admin: Visitor) -> None:
+    """The form has the present groups chosen. Groups that it does not list keep the instance."""
+    for name in ("web1", "web2"):
+        await site.areas.instances.add(site.areas.domain, NewInstance(name))
+    for name in ("admins", "backup", "office"):
+        await admin.send("/endpoint-groups/add", {"groupName": name, "instance": "2"})
+    assert "Groups none" in text_of(await admin.get("/instances/1"))
+    await admin.send("/instances/1/groups", {"chosen": "1"})
+    await admin.send("/instances/1/groups?filter=BACK", {"chosen": "2"})
+    assert "Groups admins , backup Password" in text_of(await admin.get("/instances/1"))
+    form = await admin.get("/instances/1/groups?present=1")
+    assert re.findall(r'value="(\d)" checked', form.text) == ["1", "2"] and "office" not in form.text
+    await admin.send("/instances/1/groups?present=1", {"chosen": "2"})
+    assert "Groups backup Password" in text_of(await admin.get("/instances/1"))
+    assert "Groups admins , backup , office Password" in text_of(await admin.get("/instances/2"))
+
+
+async def test_a_user_is_assigned_to_a_group_an_instance_and_a_wallet(site: Site, admin: Visitor) -> None:
+    """One form adds all of them. A user without a choice is not changed."""
+    await site.areas.instances.add(site.areas.domain, NewInstance("web1"))
+    await admin.send("/endpoint-groups/add", {"groupName": "admins"})
+    await admin.send("/endpoint-users/add", {"userName": "ann"})
+    await admin.send("/wallets/add", {"username": "ann", "emailAddress": "ann@corp.example"})
+    assert "/endpoint-users/1/assign" in (await admin.get("/endpoint-users/1")).text
+    assert "ann (ann@corp.example)" in text_of(await admin.get("/endpoint-users/1/assign"))
+    fields = {"groups": "1", "instances": "1", "wallet": "1"}
+    assert (await admin.send("/endpoint-users/1/assign", fields)).status_code == 303
+    assert "Instances web1 Groups admins" in text_of(await admin.get("/endpoint-users/1"))
+    assert (await admin.send("/endpoint-users/1/assign", {})).status_code == 303
+    assert (await admin.send("/endpoint-users/1/assign", {"wallet": "77"})).status_code == 404
+    assert await site.audited("user.wallet.update") == ["1 user"]
 
 
 async def test_a_group_gives_access_and_is_removed(site: Site, admin: Visitor) -> None:

@@ -3,9 +3,10 @@
 import re
 
 from sallyport.inventory.clients.client import SIGNED, Signatures
+from sallyport.radius.dynamic import Kind
 from sallyport.web.scope import Role
 from tests.console.visitor import Site, Visitor, text_of
-from tests.dynamic.nas import nak, running_nas
+from tests.dynamic.nas import ack, nak, running_nas
 from tests.dynamic.world import STOP, device, session
 
 
@@ -36,6 +37,31 @@ async def test_a_session_is_ended(site: Site, admin: Visitor) -> None:
         answer = text_of(await admin.send(form))
     assert "the device refuses (Session-Context-Not-Found)" in answer
     assert (await admin.get("/sessions/999")).status_code == 404
+
+
+async def test_a_session_is_changed(site: Site, admin: Visitor) -> None:
+    """The form sends the attributes to the device, and shows its answer in words. A wrong line is named."""
+    async with running_nas(ack) as nas:
+        client = await site.areas.client(f"{nas.address}/32", coa_port=nas.port)
+        at = await device(site.areas, client, nas.address, NAS_IDENTIFIER=b"ap-1")
+        number = await session(site.areas, at, "s1", USER_NAME="alice")
+        form = f"/sessions/{number}/change"
+        assert form in (await admin.get(f"/sessions/{number}")).text
+        wrong = await admin.send(form, {"replies": "Filter-Id guests"})
+        assert wrong.status_code == 400 and "write NAME=VALUE" in text_of(wrong)
+        assert nas.requests == []
+        answer = text_of(await admin.send(form, {"replies": "Filter-Id=guests\nSession-Timeout = 600"}))
+        assert "1 of 1 session done" in answer and "the device has changed it" in answer
+        assert [each[0] for each in nas.requests] == [Kind.CHANGE]
+        assert b"guests" in nas.requests[0]
+
+
+async def test_a_past_session_cannot_be_changed(site: Site, admin: Visitor) -> None:
+    """The page says so instead of showing the form."""
+    at = await device(site.areas, await site.areas.client(), "192.0.2.1", NAS_IDENTIFIER=b"ap-1")
+    number = await session(site.areas, at, "s1", USER_NAME="alice")
+    await session(site.areas, at, "s1", STOP, after_s=60, USER_NAME="alice", ACCT_SESSION_TIME=60)
+    assert "cannot be changed" in text_of(await admin.get(f"/sessions/{number}/change"))
 
 
 async def with_device(site: Site) -> int:

@@ -76,13 +76,19 @@ def pairs(text: str, form: str, field: str) -> dict[str, JSON]:
 
     form: how to write a line, for the error message. field: the field of the operation. Raises Invalid.
     """
-    found: dict[str, JSON] = {}
-    for line in map(str, lines(text)):
-        name, sign, value = line.partition("=")
-        if not sign:
-            raise Invalid.about(f'"{line}" is not understood: write {form}', field)
-        found[name.strip()] = value.strip()
-    return found
+    return dict[str, JSON](_pair(line, field, form) for line in lines(text))
+
+
+def _pair(line: JSON, field: str, form: str = "NAME=VALUE") -> tuple[str, str]:
+    name, sign, value = str(line).partition("=")
+    if not sign:
+        raise Invalid.about(f'"{line}" is not understood: write {form}', field)
+    return name.strip(), value.strip()
+
+
+def replies(text: str) -> list[JSON]:
+    """Return the reply attributes of a text field with NAME=VALUE on each line. Raises Invalid."""
+    return [{"name": name, "value": value} for line in lines(text) for name, value in [_pair(line, "replyAttributes")]]
 
 
 def ids(values: Iterable[str], kind: str) -> list[JSON]:

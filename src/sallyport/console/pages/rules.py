@@ -4,11 +4,11 @@ from collections.abc import Mapping
 from typing import Final
 
 from sallyport.base.command import entries
-from sallyport.base.errors import Invalid, Refused
+from sallyport.base.errors import Refused
 from sallyport.base.wire import JSON, Row
 from sallyport.console.declare import Context, Pages, Redirect
 from sallyport.console.pages.enforcement import decided
-from sallyport.console.pages.reading import choices, every, joined, lines, number, of, one, rights
+from sallyport.console.pages.reading import choices, every, joined, lines, number, of, one, replies, rights
 from sallyport.console.table import SIZE, Column, Filter, Table, page_of
 from sallyport.console.visit import Problem, Visit
 from sallyport.domains.domain import Domain
@@ -307,7 +307,7 @@ def _body(visit: Visit) -> Row:
         "vlan": fields.get("vlan", ""),
         "kinds": list[JSON](fields.getlist("kinds")),
         "media": list[JSON](fields.getlist("media")),
-        "replyAttributes": [_reply(str(line)) for line in lines(fields.get("replyAttributes", ""))],
+        "replyAttributes": replies(fields.get("replyAttributes", "")),
         "time": "",
     }
     for key in ("users", "groups", "ous", "clients", "stations", "serviceTypes", "products"):
@@ -322,13 +322,6 @@ def _body(visit: Visit) -> Row:
             "timezone": fields.get("timezone") or "UTC",
         }
     return body
-
-
-def _reply(line: str) -> JSON:
-    name, sign, value = line.partition("=")
-    if not sign:
-        raise Invalid.about(f'"{line}" is not understood: write NAME=VALUE', "replyAttributes")
-    return {"name": name.strip(), "value": value.strip()}
 
 
 def _notice(text: str, made: Row) -> str:

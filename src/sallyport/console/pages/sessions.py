@@ -1,4 +1,4 @@
-"""Pages about the sessions of users at the network devices. A session can also be ended there."""
+"""Pages about the sessions of users at the network devices. A session can also be changed or ended there."""
 
 from typing import Final
 
@@ -7,7 +7,7 @@ from sallyport.base.errors import NotFound
 from sallyport.base.wire import JSON, Row
 from sallyport.console.declare import Context, Pages
 from sallyport.console.pages.enforcement import person_url
-from sallyport.console.pages.reading import number_at, rights
+from sallyport.console.pages.reading import number_at, replies, rights
 from sallyport.console.table import Column, Filter, listed, recent, wanted
 from sallyport.console.visit import Visit
 from sallyport.web.scope import OPERATORS, READERS
@@ -97,6 +97,27 @@ async def disconnect(visit: Visit) -> Context:
     answer = await visit.call("/network_device/DisconnectSession", {"sessionId": number}, domain=domain.id)
     back = f"/sessions?domain={domain.id}"
     return {"results": entries(answer["results"]), "message": answer["message"], "back": back}
+
+
+@pages.show("/sessions/{session}/change", "Change a session", roles=OPERATORS, template="session_change.html")
+async def ask_change(visit: Visit) -> Context:
+    """Show the form of the attributes to set in a session."""
+    return await _change(visit, [], "")
+
+
+@pages.submit("/sessions/{session}/change", roles=OPERATORS, is_slow=True)
+async def change(visit: Visit) -> Context:
+    """Ask the device to change the session (Change of Authorization), and show its answer."""
+    body: Row = {"sessionId": number_at(visit, "session"), "replyAttributes": replies(visit.fields.get("replies", ""))}
+    answer = await visit.call("/network_device/ChangeSession", body, domain=visit.domain().id)
+    return await _change(visit, entries(answer["results"]), str(answer["message"]))
+
+
+async def _change(visit: Visit, results: list[Row], message: str) -> Context:
+    domain, found = visit.domain(), await _session(visit)
+    columns = session_columns(domain.id)
+    back = f"/sessions/{found['sessionId']}?domain={domain.id}"
+    return {"session": found, "columns": columns, "results": results, "message": message, "back": back}
 
 
 async def _session(visit: Visit) -> Row:

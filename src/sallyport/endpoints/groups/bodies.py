@@ -78,6 +78,10 @@ class ListGroups(OfDomain, Paged):
         default="",
         description="Part of a group's name, to list only matching groups. If it is empty, all groups are listed.",
     )
+    instanceId: Id = Field(
+        default=0,
+        description="Id of an instance, to list only the groups to which it belongs, or 0 to list all groups.",
+    )
 
 
 class CredentialPolicyEntry(Model):

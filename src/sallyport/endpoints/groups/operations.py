@@ -41,9 +41,10 @@ def operations(service: Groups, gate: Gate) -> Operations:
 def _declare_groups(groups: Operations, service: Groups) -> None:
     @groups.post("/api/v1/instanceGroup/listEndpointGroup", roles=READERS)
     async def list_groups(body: ListGroups, caller: Caller) -> Plain[GroupList]:
-        """List the groups of a domain, ordered by id."""
+        """List the groups of a domain, or only those of one instance, ordered by id."""
         page = body.page()
-        found, total = await service.page(Stretch(body.domainId, page.offset, page.size), body.filter)
+        stretch = Stretch(body.domainId, page.offset, page.size)
+        found, total = await service.page(stretch, body.filter, body.instanceId)
         return Plain({"groups": [_entry(group, policy) for group, policy in found], **totals(total)})
 
     @groups.post("/api/v1/instanceGroup/addInstanceGroup", roles=OPERATORS)

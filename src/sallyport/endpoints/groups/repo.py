@@ -19,9 +19,19 @@ _SEARCH = SearchIndex("endpoint_groups_search")
 _SELECT = f"select {', '.join(Group.__dataclass_fields__)} from endpoint_groups"
 
 
-def page(tx: Tx, stretch: Stretch, search: str = "") -> tuple[list[Group], int]:
+def page(tx: Tx, stretch: Stretch, search: str = "", instance_id: int = 0) -> tuple[list[Group], int]:
     """Return one page of a domain's groups, ordered by id, and the number of matching groups. search: a part of the
-    name, or empty for all groups."""
+    name, or empty for all groups. instance_id: the id of an instance, for its groups only; 0 for all groups."""
+    if instance_id:
+        ids = (
+            "select id from endpoint_groups join endpoint_instance_groups on group_id = id "
+            "where instance_id = :i and domain_id = :d"
+        )
+        parameters: dict[str, Value] = {"i": instance_id, "d": stretch.domain_id}
+        if search:
+            found, match = _SEARCH.find(tx, stretch.domain_id, search)
+            ids, parameters = f"{ids} and +id in ({found})", parameters | match
+        return page_of(tx, Group, _SELECT, ids, stretch, counter=None, searched=bool(search), **parameters)
     if search:
         return _SEARCH.page(tx, Group, _SELECT, stretch, search)
     ids = "select id from endpoint_groups where domain_id = :d"

@@ -49,11 +49,14 @@ class Groups:
         self._users = users
         self._policies = policies
 
-    async def page(self, stretch: Stretch, search: str = "") -> tuple[list[tuple[Group, CredentialPolicy | None]], int]:
-        """Return one page of a domain's groups, each with its credential policy, and the number of matching groups."""
+    async def page(
+        self, stretch: Stretch, search: str = "", instance_id: int = 0
+    ) -> tuple[list[tuple[Group, CredentialPolicy | None]], int]:
+        """Return one page of a domain's groups, each with its credential policy, and the number of matching groups.
+        instance_id: the id of an instance, for its groups only; 0 for all groups."""
 
         def work(tx: Tx) -> tuple[list[tuple[Group, CredentialPolicy | None]], int]:
-            found, total = repo.page(tx, stretch, search)
+            found, total = repo.page(tx, stretch, search, instance_id)
             policies = repo.credential_policies(tx, [group.id for group in found])
             return [(group, policies.get(group.id)) for group in found], total
 

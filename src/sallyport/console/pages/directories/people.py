@@ -4,15 +4,14 @@ from typing import Final
 
 from sallyport.base.wire import Row
 from sallyport.console.declare import Context, Pages
-from sallyport.console.pages.directories.finding import (
-    SEARCH,
-)
+from sallyport.console.pages.directories.finding import SEARCH
 from sallyport.console.pages.reading import number, of
-from sallyport.console.table import Column, listed
+from sallyport.console.table import Column, Filter, listed
 from sallyport.console.visit import Visit
 from sallyport.web.scope import READERS
 
 pages = Pages()
+OF_CLOUD: Final = Filter("kind", "Directories", (("cloud", "cloud directories"),))
 PEOPLE: Final = (
     Column("userName", "User name"),
     Column("displayName", "Name"),
@@ -35,15 +34,16 @@ GROUPS: Final = (
 
 @pages.show("/directories/people", "People of the directories", roles=READERS, template="directory_people.html")
 async def people(visit: Visit) -> Context:
-    """List the people of all directories of a domain. If the address contains a group, list only the people of this
-    group."""
+    """List the people of all directories of a domain, or only those of its cloud directories. If the address contains a
+    group, list only the people of this group."""
     domain, group = visit.domain(), visit.query.get("group", "")
     body: Row = {"search": visit.query.get("search", "")}
-    path = "/ad/GetAllUsersByGroup" if group else "/ad/GetAllAdUsers"
+    path = "/ad/GetCloudUsers" if visit.query.get("kind") == "cloud" else "/ad/GetAllAdUsers"
     if group:
-        body["groupId"] = number(group, "group")
+        path, body["groupId"] = "/ad/GetAllUsersByGroup", number(group, "group")
     empty = "No person yet: import a directory."
-    table = await listed(visit, PEOPLE, path, "users", body, domain=domain.id, filters=SEARCH, empty=empty, most=1000)
+    filters = SEARCH if group else (*SEARCH, OF_CLOUD)
+    table = await listed(visit, PEOPLE, path, "users", body, domain=domain.id, filters=filters, empty=empty, most=1000)
     table.kept = ("domain", "group")
     table.rows = [{**each, "groups": each["groups"] or None} for each in table.rows]
     return {"domain": domain, "table": table, "group": group}

@@ -1,6 +1,6 @@
 """The forms for users and methods, which instances and endpoint groups have in common."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Final
 
@@ -12,6 +12,7 @@ from sallyport.console.table import Filter
 from sallyport.console.visit import Visit
 from sallyport.domains.domain import Domain
 
+GROUPS: Final = "/api/v1/instanceGroup/listEndpointGroup"
 INSTANCES: Final = "/api/v1/instances/list"
 USERS: Final = "/api/v1/endpointUsers/listAllEpmUsers"
 METHODS: Final = (("SSH", "SSH key"), ("DID", "wallet (DID)"), ("Password", "password"))
@@ -36,6 +37,19 @@ class Owner:
     of_users: Row
 
 
+def changes(known: Iterable[JSON], present: Iterable[JSON], visit: Visit, kind: str) -> list[tuple[str, list[JSON]]]:
+    """Return the changes that a form with checkboxes makes, as (`add` or `remove`, ids).
+
+    known: the ids that the form has listed. Others are not changed. present: the ids that are assigned already. kind:
+    the kind of object, for the error message.
+    """
+    listed_ = {int(str(each)) for each in known}
+    before = listed_ & {int(str(each)) for each in present}
+    after = listed_ & {int(str(each)) for each in ids(visit.fields.getlist("chosen"), kind)}
+    both = (("add", after - before), ("remove", before - after))
+    return [(action, list[JSON](sorted(changed))) for action, changed in both if changed]
+
+
 async def users_form(visit: Visit, domain: Domain, owner: Owner, text: str) -> Context:
     """Return the variables of the form for the users of an instance or a group. text: the effect of an assignment."""
     users = await _choices(visit, domain, owner)
@@ -57,13 +71,9 @@ async def set_users(visit: Visit, domain: Domain, owner: Owner, path: str, body:
     path: the operation that adds or removes users. body: the fields of its body that name the instance or the group.
     """
     users = await _choices(visit, domain, owner)
-    known = {int(str(each["userId"])) for each in users}
-    before = {int(str(each["userId"])) for each in users if owner.has(each)}
-    after = known & {int(str(each)) for each in ids(visit.fields.getlist("chosen"), "user")}
-    for action, changed in (("add", after - before), ("remove", before - after)):
-        if changed:
-            change: Row = {**body, "userIds": list[JSON](sorted(changed)), "action": action}
-            await visit.call(path, change, domain=domain.id)
+    known, present = [each["userId"] for each in users], [each["userId"] for each in users if owner.has(each)]
+    for action, changed in changes(known, present, visit, "user"):
+        await visit.call(path, {**body, "userIds": changed, "action": action}, domain=domain.id)
     return Redirect(owner.address, "The users are assigned.")
 
 
@@ -97,9 +107,9 @@ def chosen_methods(visit: Visit) -> str:
     return ",".join(visit.fields.getlist("chosen"))
 
 
-async def rows_of(visit: Visit, domain: Domain, path: str, rows: str) -> list[Row]:
-    """Return the first rows of a list operation, as many as a form can show."""
-    return entries((await visit.call(path, {"pageSize": MOST_CHOICES}, domain=domain.id))[rows])
+async def rows_of(visit: Visit, domain: Domain, path: str, rows: str, **body: JSON) -> list[Row]:
+    """Return the first rows of a list operation, as many as a form can show. body: further fields of the request."""
+    return entries((await visit.call(path, {**body, "pageSize": MOST_CHOICES}, domain=domain.id))[rows])
 
 
 def contains(values: JSON, value: JSON) -> bool:

@@ -6,6 +6,7 @@ from sallyport.base.command import entries
 from sallyport.base.wire import JSON, Row
 from sallyport.console.declare import Context, Pages, Redirect
 from sallyport.console.pages.endpoints.access import (
+    GROUPS,
     INSTANCES,
     MOST_USERS,
     SEARCH,
@@ -27,7 +28,6 @@ from sallyport.domains.domain import Domain
 from sallyport.web.scope import OPERATORS, READERS
 
 pages = Pages()
-GROUPS: Final = "/api/v1/instanceGroup/listEndpointGroup"
 MEMBER_COLUMNS: Final = tuple(
     column for column in INSTANCE_COLUMNS if column.key in ("instanceName", "hostName", "status")
 )

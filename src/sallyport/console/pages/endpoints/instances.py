@@ -4,17 +4,20 @@ from typing import Final
 
 from sallyport.base.command import entries
 from sallyport.base.errors import NotFound
-from sallyport.base.wire import Row
+from sallyport.base.wire import JSON, Row
 from sallyport.console.declare import Context, Pages, Redirect
 from sallyport.console.pages.endpoints.access import (
+    GROUPS,
     INSTANCES,
     MOST_CHOICES,
     SEARCH,
     USERS,
     Owner,
+    changes,
     chosen_methods,
     contains,
     methods_form,
+    rows_of,
     set_users,
     users_form,
 )
@@ -94,6 +97,7 @@ async def instance(visit: Visit) -> Context:
         "domain": domain,
         "instance": found,
         "has_agent": has_agent,
+        "groups": await rows_of(visit, domain, GROUPS, "groups", instanceId=found["instanceId"]),
         "users": [user_row(each, domain) for each in entries(users["epmUsers"])],
         "user_columns": [
             column for column in USER_COLUMNS if column.key in ("userName", "source", "credType", "groups")
@@ -121,6 +125,47 @@ async def assign_users(visit: Visit) -> Redirect:
     found = await _instance(visit, domain)
     path, body = "/api/v1/instances/assignUsersToMachines", {"instanceIds": [found["instanceId"]]}
     return await set_users(visit, domain, _owner(found, domain), path, body)
+
+
+@pages.show("/instances/{instance}/groups", "Groups of an instance", roles=OPERATORS, template="endpoint_choice.html")
+async def ask_groups(visit: Visit) -> Context:
+    """Show the groups to which an instance can belong."""
+    domain = visit.domain()
+    found = await _instance(visit, domain)
+    listed_, present = await _groups(visit, domain, found)
+    return {
+        "title": f"Groups of {found['instanceName']}",
+        "text": "The users of these groups get access to the instance with the next message of its agent.",
+        "label": "Groups",
+        "choices": [(str(each["groupId"]), str(each["groupName"])) for each in listed_],
+        "chosen": [str(each) for each in present],
+        "back": _address(found, domain),
+        "most": MOST_CHOICES,
+        "is_searchable": True,
+    }
+
+
+@pages.submit("/instances/{instance}/groups", roles=OPERATORS)
+async def assign_groups(visit: Visit) -> Redirect:
+    """Assign the instance to the chosen groups. Remove it from the other groups that the form has listed."""
+    domain = visit.domain()
+    found = await _instance(visit, domain)
+    listed_, present = await _groups(visit, domain, found)
+    for action, changed in changes([each["groupId"] for each in listed_], present, visit, "group"):
+        body: Row = {"instanceId": [found["instanceId"]], "groupId": changed, "action": action}
+        await visit.call("/api/v1/instances/assignGroupToMachines", body, domain=domain.id)
+    return Redirect(_address(found, domain), "The groups are assigned.")
+
+
+async def _groups(visit: Visit, domain: Domain, found: Row) -> tuple[list[Row], list[JSON]]:
+    """Return the groups that the form lists, and the ids of the groups to which the instance belongs."""
+    own = await rows_of(visit, domain, GROUPS, "groups", instanceId=found["instanceId"])
+    listed_ = (
+        own
+        if visit.query.get("present")
+        else await rows_of(visit, domain, GROUPS, "groups", filter=visit.query.get("filter", ""))
+    )
+    return listed_, [each["groupId"] for each in own]
 
 
 @pages.show("/instances/{instance}/methods", "Methods of an instance", roles=OPERATORS, template="endpoint_choice.html")

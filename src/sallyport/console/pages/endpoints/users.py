@@ -4,8 +4,10 @@ from typing import Final
 
 from sallyport.base.wire import JSON, Row
 from sallyport.console.declare import Context, Pages, Redirect
-from sallyport.console.pages.endpoints.access import USERS, is_yes
-from sallyport.console.pages.reading import find, joined, number, of, rights
+from sallyport.console.pages.credentials.credentials import CREDENTIALS as ISSUED
+from sallyport.console.pages.credentials.finding import wallet_choices
+from sallyport.console.pages.endpoints.access import GROUPS, INSTANCES, USERS, is_yes, rows_of
+from sallyport.console.pages.reading import find, ids, joined, number, of, rights
 from sallyport.console.table import Column, Filter, listed
 from sallyport.console.visit import Visit
 from sallyport.domains.domain import Domain
@@ -82,6 +84,41 @@ async def changeuser_row(visit: Visit) -> Redirect:
     body: Row = {**_user_body(visit), "userId": number(visit.at["user"], "user")}
     await visit.call("/api/v1/endpointUsers/updateEpmUserInfo", body, domain=domain.id)
     return Redirect(of("/endpoint-users", domain), f"The user {visit.fields.get('userName', '')} is changed.")
+
+
+@pages.show("/endpoint-users/{user}/assign", "Assign a user", roles=OPERATORS, template="endpoint_assign.html")
+async def ask_assignment(visit: Visit) -> Context:
+    """Show the groups, the instances, the wallets and the credentials that can be assigned to a user."""
+    domain = visit.domain()
+    found = user_row(await _user(visit, domain), domain)
+    groups = await rows_of(visit, domain, GROUPS, "groups")
+    instances = await rows_of(visit, domain, INSTANCES, "instances")
+    credentials = await rows_of(visit, domain, ISSUED, "credentials")
+    return {
+        "title": f"Assign {found['userName']}",
+        "domain": domain,
+        "user": found,
+        "groups": [(str(each["groupId"]), str(each["groupName"])) for each in groups],
+        "instances": [(str(each["instanceId"]), str(each["instanceName"])) for each in instances],
+        "wallets": [("", "none"), *await wallet_choices(visit, domain)],
+        "credentials": [("", "none"), *((str(each["id"]), f"{each['name']} ({each['id']})") for each in credentials)],
+    }
+
+
+@pages.submit("/endpoint-users/{user}/assign", roles=OPERATORS)
+async def assign(visit: Visit) -> Redirect:
+    """Assign a user to the chosen groups and instances, and assign a wallet and a credential to the user."""
+    domain, fields = visit.domain(), visit.fields
+    body: Row = {
+        "epmUserId": [number(visit.at["user"], "user")],
+        "groupId": ids(fields.getlist("groups"), "group"),
+        "instanceId": ids(fields.getlist("instances"), "instance"),
+        "platformUserNames": ids(filter(None, fields.getlist("wallet")), "wallet"),
+        "credentialId": ids(filter(None, fields.getlist("credential")), "credential"),
+        "assignMultiple": "no" if fields.get("replace") else "yes",
+    }
+    await visit.call("/api/v1/endpointUsers/updateUserWallet", body, domain=domain.id)
+    return Redirect(of(f"/endpoint-users/{visit.at['user']}", domain), "The user is assigned.")
 
 
 @pages.show("/endpoint-users/{user}/remove", "Delete an endpoint user", roles=OPERATORS, template="confirm.html")
