@@ -16,6 +16,7 @@ DELETE = "/ad/DeleteMFAProvider"
 MODE = "/ad/updateDomainEnforcement"
 LOG = "/ad/GetAuthLog"
 NONE = (404, "the domain has no MFA provider: set one first")
+STATE = ("workedAt", "failsSince", "lastError")
 HIDDEN = "hunter2-is-what-nobody-may-see"
 AWAY = {"provider": "webhook", "url": "http://127.0.0.1:9/hook", "secret": HIDDEN}
 
@@ -41,10 +42,10 @@ def put(tenant: Tenant, name: str = "totp", **fields: Any) -> None:
 
 
 def shown(tenant: Tenant, **options: Any) -> dict[str, Any]:
-    """Return the provider of the tenant's domain."""
+    """Return the provider of the tenant's domain, without its state."""
     answer: dict[str, Any] = tenant.ask(GET, domainId=tenant.domain, **options)
     assert (answer.pop("code"), answer.pop("status")) == (200, "Success")
-    return answer
+    return {name: value for name, value in answer.items() if name not in STATE}
 
 
 def refused(tenant: Tenant, **fields: Any) -> tuple[int, str]:
@@ -64,6 +65,27 @@ def test_the_fields_of_a_provider(tenant: Tenant, name: str) -> None:
     assert shown(tenant) == {"provider": name, "timeoutSeconds": 60, **public}
     put(tenant, name.upper(), timeoutSeconds="45", unknown="x", **fields)
     assert shown(tenant) == {"provider": name, "timeoutSeconds": 45, **public}
+
+
+def test_the_state_of_a_provider(tenant: Tenant) -> None:
+    """The state is unknown until the provider is asked. It is unknown again when the provider is set anew."""
+
+    def state() -> list[str]:
+        answer = tenant.ask(GET, domainId=tenant.domain)
+        return [answer[name] for name in STATE]
+
+    put(tenant, "webhook", **{name: value for name, value in AWAY.items() if name != "provider"})
+    assert state() == ["", "", ""]
+    checked = tenant.ask("/ad/CheckMFAProvider", domainId=tenant.domain)
+    worked, since, error = state()
+    assert (worked, error) == ("", checked["problem"]) and error
+    tenant.ask("/ad/CheckMFAProvider", domainId=tenant.domain)
+    assert state()[1] == since
+    put(tenant)
+    assert state() == ["", "", ""]
+    tenant.ask("/ad/CheckMFAProvider", domainId=tenant.domain)
+    worked, since, error = state()
+    assert worked and (since, error) == ("", "")
 
 
 @pytest.mark.parametrize(("name", "nulls"), [("privacyidea", ["realm", "adminToken"]), ("radius", ["port"])])

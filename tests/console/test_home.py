@@ -76,6 +76,22 @@ async def test_a_client_that_sends_unsigned_requests_is_named(site: Site, admin:
     assert "without Message-Authenticator" not in text_of(await admin.get("/"))
 
 
+async def test_a_provider_that_failed_when_it_was_asked_is_named(site: Site, admin: Visitor) -> None:
+    """Nobody has logged in: the check on the provider's page has shown the failure. A success removes the entry."""
+    at, hook = f"/domains/{site.areas.domain}", {"chosen": "webhook", "url": "http://127.0.0.1:9/x", "secret": "s" * 32}
+    assert (await admin.send(f"{at}/provider", hook, page=f"{at}/provider?provider=webhook")).status_code == 303
+    assert "State not asked yet" in text_of(await admin.get(at))
+    assert "MFA provider webhook" not in text_of(await admin.get("/"))
+    await admin.send(f"{at}/provider/check")
+    text = text_of(await admin.get("/"))
+    assert re.search(r"The MFA provider webhook of corp fails: .+\. Since 2026-01-01", text), text
+    assert "State fails since 2026-01-01" in text_of(await admin.get(at))
+    await admin.send(f"{at}/provider", {"chosen": "totp"}, page=f"{at}/provider?provider=totp")
+    await admin.send(f"{at}/provider/check")
+    assert "MFA provider totp" not in text_of(await admin.get("/"))
+    assert "State worked at 2026-01-01" in text_of(await admin.get(at))
+
+
 async def test_a_failing_provider_is_named_with_the_number_of_logins(site: Site, admin: Visitor) -> None:
     """The logins of the last hours that a provider or a directory has not decided are counted by domain and reason."""
     for _ in range(2):

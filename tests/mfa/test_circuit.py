@@ -12,10 +12,11 @@ from trio.testing import MockClock, wait_all_tasks_blocked
 
 from sallyport.base.errors import StoreError
 from sallyport.metrics import MfaMetrics
-from sallyport.mfa.circuit import FAILURES, KEPT_S, OPEN_S, Guarded
+from sallyport.mfa.circuit import FAILURES, KEPT_S, OPEN_S, Guarded, Health
 from sallyport.mfa.contract import Behaviour
 from sallyport.mfa.host import Fields
 from sallyport.mfa.provider import Answer, Code, Enrolment, Outcome, ProviderError, Question
+from tests.areas import SetClock
 from tests.mfa.benches import hook_bench
 from tests.mfa.host import question
 
@@ -91,7 +92,8 @@ class Stand:
     def __init__(self) -> None:
         self.provider = Scripted()
         self.meter = Counted()
-        self.guarded = Guarded(self.provider, self.meter, now=trio.current_time)
+        self.clock = SetClock(1000)
+        self.guarded = Guarded(self.provider, self.meter, now=trio.current_time, clock=self.clock)
 
     async def start(self, does: object = APPROVED) -> Answer:
         """Start one call."""
@@ -114,6 +116,22 @@ class Stand:
 async def stand() -> Stand:
     """Return a guarded provider. A test in which trio's clock must jump requests the fixture autojump_clock itself."""
     return Stand()
+
+
+async def test_the_health_is_that_of_the_last_call(stand: Stand) -> None:
+    """It has the time of the first failure after the last success. A pause that the provider asks for is no failure."""
+    assert stand.guarded.health == Health()
+    await stand.start()
+    assert stand.guarded.health == Health(1000)
+    stand.clock.now = 2000
+    await stand.fails(ProviderError("away"))
+    stand.clock.now = 3000
+    await stand.fails(ProviderError("still away"))
+    assert stand.guarded.health == Health(1000, 2000, "still away")
+    await stand.start()
+    assert stand.guarded.health == Health(3000)
+    await stand.fails(ProviderError("busy", retry_after_s=5.0))
+    assert stand.guarded.health == Health(3000)
 
 
 async def test_a_closed_circuit_passes_all_calls_on(stand: Stand, autojump_clock: MockClock) -> None:

@@ -65,3 +65,11 @@ class MfaProvider(Success):
 
     provider: str = Field(description=PROVIDER)
     timeoutSeconds: int = Field(description=TIMEOUT)
+    workedAt: str = Field(
+        description="Time of the last call to the provider that succeeded, ISO 8601 UTC. Empty if there was none since "
+        "the start of the service or the last change of the provider."
+    )
+    failsSince: str = Field(
+        description="Time of the first failed call since then, ISO 8601 UTC. Empty if no call has failed."
+    )
+    lastError: str = Field(description="Error of the last call that failed; empty if no call has failed.")

@@ -28,6 +28,7 @@ import structlog
 import trio
 
 from sallyport.base.bounded import ExpiringMap
+from sallyport.base.clock import Clock, now_us
 from sallyport.base.errors import StoreError
 from sallyport.mfa.provider import CHECK_USER, Answer, Code, Enrolment, Outcome, Provider, ProviderError, Question
 from sallyport.outgoing.pool import MOST_CONNECTIONS
@@ -68,20 +69,42 @@ class Meter(Protocol):
         """Record that the circuit of a domain with this provider has opened or closed."""
 
 
+@dataclass(frozen=True, slots=True)
+class Health:
+    """The last known state of a provider, from its calls. Times are in microseconds.
+
+    worked_at: the time of the last call that succeeded, or 0. fails_since: the time of the first failure after it, or 0
+    if no call has failed since. error: the text of the last failure, or empty.
+    """
+
+    worked_at: int = 0
+    fails_since: int = 0
+    error: str = ""
+
+
 class Guarded:
     """One domain's provider, guarded by its circuit.
 
     Calls raise only ProviderError and StoreError. A call that the caller cancels counts as neither failure nor success.
     now: a function that returns monotonic seconds. room: the limit of simultaneous calls for logins. A caller acquires
     this semaphore before it makes a call. So the wait for the semaphore does not count towards the deadline of the
-    call.
+    call. health: the last known state. clock: a function that returns the time for `health`.
     """
 
-    def __init__(self, provider: Provider, meter: Meter, *, now: Callable[[], float] = time.monotonic) -> None:
+    def __init__(
+        self,
+        provider: Provider,
+        meter: Meter,
+        *,
+        now: Callable[[], float] = time.monotonic,
+        clock: Clock = now_us,
+    ) -> None:
         self.provider = provider
         self.room = trio.Semaphore(getattr(provider, "most_calls", MOST_CALLS))
         self._meter = meter
         self._now = now
+        self._clock = clock
+        self.health = Health()
         self._failures = 0
         self._closed_until = 0.0  # until then an open circuit allows no call
         self._rest_until = 0.0
@@ -114,16 +137,21 @@ class Guarded:
         """Check the provider, even if the circuit is open. Return the result in words. Raises ProviderError,
         StoreError.
 
-        A success closes the circuit, but a failure does not count. deadline_s: the longest wait, in seconds.
+        A success closes the circuit, but a failure does not count for it. deadline_s: the longest wait, in seconds.
         """
         own: Callable[[], Awaitable[str]] = getattr(self.provider, "check", self._check)
         try:
             found = await _within(deadline_s, own)
-        except (ProviderError, StoreError):
+        except ProviderError as error:
+            self._fail(error)
+            raise
+        except StoreError:
             raise
         except Exception as error:
             self._log(error)
-            raise ProviderError(f"the provider failed unexpectedly ({type(error).__name__})") from None
+            failure = ProviderError(f"the provider failed unexpectedly ({type(error).__name__})")
+            self._fail(failure)
+            raise failure from None
         self._succeed()
         return found
 
@@ -247,11 +275,19 @@ class Guarded:
         if self.is_open:
             self._meter.circuit(self.provider.name, is_open=False)
         self._failures = 0
+        self.health = Health(self._clock())
+
+    def _fail(self, error: ProviderError) -> None:
+        """Record a failure in `health`. A provider that asks for a pause has not failed."""
+        if error.retry_after_s <= 0:
+            before = self.health
+            self.health = Health(before.worked_at, before.fails_since or self._clock(), str(error))
 
     def _note(self, error: ProviderError, call: str, *, tried: bool) -> str:
         """Count a failure, or begin a pause. Return the label value for the metric. tried: whether the call tried the
         provider while the circuit was half open."""
         now = self._now()
+        self._fail(error)
         if error.retry_after_s > 0:
             if call != "verify" or not error.limited:
                 until = now + min(error.retry_after_s, LONGEST_REST_S)

@@ -2,7 +2,7 @@
 
 from typing import Final
 
-from sallyport.base.clock import Clock
+from sallyport.base.clock import Clock, iso
 from sallyport.base.fair import PerMinute
 from sallyport.mfa.bodies import (
     CheckMfaProvider,
@@ -28,10 +28,21 @@ def operations(service: Providers, gate: Gate, clock: Clock) -> Operations:
     async def get_mfa_provider(body: GetMfaProvider, caller: Caller) -> MfaProvider:
         """Return the MFA provider of a domain, with its fields but without secrets.
 
+        The answer has the last known state of the provider on this node. The service does not ask a provider unless
+        somebody logs in or checks the provider.
+
         Status 404 means that the domain has no provider.
         """
         name, timeout_s, fields = service.shown(body.domainId)
-        return MfaProvider(provider=name, timeoutSeconds=timeout_s, **fields)
+        health = service.health(body.domainId)
+        return MfaProvider(
+            provider=name,
+            timeoutSeconds=timeout_s,
+            workedAt=iso(health.worked_at) if health.worked_at else "",
+            failsSince=iso(health.fails_since) if health.fails_since else "",
+            lastError=health.error,
+            **fields,
+        )
 
     @providers.post("/ad/SetMFAProvider", roles=ADMINS)
     async def set_mfa_provider(body: SetMfaProvider, caller: Caller) -> Done:

@@ -16,7 +16,7 @@ from sallyport.base.model import as_given
 from sallyport.base.validation import refusal
 from sallyport.base.wire import JSON
 from sallyport.mfa import repo
-from sallyport.mfa.circuit import LONGEST_TIMEOUT_S, NO_PROVIDER, Attached, Guarded, Meter, Unavailable
+from sallyport.mfa.circuit import LONGEST_TIMEOUT_S, NO_PROVIDER, Attached, Guarded, Health, Meter, Unavailable
 from sallyport.mfa.host import ConfiguredProvider, Fields, Host
 from sallyport.mfa.provider import ProviderError
 from sallyport.mfa.repo import ProviderRow
@@ -106,7 +106,7 @@ class Providers:
                 error=type(error).__name__,
             )
             return Unavailable.UNREADABLE
-        guarded = Guarded(provider, self._meter, now=trio.current_time)
+        guarded = Guarded(provider, self._meter, now=trio.current_time, clock=self._clock)
         return Attached(row.provider, f"{row.provider}/{row.changed_at}", guarded, float(row.timeout_s))
 
     def _open(self, row: ProviderRow) -> tuple[type[ConfiguredProvider], Fields]:
@@ -226,6 +226,11 @@ class Providers:
         """Return hints for admins of the installation. If the egress rules have recently denied a host to the domain's
         tenant, a hint says how to allow this host."""
         return self._host(domain_id).http.egress.advice()
+
+    def health(self, domain_id: int) -> Health:
+        """Return the last known state of a domain's provider on this node. It is unknown before the first call."""
+        attached = self.of(domain_id)
+        return attached.provider.health if isinstance(attached, Attached) else Health()
 
     def has(self, domain_id: int) -> bool:
         """Return whether a domain has a provider."""

@@ -43,12 +43,14 @@ FAILING: Final = frozenset(
 @dataclass(frozen=True, slots=True)
 class Concern:
     """Something that needs attention. path: the address of the page that helps. link: the text of the link to this
-    page. If there is no such page, both are empty. is_bad: whether logins fail now because of it."""
+    page. If there is no such page, both are empty. is_bad: whether logins fail now because of it. since: the time since
+    which it is so, or empty."""
 
     text: str
     path: str = ""
     link: str = ""
     is_bad: bool = False
+    since: str = ""
 
 
 async def concerns(visit: Visit, day: Sequence[HourOfLogins]) -> list[Concern]:
@@ -177,12 +179,19 @@ def _expires(days: int) -> str:
 
 
 async def _provider(visit: Visit, domain: Domain) -> AsyncIterator[Concern]:
+    """Yield that a domain has no provider, or that its provider failed when it was last asked. The service does not ask
+    a provider while nobody logs in, so this is the last known state."""
     try:
-        await visit.call("/ad/GetMFAProvider", domain=domain.id)
+        found = await visit.call("/ad/GetMFAProvider", domain=domain.id)
     except NotFound:
         enforces = domain.mode == Mode.ENFORCE
         text = "enforces, but has no MFA provider" if enforces else "has no MFA provider yet"
         yield Concern(f"The domain {domain.name} {text}.", f"/domains/{domain.id}", "Open the domain", enforces)
+        return
+    if found["failsSince"]:
+        text = f"The MFA provider {found['provider']} of {domain.name} fails: {found['lastError']}."
+        since = str(found["failsSince"])
+        yield Concern(text, f"/domains/{domain.id}", "Open the domain", is_bad=True, since=since)
 
 
 def _failing(domains: Sequence[Domain], day: Sequence[HourOfLogins]) -> list[Concern]:

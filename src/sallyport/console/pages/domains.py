@@ -119,13 +119,14 @@ async def remove(visit: Visit) -> Redirect:
 async def provider_of(visit: Visit, found: Domain) -> Row | None:
     """Return the MFA provider of a domain. Return None if the domain has no provider.
 
-    The result has `provider` and `timeoutSeconds`. All further settings of the provider are in `fields`.
+    The result has the fields of every provider, such as `provider` and `failsSince`. All further settings of the
+    provider are in `fields`.
     """
     try:
         answer = await visit.call("/ad/GetMFAProvider", domain=found.id)
     except NotFound:
         return None
-    common = ("provider", "timeoutSeconds")
+    common = ("provider", "timeoutSeconds", "workedAt", "failsSince", "lastError")
     own: Row = {name: value for name, value in answer.items() if name not in (*common, "code", "status") and value}
     return {**{name: answer[name] for name in common}, "fields": own}
 
