@@ -159,3 +159,24 @@ def test_a_person_is_unlocked_and_enrolled(chromium: Chromium, service: RunningS
         assert client.login("bob", PASSWORD) == ACCESS_ACCEPT
     assert "Locked out" not in shown
     assert "enrolled" in shown
+
+
+def checks_while_typing(page: Page, base: str, token: str) -> None:
+    """Type a password on the page of a policy, and press no button."""
+    sign_in(page, base, token)
+    page.goto(f"{base}/policies/add")
+    page.get_by_label("Name", exact=True).fill("typed")
+    page.get_by_label("Minimum length", exact=True).fill("10")
+    page.get_by_role("button", name="Add the policy").click()
+    checked = page.locator("#checked")
+    expect(checked).to_be_empty()
+    page.get_by_label("Password", exact=True).press_sequentially("hunter2")
+    expect(checked).to_contain_text("fewer than 10 characters")
+    page.get_by_label("Password", exact=True).press_sequentially(" and more")
+    expect(checked).to_contain_text("The password meets the policy.")
+    expect(checked).not_to_contain_text("fewer")
+
+
+def test_a_password_is_checked_while_it_is_typed(chromium: Chromium, service: RunningService) -> None:
+    """The answer of the server appears without a button, and the field keeps its text and the focus."""
+    chromium.run(checks_while_typing, base_of(service), service.token)

@@ -78,6 +78,17 @@ async def test_the_filters_are_in_the_address(site: Site, admin: Visitor, query:
     assert ("Nothing matches" in page.text) == (not expected)
 
 
+@pytest.mark.parametrize("query", ["station=0200.0000.00AB", "search=02:00:00:00:00:ab", "station=02-00-00-00-00-ab"])
+async def test_a_station_is_found_in_any_notation(site: Site, admin: Visitor, query: str) -> None:
+    """The list shows one notation, and the filters accept each."""
+    await add(site, "ann", station="02-00-00-00-00-AB")
+    await add(site, "bob", station="02-00-00-00-00-AC")
+    await add(site, "joe", station="0200000000ab")
+    page = await admin.get(f"/logins?{query}")
+    assert users(page.text) == ["joe", "ann"]
+    assert page.text.count("<code>02:00:00:00:00:ab</code>") == 2
+
+
 async def test_older_logins_follow_by_a_link(site: Site, admin: Visitor) -> None:
     """With a domain chosen, the next page continues where the first ends, although new logins have arrived."""
     for number in range(53):

@@ -19,6 +19,7 @@ async def test_sessions_are_filtered_in_the_address(site: Site, admin: Visitor) 
     page = text_of(await admin.get("/sessions?live=true"))
     assert "alice" in page
     assert "bob" not in page
+    assert "1 min" in text_of(await admin.get("/sessions?live=false"))
     lines = (await admin.get("/sessions?live=false&column=userName&column=state&format=csv")).text.split()
     assert lines == ["User,State", "bob,stopped"]
 

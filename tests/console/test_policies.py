@@ -39,6 +39,17 @@ async def test_a_password_is_checked_live(admin: Visitor) -> None:
     assert "sturdy" not in good.text
 
 
+async def test_an_answer_while_a_person_types_is_no_error(admin: Visitor) -> None:
+    """The script gets the same page with the status 200, because a browser logs any other status as an error."""
+    path = (await admin.send("/policies/add", {"policyName": "p", "minLen": "10"})).headers["location"]
+    shown = await admin.get(path)
+    assert 'data-check="checked"' in shown.text and '<div id="checked" role="status">' in shown.text
+    admin.http.headers["X-Refresh"] = "1"
+    weak = await admin.send(path, {"password": "hunter2!"})
+    assert weak.status_code == 200
+    assert "fewer than 10 characters" in text_of(weak).partition("Check a password")[2]
+
+
 async def test_a_policy_is_assigned_to_machines(site: Site, admin: Visitor) -> None:
     """The chosen machines of a domain have the policy, and no other machine of this domain."""
     path = (await admin.send("/policies/add", {"policyName": "p"})).headers["location"]

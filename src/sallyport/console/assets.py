@@ -19,6 +19,7 @@ from starlette.responses import Response
 from starlette.routing import BaseRoute
 
 from sallyport.base.fair import FairLimiter
+from sallyport.base.mac import as_mac
 from sallyport.base.text import counted
 from sallyport.web.routing import TemplateRoute
 
@@ -43,7 +44,13 @@ class Assets:
             trim_blocks=True,
             lstrip_blocks=True,
         )
-        self._environment.filters |= {"time": as_time, "counted": counted, "share": as_percent}
+        self._environment.filters |= {
+            "time": as_time,
+            "counted": counted,
+            "share": as_percent,
+            "mac": as_mac,
+            "duration": as_duration,
+        }
         self._environment.globals |= {"static": self.url, "qr": qr}
         self._turns: FairLimiter[int] = FairLimiter(RENDERING)
 
@@ -84,6 +91,15 @@ def as_time(text: object) -> Markup:
         return Markup("")
     shown = value[:19].replace("T", " ")
     return Markup('<time datetime="{}">{} UTC</time>').format(value, shown)
+
+
+def as_duration(seconds: float) -> str:
+    """Return a time in seconds as hours, minutes and seconds, such as `2 h 5 min`. Only the two largest parts are
+    shown."""
+    whole = int(seconds)
+    parts = ((whole // 86_400, "d"), (whole // 3600 % 24, "h"), (whole // 60 % 60, "min"), (whole % 60, "s"))
+    first = next((place for place, (number, _) in enumerate(parts) if number), len(parts) - 1)
+    return " ".join(f"{number} {unit}" for number, unit in parts[first : first + 2] if number) or "0 s"
 
 
 def as_percent(share: float) -> str:

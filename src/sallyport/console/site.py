@@ -138,7 +138,9 @@ class Site:
         try:
             answer = await form.submit(visit)
         except Refused as error:
-            return await self._shown(place.page, replace(visit, problem=Problem.of(error)), error.status)
+            # A browser logs an answer with an error status as an error of the page. Typing is none.
+            status = 200 if QUIET in headers_of(visit.request) else error.status
+            return await self._shown(place.page, replace(visit, problem=Problem.of(error)), status)
         if isinstance(answer, Redirect):
             response = RedirectResponse(answer.to, 303, HEADERS)
             self._guard.set_notice(visit.request, response, answer.notice)

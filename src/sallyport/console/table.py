@@ -25,9 +25,10 @@ MOST_EXPORTED: Final = 10_000
 _FORMULA: Final = ("=", "+", "-", "@", "\t", "\r")
 """Characters at the start of a cell that make spreadsheets run it as a formula."""
 
-Kind = Literal["text", "long", "time", "number", "share", "code", "flag", "outcome"]
+Kind = Literal["text", "long", "time", "number", "share", "duration", "code", "mac", "flag", "outcome"]
 """The kinds of columns. long: text that wraps anywhere, so that long identifiers do not widen the list. share: a number
-from 0 to 1, shown as a percentage."""
+from 0 to 1, shown as a percentage. duration: a number of seconds, shown as hours and minutes. mac: a MAC address in any
+notation, shown in one notation; a CSV file has it as the device sent it. Any other text is shown unchanged."""
 
 
 @dataclass(frozen=True, slots=True)

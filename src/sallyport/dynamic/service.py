@@ -13,6 +13,7 @@ import trio
 
 from sallyport.base.clock import Clock, now_us
 from sallyport.base.errors import Conflict, FieldError, Invalid, NotFound, invalid_field
+from sallyport.base.mac import station_key
 from sallyport.base.wire import JSON
 from sallyport.domains.domain import Domain, DomainTable
 from sallyport.dynamic import repo
@@ -21,7 +22,6 @@ from sallyport.dynamic.sender import Answer, Nas, RequestOutcome, Sender
 from sallyport.inventory.clients.client import Client
 from sallyport.inventory.sessions.session import SessionState
 from sallyport.metrics import DynamicMetrics
-from sallyport.policy.rules.match import station_key
 from sallyport.policy.rules.rule import Reply
 from sallyport.policy.rules.translation import Translation
 from sallyport.radius.attributes import (

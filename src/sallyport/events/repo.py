@@ -8,7 +8,7 @@ from sallyport.inventory.sessions import repo as sessions
 from sallyport.inventory.sessions.report import FACTS
 from sallyport.inventory.sessions.session import SessionState
 from sallyport.store import counters
-from sallyport.store.model import Tx, Value, without_case
+from sallyport.store.model import Tx, Value, containing, same_station, without_case
 
 COUNTER = "events"
 ACCOUNTING_COUNTER = "accounting"
@@ -54,9 +54,9 @@ class EventQuery:
 
     since, until: the range of times; `until` is exclusive. search: a part of a name or an address. The name is that of
     a user, a device or a station. device_id: the id of a device, or 0 for all devices. event_id: the id of the only
-    event, or 0 for all events. user, station, device_name: whole names, ignoring case; empty for all. applied_decision,
-    reason: the values that the events must have; empty for all. before: (at, id) of the last event on the previous
-    page.
+    event, or 0 for all events. user, station, device_name: whole names, ignoring case; empty for all. A MAC address may
+    be in any notation. applied_decision, reason: the values that the events must have; empty for all. before: (at, id)
+    of the last event on the previous page.
     """
 
     domain_id: int
@@ -123,7 +123,10 @@ def _filter(query: EventQuery) -> tuple[str, dict[str, Value]]:
         where += " and id = :event"
         parameters["event"] = query.event_id
     for column, wanted in (("user_name", query.user), ("station", query.station), ("device_name", query.device_name)):
-        if wanted:
+        same, of_station = same_station(wanted) if column == "station" else ("", {})
+        if of_station:
+            where, parameters = f"{where} and {same}", parameters | of_station
+        elif wanted:
             text, parameters[column] = without_case(column, wanted)
             where += f" and {text} = :{column}"
     for column, wanted in (("applied_decision", query.applied_decision), ("reason", query.reason)):
@@ -131,8 +134,8 @@ def _filter(query: EventQuery) -> tuple[str, dict[str, Value]]:
             where += f" and {column} = :{column}"
             parameters[column] = wanted
     if query.search:
-        text, parameters["search"] = without_case("{}", query.search)
-        where += " and (" + " or ".join(f"instr({text.format(column)}, :search) > 0" for column in _SEARCHED) + ")"
+        found, more = containing(_SEARCHED, query.search)
+        where, parameters = f"{where} and {found}", parameters | more
     return where, parameters
 
 

@@ -13,6 +13,7 @@ from typing import Final, Protocol, TypeVar
 
 import trio
 
+from sallyport.base.mac import mac_key, spellings
 from sallyport.base.text import fold
 from sallyport.store.foreign import ForeignChange
 
@@ -125,6 +126,26 @@ def without_case(column: str, text: str) -> tuple[str, str]:
     """Return the two sides of a case-insensitive comparison: SQL for the column, and the converted text. If the text is
     ASCII, the comparison can use an index."""
     return (f"lower({column})", text.lower()) if text.isascii() else (f"fold({column})", fold(text))
+
+
+def containing(columns: Iterable[str], text: str) -> tuple[str, dict[str, Value]]:
+    """Return SQL for rows in which one of the columns contains a text, ignoring case, and the parameters of the SQL. If
+    the text is a MAC address, the column `station` may have it in any notation."""
+    template, folded = without_case("{}", text)
+    found = [f"instr({template.format(column)}, :search) > 0" for column in columns]
+    same, parameters = same_station(text)
+    if "station" in columns and parameters:
+        found.append(same)
+    return f"({' or '.join(found)})", {"search": folded, **parameters}
+
+
+def same_station(text: str) -> tuple[str, dict[str, Value]]:
+    """Return SQL for rows whose column `station` is a MAC address, in any notation, and the parameters of the SQL.
+    Return no parameters if the text is no MAC address."""
+    key = mac_key(text)
+    if not key:
+        return "", {}
+    return f"lower(station) in {LISTED_TEXTS.replace(':ids', ':spellings')}", {"spellings": listed(spellings(key))}
 
 
 class Store(Protocol):

@@ -5,11 +5,11 @@ from contextlib import closing
 import pytest
 
 from sallyport.base.errors import Conflict, NotFound
+from sallyport.base.mac import mac_key
 from sallyport.domains.domain import Mode
 from sallyport.domains.repo import Update
 from sallyport.login.login import Reason, Verdict
 from sallyport.policy.bypass import repo
-from sallyport.policy.bypass.match import mac_key
 from sallyport.policy.rules.bodies import RuleFields
 from sallyport.radius.attributes import pull_attributes
 from sallyport.store.connections import SqliteTx, open_connection

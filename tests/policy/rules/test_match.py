@@ -5,7 +5,8 @@ from collections.abc import Iterator
 import pytest
 
 from sallyport.base.clock import from_iso
-from sallyport.policy.rules.match import DomainRules, kind_of, station_key
+from sallyport.base.mac import station_key
+from sallyport.policy.rules.match import DomainRules, kind_of
 from sallyport.policy.rules.rule import Action
 from tests.policy.rules import facts, matched, rule
 

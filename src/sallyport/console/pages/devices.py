@@ -74,7 +74,7 @@ def device_columns(domain_id: int) -> tuple[Column, ...]:
 def station_columns(domain_id: int) -> tuple[Column, ...]:
     """Return the columns of stations."""
     return (
-        Column("station", "Station", link=lambda row: _log(domain_id, station=row["station"])),
+        Column("station", "Station", "mac", link=lambda row: _log(domain_id, station=row["station"])),
         Column("user", "Last user", link=lambda row: person_url(domain_id, str(row["user"]))),
         Column("device_name", "Device", link=lambda row: f"/devices/{row['device_id']}?domain={domain_id}"),
         Column("device_type", "Product"),

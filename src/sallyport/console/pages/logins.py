@@ -9,6 +9,7 @@ from starlette.responses import Response
 
 from sallyport.base.command import entries
 from sallyport.base.errors import NotFound
+from sallyport.base.mac import mac_key, station_key
 from sallyport.base.text import fold
 from sallyport.base.wire import JSON, Row
 from sallyport.console.declare import Context, Pages
@@ -38,7 +39,7 @@ COLUMNS: Final = (
     Column("reason", "Reason"),
     Column("device_name", "Device"),
     Column("client_ip", "Device address", "code", is_chosen=False),
-    Column("station", "Station", "code"),
+    Column("station", "Station", "mac"),
     Column("domain", "Domain"),
     Column("method", "Method", is_chosen=False),
     Column("factor", "First factor", is_chosen=False),
@@ -212,16 +213,20 @@ def _equal(name: str, event: NewEvent, text: str) -> bool:
     return fold(getattr(event, name)) == text
 
 
+def _is_station(event: NewEvent, text: str) -> bool:
+    return station_key(event.station) == station_key(text)
+
+
 def _contains(event: NewEvent, text: str) -> bool:
     texts = (event.user_name, event.device_name, event.station, event.ip_address, event.client_ip)
-    return any(text in fold(each) for each in texts)
+    return any(text in fold(each) for each in texts) or (bool(mac_key(text)) and _is_station(event, text))
 
 
 _COMPARED: Final[Mapping[str, _Compare]] = {
     "search": _contains,
     "user": partial(_equal, "user_name"),
     "device": partial(_equal, "device_name"),
-    "station": partial(_equal, "station"),
+    "station": _is_station,
     "appliedDecision": partial(_equal, "applied_decision"),
     "reason": partial(_equal, "reason"),
 }

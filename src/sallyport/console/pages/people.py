@@ -27,7 +27,7 @@ PROMPT_COLUMNS: Final = (
     Column("kind", "Waits for"),
     Column("device", "Device"),
     Column("source", "Device address", "code"),
-    Column("station", "Station", "code"),
+    Column("station", "Station", "mac"),
     Column("expiresAt", "Ends", "time"),
 )
 LOGINS: Final = 10
@@ -210,7 +210,7 @@ async def lockouts(visit: Visit) -> Context:
         return address("/lockouts/station", [("domain", str(domain.id)), ("station", str(row["name"]))])
 
     columns = (
-        Column("name", "User or station", link=link),
+        Column("name", "User or station", "mac", link=link),
         Column("kind", "Kind"),
         Column("failures", "Failures", "number"),
         Column("since", "Since", "time"),
@@ -249,7 +249,7 @@ def login_columns(domain: Domain) -> tuple[Column, ...]:
         Column("appliedDecision", "Answer", "outcome"),
         Column("reason", "Reason"),
         Column("device_name", "Device"),
-        Column("station", "Station", "code"),
+        Column("station", "Station", "mac"),
         Column("method", "Method"),
     )
 

@@ -5,6 +5,8 @@
 //   [data-search]        the field that the key / focuses
 //   select[data-submit]  a choice that sends its form at once
 //   [data-choose-all]    a checkbox that sets all checkboxes of its table
+//   form[data-check=ID]  a form that is sent after a pause in typing; the element ID then gets the content that it has
+//                        in the answer
 //   [data-busy]          a status that says what runs after a button is pressed
 
 const SHOWN = { year: "numeric", month: "2-digit", day: "2-digit", hour: "2-digit", minute: "2-digit", second: "2-digit", hour12: false };
@@ -79,6 +81,25 @@ async function refresh(id) {
   }
 }
 
+const TYPED_MS = 400;
+
+function checkWhileTyping(form) {
+  let timer = 0;
+  let latest = 0;
+  const check = async () => {
+    const number = ++latest;
+    const body = new URLSearchParams(new FormData(form));
+    const answer = await fetch(location.href, { method: "POST", body, headers: { "X-Refresh": "1" }, redirect: "manual" });
+    const page = new DOMParser().parseFromString(await answer.text(), "text/html");
+    const [present, next] = [document, page].map((each) => each.getElementById(form.dataset.check));
+    if (number === latest && present && next) present.replaceChildren(...next.childNodes);
+  };
+  form.addEventListener("input", () => {
+    clearTimeout(timer);
+    timer = setTimeout(() => check().catch(() => {}), TYPED_MS);
+  });
+}
+
 // A pressed button is busy until the next page is there. A second press of the same form sends nothing.
 const BUSY_AFTER_MS = 300;
 const BUSY_MOST_MS = 10000;
@@ -124,6 +145,7 @@ document.querySelectorAll("[data-live]").forEach(live);
 for (const each of document.querySelectorAll("[data-refresh][id]")) {
   setInterval(() => refresh(each.id).catch(() => {}), 1000 * Number(each.dataset.refresh));
 }
+document.querySelectorAll("form[data-check]").forEach(checkWhileTyping);
 for (const each of document.querySelectorAll("select[data-submit]")) {
   each.addEventListener("change", () => each.form.requestSubmit());
 }

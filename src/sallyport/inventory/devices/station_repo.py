@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from sallyport.inventory.devices.device import DeviceRow, Station, StationRow
 from sallyport.inventory.devices.repo import of_device
-from sallyport.store.model import LISTED, Tx, listed, without_case
+from sallyport.store.model import LISTED, Tx, containing, listed
 from sallyport.store.schema.limits import exceeds
 from sallyport.store.search import bounded_total
 from sallyport.store.slices import delete_slice
@@ -107,10 +107,8 @@ def page(
         oldest = "select id from stations where domain_id = :d order by id desc limit 1 offset :newest"
         where, parameters["newest"] = f"{where} and id > coalesce(({oldest}), 0)", newest
     if search:
-        text, parameters["search"] = without_case("{}", search)
-        where += (
-            f" and (instr({text.format('station')}, :search) > 0 or instr({text.format('user_name')}, :search) > 0)"
-        )
+        found, more = containing(("station", "user_name"), search)
+        where, parameters = f"{where} and {found}", parameters | more
     order = "+id" if device_id else "id"  # the sign prevents that the domain's index is read from its start
     rows = tx.all(
         StationRow,

@@ -17,7 +17,7 @@ from typing import Any, TypeVar, cast
 from sallyport.inventory.sessions.report import COUNTS, FACTS
 from sallyport.inventory.sessions.session import NAS_REBOOT, Session, SessionState, Stored
 from sallyport.store import counters
-from sallyport.store.model import Tx, Value, without_case
+from sallyport.store.model import Tx, Value, containing, without_case
 from sallyport.store.search import bounded_total, from_end
 
 T = TypeVar("T")
@@ -396,9 +396,8 @@ def _ids(query: SessionQuery) -> tuple[str, dict[str, Value]]:
     if query.device_id:
         where, parameters["device"] = f"{where} and device_id = :device", query.device_id
     if query.search:
-        text, parameters["search"] = without_case("{}", query.search)
-        found = " or ".join(f"instr({text.format(column)}, :search) > 0" for column in _SEARCHED)
-        where = f"{where} and ({found})"
+        found, more = containing(_SEARCHED, query.search)
+        where, parameters = f"{where} and {found}", parameters | more
     narrow = query.user_name or query.since or query.until != FOREVER
     if query.user_name:
         column, parameters["user"] = without_case("user_name", query.user_name)

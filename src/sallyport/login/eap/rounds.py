@@ -5,6 +5,7 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING
 
+from sallyport.base.mac import spellings
 from sallyport.domains.domain import LOCAL, Domain
 from sallyport.endpoints.service import MISSING, Missing
 from sallyport.endpoints.user import User
@@ -17,7 +18,6 @@ from sallyport.login.login import PASSED, Decision, Login, Reason, Verdict
 from sallyport.login.second.conversation import SecondFactorResult
 from sallyport.login.second.session import Asked, Session
 from sallyport.mfa.provider import Code
-from sallyport.policy.bypass.match import spellings
 from sallyport.policy.rules.rule import Action
 from sallyport.radius.attributes import STATE
 from sallyport.radius.password import Method

@@ -4,9 +4,9 @@ from typing import Annotated, Final
 
 from pydantic import AfterValidator, Field
 
+from sallyport.base.mac import mac_key
 from sallyport.base.model import Model
 from sallyport.base.validation import unfit
-from sallyport.policy.bypass.match import mac_key
 from sallyport.web.paging import Paged, TotalCount
 from sallyport.web.scope import InDomain, Many, Text
 

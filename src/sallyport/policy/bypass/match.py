@@ -1,4 +1,4 @@
-"""Detect requests for MAC authentication bypass, and convert between the notations of a MAC address.
+"""Detect requests for MAC authentication bypass.
 
 If a NAS finds no supplicant, it sends a request on behalf of the station. User-Name and Calling-Station-Id contain the
 station's address. The password is the same address, or is absent. The notation and the Service-Type depend on the
@@ -8,35 +8,17 @@ Some products use EAP-MD5, with the address as identity and as password.
 
 from typing import Final
 
+from sallyport.base.mac import mac_key
 from sallyport.policy.attempt import Attempt
-from sallyport.policy.rules.match import station_key
 from sallyport.radius.attributes import CALLING_STATION_ID, USER_NAME
 from sallyport.radius.packet import as_text
 from sallyport.radius.password import Method, chap_holds, sent_chap, sent_password
 from sallyport.vendors import medium
 
-DIGITS: Final = 12
 FRAMED: Final = 2
 CALL_CHECK: Final = 10
 _SERVICES: Final = frozenset({None, FRAMED, CALL_CHECK})
 _MEDIA: Final = frozenset({"Ethernet", "Wireless", "Unknown"})
-
-
-def mac_key(text: str) -> str:
-    """Return a MAC address in any notation as 12 hex digits in lower case. Return an empty text for anything else."""
-    key = station_key(text)
-    return key if len(key) == DIGITS and all(digit in "0123456789abcdef" for digit in key) else ""
-
-
-def mac_text(key: str) -> str:
-    """Return a MAC address as aa:bb:cc:dd:ee:ff."""
-    return ":".join(key[at : at + 2] for at in range(0, DIGITS, 2))
-
-
-def spellings(key: str) -> list[str]:
-    """Return the notations that NAS use for a MAC address. All are in lower case."""
-    pairs, fours = [key[at : at + 2] for at in range(0, DIGITS, 2)], [key[at : at + 4] for at in range(0, DIGITS, 4)]
-    return [key, ":".join(pairs), "-".join(pairs), ".".join(fours), "-".join(fours), f"{key[:6]}-{key[6:]}"]
 
 
 def requested_station(login: Attempt) -> str:

@@ -1,10 +1,10 @@
 """HTTP operations of MAC authentication bypass: /ad/...BypassStation(s)."""
 
 from sallyport.base.clock import iso
+from sallyport.base.mac import mac_text
 from sallyport.base.text import counted
 from sallyport.base.wire import JSON
 from sallyport.policy.bypass.bodies import AddBypassStation, DeleteBypassStation, ListBypassStations, StationList
-from sallyport.policy.bypass.match import mac_text
 from sallyport.policy.bypass.repo import StationRow
 from sallyport.policy.bypass.service import Bypass
 from sallyport.web.operation import Done, Operations, Plain

@@ -3,14 +3,14 @@
 from collections.abc import Sequence
 
 from sallyport.base.clock import Clock, now_us
+from sallyport.base.mac import mac_text, spellings, station_key
 from sallyport.base.text import counted
 from sallyport.base.wire import JSON
 from sallyport.endpoints.service import NoRevocations, Revocations
 from sallyport.policy.attempt import Attempt
 from sallyport.policy.bypass import repo
-from sallyport.policy.bypass.match import mac_text, requested_station, requested_station_by_eap, spellings
+from sallyport.policy.bypass.match import requested_station, requested_station_by_eap
 from sallyport.policy.bypass.repo import StationRow
-from sallyport.policy.rules.match import station_key
 from sallyport.store import audit
 from sallyport.store.model import Tx
 from sallyport.store.snapshot import Configuration

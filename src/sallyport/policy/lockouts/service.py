@@ -8,6 +8,7 @@ from typing import Final
 import structlog
 
 from sallyport.base.clock import SECOND, Clock, iso
+from sallyport.base.mac import station_key
 from sallyport.base.periodic import every
 from sallyport.base.text import fold_name
 from sallyport.base.wire import JSON
@@ -19,7 +20,6 @@ from sallyport.policy.lockouts import repo
 from sallyport.policy.lockouts.failures import MAX_NAMES, Failure, Failures, Key, Kind, Lock
 from sallyport.policy.lockouts.repo import LockoutRow
 from sallyport.policy.lockouts.stations import RECENT_US, SharedStations, is_nas, station_of
-from sallyport.policy.rules.match import station_key
 from sallyport.radius.attributes import CALLING_STATION_ID, MESSAGE_AUTHENTICATOR, PROXY_STATE
 from sallyport.radius.packet import as_text
 from sallyport.radius.password import Method, sent_password

@@ -5,9 +5,9 @@ from typing import Final
 
 from sallyport.base.bounded import BoundedMap
 from sallyport.base.clock import SECOND
+from sallyport.base.mac import station_key
 from sallyport.policy.attempt import Attempt
 from sallyport.policy.lockouts.failures import Key
-from sallyport.policy.rules.match import station_key
 from sallyport.radius.attributes import (
     CALLED_STATION_ID,
     CALLING_STATION_ID,

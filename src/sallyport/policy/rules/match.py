@@ -9,7 +9,6 @@ rules. To keep a login fast, each group, OU and address of the login is looked u
 returns the rules that name the value. They are an integer in which each bit stands for a rule.
 """
 
-import re
 import zoneinfo
 from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
@@ -20,20 +19,17 @@ from typing import Final, TypeVar
 
 from sallyport.base.addresses import Network, parse_address, parse_network
 from sallyport.base.clock import SECOND
+from sallyport.base.mac import station_key
 from sallyport.base.text import fold, fold_name, folded
 from sallyport.policy.rules.rule import DAYS, UNMATCHED, Action, Definition, Kind, Rule, Window, minutes
 from sallyport.vendors import UNKNOWN
 
-__all__ = ["UNMATCHED", "Action", "DomainRules", "Facts", "Rule", "network_of", "station_key"]
+__all__ = ["UNMATCHED", "Action", "DomainRules", "Facts", "Rule", "network_of"]
 
 Condition = Callable[["_Seen"], bool | None]
 Names = frozenset[str]
 
 _UNKNOWN: Final = frozenset({"", UNKNOWN.casefold()})
-_MAC: Final = re.compile(
-    r"[0-9a-f]{12}|[0-9a-f]{2}(?:([-:. ])[0-9a-f]{2})(?:\1[0-9a-f]{2}){4}"
-    r"|[0-9a-f]{4}([-:.])[0-9a-f]{4}\2[0-9a-f]{4}|[0-9a-f]{6}[-:.][0-9a-f]{6}"
-)
 _STRICTNESS: Final = {Action.ALLOW: 0, Action.MFA_REQUIRED: 1, Action.BLOCK: 2}
 
 
@@ -231,13 +227,6 @@ def kind_of(user: str) -> Kind:
     computers."""
     name = fold_name(user)
     return Kind.MACHINE if name.endswith("$") or name.startswith("host/") else Kind.USER
-
-
-def station_key(station: str) -> str:
-    """Return the form in which a Calling-Station-Id is compared: a MAC address as 12 hex digits, any other text
-    case-folded."""
-    text = station.strip().casefold()
-    return re.sub("[-:. ]", "", text) if _MAC.fullmatch(text) else text
 
 
 class _Prepared:

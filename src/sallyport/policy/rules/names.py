@@ -11,12 +11,13 @@ from collections.abc import Callable, Iterable, Iterator
 from difflib import get_close_matches
 from typing import Final
 
+from sallyport.base.mac import station_key
 from sallyport.base.text import fold
 from sallyport.directory.entries import repo as directories
 from sallyport.directory.entries.repo import inhabited
 from sallyport.domains.domain import Domain, FirstFactor
 from sallyport.policy.rules import repo
-from sallyport.policy.rules.match import network_of, station_key
+from sallyport.policy.rules.match import network_of
 from sallyport.policy.rules.rule import Given
 from sallyport.store.model import Store, Tx
 

@@ -13,9 +13,9 @@ from secrets import token_bytes
 from typing import Final
 
 from sallyport.base.errors import PacketError
+from sallyport.base.mac import station_key
 from sallyport.base.text import fold
 from sallyport.login.login import Login
-from sallyport.policy.rules.match import station_key
 from sallyport.radius.attributes import (
     CHAP_CHALLENGE,
     CHAP_PASSWORD,

@@ -1,0 +1,40 @@
+"""MAC addresses as NAS send them: their notations, and the forms in which they are compared and shown."""
+
+import re
+from typing import Final
+
+DIGITS: Final = 12
+_MAC: Final = re.compile(
+    r"[0-9a-f]{12}|[0-9a-f]{2}(?:([-:. ])[0-9a-f]{2})(?:\1[0-9a-f]{2}){4}"
+    r"|[0-9a-f]{4}([-:.])[0-9a-f]{4}\2[0-9a-f]{4}|[0-9a-f]{6}[-:.][0-9a-f]{6}"
+)
+
+
+def station_key(station: str) -> str:
+    """Return the form in which a Calling-Station-Id is compared: a MAC address as 12 hex digits, any other text
+    case-folded."""
+    text = station.strip().casefold()
+    return re.sub("[-:. ]", "", text) if _MAC.fullmatch(text) else text
+
+
+def mac_key(text: str) -> str:
+    """Return a MAC address in any notation as 12 hex digits in lower case. Return an empty text for anything else."""
+    key = station_key(text)
+    return key if len(key) == DIGITS and all(digit in "0123456789abcdef" for digit in key) else ""
+
+
+def mac_text(key: str) -> str:
+    """Return a MAC address as aa:bb:cc:dd:ee:ff."""
+    return ":".join(key[at : at + 2] for at in range(0, DIGITS, 2))
+
+
+def spellings(key: str) -> list[str]:
+    """Return the notations that NAS use for a MAC address. All are in lower case."""
+    pairs, fours = [key[at : at + 2] for at in range(0, DIGITS, 2)], [key[at : at + 4] for at in range(0, DIGITS, 4)]
+    return [key, ":".join(pairs), "-".join(pairs), ".".join(fours), "-".join(fours), f"{key[:6]}-{key[6:]}"]
+
+
+def as_mac(text: str) -> str:
+    """Return a MAC address in any notation as aa:bb:cc:dd:ee:ff. Return any other text unchanged."""
+    key = mac_key(text)
+    return mac_text(key) if key else text
