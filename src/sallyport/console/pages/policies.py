@@ -3,9 +3,9 @@
 from typing import Final
 
 from sallyport.base.text import counted
-from sallyport.base.wire import Row
+from sallyport.base.wire import JSON, Row
 from sallyport.console.declare import Context, Pages, Redirect
-from sallyport.console.pages.reading import every, ids, instances, number, one, rights
+from sallyport.console.pages.reading import changes, every, instances, number, one, rights
 from sallyport.console.table import Column, complete
 from sallyport.console.visit import Visit
 from sallyport.web.scope import OPERATORS, READERS
@@ -118,15 +118,16 @@ async def machines(visit: Visit) -> Context:
 async def assign(visit: Visit) -> Redirect:
     """Assign the policy to the chosen machines of a page, and to no other machine of this page."""
     domain, found = visit.domain(), await _policy(visit)
-    here = {int(each) for each, _ in await instances(visit, domain, visit.query.get("filter", ""))}
-    before = here & set(_ids(found))
-    after = here & {int(str(each)) for each in ids(visit.fields.getlist("instance"), "instance")}
-    changes: list[Row] = [{"instanceId": each, "action": "add"} for each in sorted(after - before)]
-    changes += [{"instanceId": each, "action": "remove"} for each in sorted(before - after)]
-    if changes:
-        body = [{"policyId": found["policyId"], **each} for each in changes]
+    here = [each for each, _ in await instances(visit, domain, visit.query.get("filter", ""))]
+    chosen = visit.fields.getlist("instance")
+    body: list[Row] = [
+        {"policyId": found["policyId"], "instanceId": each, "action": action}
+        for action, changed in changes(here, list[JSON](_ids(found)), chosen, "instance")
+        for each in changed
+    ]
+    if body:
         await visit.call("/api/v1/instances/assignPolicyToMachine", body)
-    machines_ = counted(len(after), "machine")
+    machines_ = counted(len({*here} & {*chosen}), "machine")
     return Redirect(f"/policies/{found['policyId']}", f"The policy is assigned to {machines_} of {domain.name}.")
 
 

@@ -96,6 +96,21 @@ def ids(values: Iterable[str], kind: str) -> list[JSON]:
     return [number(value, kind) for value in values]
 
 
+def changes(
+    known: Iterable[JSON], present: Iterable[JSON], chosen: Iterable[str], kind: str
+) -> list[tuple[str, list[JSON]]]:
+    """Return the changes that a form with checkboxes makes, as (`add` or `remove`, ids).
+
+    known: the ids that the form has listed. Others are not changed. present: the ids that are assigned already. chosen:
+    the ids that are checked, as texts. kind: the kind of object, for the error message. Raises NotFound.
+    """
+    listed = {int(str(each)) for each in known}
+    before = listed & {int(str(each)) for each in present}
+    after = listed & {int(str(each)) for each in ids(chosen, kind)}
+    both = (("add", after - before), ("remove", before - after))
+    return [(action, list[JSON](sorted(changed))) for action, changed in both if changed]
+
+
 def joined(values: JSON, most: int = 3, total: int = 0) -> str:
     """Return the first entries of a list as text. If the list has more entries, the text ends with their number, such
     as `a, b, c and 2 more`. total: the number of all entries, if `values` contains only the first ones."""

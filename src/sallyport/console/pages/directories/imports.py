@@ -92,8 +92,11 @@ async def job(visit: Visit) -> Context:
 
 
 @pages.show("/directories/imports/{job}/cancel", "Cancel an import", roles=OPERATORS, template="directory_cancel.html")
-async def ask_to_cancel(visit: Visit) -> Context:
-    """Show the import that would be cancelled."""
+@pages.show(
+    "/directories/imports/{job}/confirm", "Continue an import", roles=OPERATORS, template="directory_confirm.html"
+)
+async def ask(visit: Visit) -> Context:
+    """Show the import that would be cancelled, or that waits for a confirmation, with what it would remove."""
     domain = visit.domain()
     return {"domain": domain, "job": await _job(visit, domain)}
 
@@ -102,15 +105,6 @@ async def ask_to_cancel(visit: Visit) -> Context:
 async def cancel(visit: Visit) -> Redirect:
     """Cancel an import."""
     return await _decided(visit, "/api/v1/cancelImport", "The import is cancelled.")
-
-
-@pages.show(
-    "/directories/imports/{job}/confirm", "Continue an import", roles=OPERATORS, template="directory_confirm.html"
-)
-async def ask_to_confirm(visit: Visit) -> Context:
-    """Show an import that waits for a confirmation, and what it would remove."""
-    domain = visit.domain()
-    return {"domain": domain, "job": await _job(visit, domain)}
 
 
 @pages.submit("/directories/imports/{job}/confirm", roles=OPERATORS)

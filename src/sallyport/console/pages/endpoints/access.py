@@ -1,13 +1,13 @@
 """The forms for users and methods, which instances and endpoint groups have in common."""
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Final
 
 from sallyport.base.command import entries
 from sallyport.base.wire import JSON, Row
 from sallyport.console.declare import Context, Redirect
-from sallyport.console.pages.reading import ids
+from sallyport.console.pages.reading import changes
 from sallyport.console.table import Filter
 from sallyport.console.visit import Visit
 from sallyport.domains.domain import Domain
@@ -37,19 +37,6 @@ class Owner:
     of_users: Row
 
 
-def changes(known: Iterable[JSON], present: Iterable[JSON], visit: Visit, kind: str) -> list[tuple[str, list[JSON]]]:
-    """Return the changes that a form with checkboxes makes, as (`add` or `remove`, ids).
-
-    known: the ids that the form has listed. Others are not changed. present: the ids that are assigned already. kind:
-    the kind of object, for the error message.
-    """
-    listed_ = {int(str(each)) for each in known}
-    before = listed_ & {int(str(each)) for each in present}
-    after = listed_ & {int(str(each)) for each in ids(visit.fields.getlist("chosen"), kind)}
-    both = (("add", after - before), ("remove", before - after))
-    return [(action, list[JSON](sorted(changed))) for action, changed in both if changed]
-
-
 async def users_form(visit: Visit, domain: Domain, owner: Owner, text: str) -> Context:
     """Return the variables of the form for the users of an instance or a group. text: the effect of an assignment."""
     users = await _choices(visit, domain, owner)
@@ -72,7 +59,7 @@ async def set_users(visit: Visit, domain: Domain, owner: Owner, path: str, body:
     """
     users = await _choices(visit, domain, owner)
     known, present = [each["userId"] for each in users], [each["userId"] for each in users if owner.has(each)]
-    for action, changed in changes(known, present, visit, "user"):
+    for action, changed in changes(known, present, visit.fields.getlist("chosen"), "user"):
         await visit.call(path, {**body, "userIds": changed, "action": action}, domain=domain.id)
     return Redirect(owner.address, "The users are assigned.")
 

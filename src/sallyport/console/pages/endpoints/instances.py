@@ -13,7 +13,6 @@ from sallyport.console.pages.endpoints.access import (
     SEARCH,
     USERS,
     Owner,
-    changes,
     chosen_methods,
     contains,
     methods_form,
@@ -22,7 +21,7 @@ from sallyport.console.pages.endpoints.access import (
     users_form,
 )
 from sallyport.console.pages.endpoints.users import USER_COLUMNS, user_row
-from sallyport.console.pages.reading import find, number, of, rights
+from sallyport.console.pages.reading import changes, find, number, of, rights
 from sallyport.console.table import Column, listed
 from sallyport.console.visit import Visit
 from sallyport.domains.domain import Domain
@@ -151,7 +150,9 @@ async def assign_groups(visit: Visit) -> Redirect:
     domain = visit.domain()
     found = await _instance(visit, domain)
     listed_, present = await _groups(visit, domain, found)
-    for action, changed in changes([each["groupId"] for each in listed_], present, visit, "group"):
+    for action, changed in changes(
+        [each["groupId"] for each in listed_], present, visit.fields.getlist("chosen"), "group"
+    ):
         body: Row = {"instanceId": [found["instanceId"]], "groupId": changed, "action": action}
         await visit.call("/api/v1/instances/assignGroupToMachines", body, domain=domain.id)
     return Redirect(_address(found, domain), "The groups are assigned.")
