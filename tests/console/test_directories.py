@@ -9,18 +9,22 @@ EVERYONE = person("ann", "mail: ann@x.example", "cn: Ann") + person("bob") + gro
 
 
 async def test_an_import_is_shown_with_its_people(site: Site, admin: Visitor) -> None:
-    """The pages have the import with its counts and its faulty entries, and the people and groups that it brought."""
+    """The pages have the import with its counts and its faulty entries, and the people and groups that it brought. The
+    page of the import leads to its directory, and the list of people to each person."""
     assert "No directory yet" in text_of(await admin.get("/directories"))
     async with at_work(site.areas):
         job = await queue(site.areas, EVERYONE + "dn: uid=,\nobjectClass: inetOrgPerson\nuid: x\n\n", name="HR")
         await over(site.areas, job)
     page = text_of(await admin.get("/directories"))
     assert "HR LDIF files" in page
-    shown = text_of(await admin.get(f"/directories/imports/{job}"))
+    answer = await admin.get(f"/directories/imports/{job}")
+    assert '<a href="/directories/1?domain=1">HR</a>' in answer.text
+    shown = text_of(answer)
     assert "LDIF file, test.ldif" in shown
-    people = text_of(await admin.get("/directories/people?search=ann"))
+    people = await admin.get("/directories/people?search=ann")
     if "State done" in shown:
-        assert "ann Ann ann@x.example active staff HR" in people
+        assert "ann Ann ann@x.example active staff HR" in text_of(people)
+        assert 'href="/people/person?domain=1&amp;user=ann"' in people.text
     assert (await admin.get("/directories/imports/999")).status_code == 404
 
 

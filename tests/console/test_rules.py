@@ -101,6 +101,7 @@ async def test_the_effect_of_a_rule_before_it_is_stored(site: Site, admin: Visit
     assert "ann 2 challenge reject blocked by rule" in text
     assert "bob 1 challenge" not in text
     assert 'value="no ann"' in page.text
+    assert "/edit" not in page.text  # the rule is not stored, so it has no page
     assert site.areas.rules.all_of(site.areas.domain) == ()
     stored = await rule(site, "no ann", users=["ann"])
     assert "ann 2 reject challenge" in text_of(await admin.get(f"/rules/{stored}/remove"))

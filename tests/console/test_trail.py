@@ -5,12 +5,15 @@ from tests.console.visitor import Site, Visitor, text_of
 
 
 async def test_changes_are_listed_with_their_fields(site: Site, admin: Visitor) -> None:
-    """The trail has each change of the tenant with its actor, its domain and the values before and after."""
+    """The trail has each change of the tenant with its actor, its domain and the values before and after. Times have
+    whole seconds."""
     with acting_as(Actor("token", "ci", 7, site.areas.tenant)):
         await site.areas.bypass.add(site.areas.domain, ["aabbccddee01"], "printers")
     await admin.send("/rules/add", {"name": "night", "action": "block"})
+    await admin.send("/keys/add", {"agent": "endpoint", "name": "web", "expiresAt": "2026-02-01T10:20:30.123456Z"})
     page = text_of(await admin.get("/audit"))
     assert "rule.add rule 1 night corp name: night, action: block" in page
+    assert "expires: 2026-02-01T10:20:30Z" in page
     csv = (await admin.get("/audit?format=csv&action=rule.add")).text.splitlines()
     assert len(csv) == 2 and ",rule.add," in csv[1]
 

@@ -19,12 +19,12 @@ LIST: Final = "/network_device/ListClients"
 UPDATE: Final = "/network_device/UpdateClient"
 FILTERS: Final = (Filter("search", "Search"),)
 SIGNATURES: Final = (
-    ("auto", "auto: as soon as the client has signed a request"),
+    ("auto", "auto: after its first signed request"),
     ("yes", "yes: drop every unsigned request"),
     ("no", "no: unsigned requests are answered"),
 )
 PROXIES: Final = (
-    ("auto", "auto: as soon as the client has shown that it need not send them"),
+    ("auto", "auto: once it need not send them"),
     ("yes", "yes: drop unsigned requests with Proxy-State"),
     ("no", "no: they are answered"),
 )

@@ -20,7 +20,7 @@ COLUMNS: Final = (
     Column("agent", "Agent"),
     Column("instanceText", "Instance"),
     Column("status", "Status"),
-    Column("usedText", "Used"),
+    Column("usedText", "Machines enrolled"),
     Column("createdAt", "Created", "time", is_chosen=False),
     Column("expiresAt", "Expires", "time"),
     Column("lastSeen", "Last used", "time"),
@@ -86,8 +86,9 @@ async def _instances(visit: Visit, domain: Domain) -> list[tuple[str, str]]:
 
 
 def _key(row: Row) -> Row:
-    uses = "" if row["uses"] is None else f" of {row['uses']}"
-    return {**row, "kindText": KINDS[str(row["kind"])], "usedText": f"{row['used']}{uses}"}
+    most = "" if row["uses"] is None else f" of {row['uses']}"
+    enrolled = f"{row['used']}{most}" if row["kind"] == "enrolment" else None
+    return {**row, "kindText": KINDS[str(row["kind"])], "usedText": enrolled}
 
 
 def _instance(row: Row, names: Mapping[str, str]) -> str:

@@ -258,12 +258,13 @@ def _days(value: JSON) -> str:
     return ",".join(DAYS[run[0]] if len(run) == 1 else f"{DAYS[run[0]]}-{DAYS[run[-1]]}" for run in runs)
 
 
-def _decided(impact: Row, domain: Domain) -> list[Row]:
+def _decided(impact: Row, domain: Domain, unsaved: JSON = None) -> list[Row]:
+    """Return the rules that decided logins. unsaved: the name of a rule that is not stored, so that it has no page."""
     return [
         {
             **each,
             "shownName": each["name"] or "no rule matches",
-            "address": of("/rules" if each["ruleId"] is None else f"/rules/{each['ruleId']}/edit", domain),
+            "address": of("/rules" if each["name"] in ("", unsaved) else f"/rules/{each['ruleId']}/edit", domain),
             "actionText": dict(ACTIONS)[str(each["action"])],
         }
         for each in entries(impact["rules"])
@@ -345,7 +346,7 @@ async def _effect(visit: Visit, domain: Domain, body: Mapping[str, JSON]) -> dic
         "present": now,
         "changed": changed,
         "changed_columns": CHANGED,
-        "decided": _decided(then, domain),
+        "decided": _decided(then, domain, None if body.get("ruleId") else body.get("name")),
         "decided_columns": DECIDED,
         "is_partial": len(before) == LISTED,
     }

@@ -1,6 +1,7 @@
 """The audit trail of the tenant. Installation administrators can also see the audit trail of the whole installation."""
 
 import json
+import re
 from dataclasses import replace
 from typing import Final
 
@@ -15,6 +16,8 @@ from sallyport.web.scope import INSTALLATIONS, READERS
 pages = Pages()
 LIST: Final = "/api/v1/audit/list"
 LONGEST: Final = 200
+FRACTION: Final = re.compile(r"(?<=T\d\d:\d\d:\d\d)\.\d+(?=Z$)")
+"""The microseconds of a time."""
 MOST_EXPORTED: Final = 10_000
 PAGE: Final = 100
 COLUMNS: Final = (
@@ -123,4 +126,5 @@ def _value(value: JSON) -> str:
         text = ", ".join(map(str, value))
     else:
         text = "none" if value is None else value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+    text = FRACTION.sub("", text)
     return f"{text[:LONGEST]}…" if len(text) > LONGEST else text or "empty"

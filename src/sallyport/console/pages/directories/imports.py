@@ -6,6 +6,7 @@ from sallyport.base.command import entries
 from sallyport.base.wire import Row
 from sallyport.console.declare import Context, Pages, Redirect
 from sallyport.console.pages.directories.finding import (
+    address_of,
     all_directories,
     directory_at,
 )
@@ -131,8 +132,9 @@ async def jobs_of(visit: Visit, domain: Domain, names: list[str]) -> list[Row]:
 
 
 async def _job(visit: Visit, domain: Domain) -> Row:
-    names = [str(each["directoryName"]) for each in await all_directories(visit, domain)]
-    return one(await jobs_of(visit, domain, names), "jobId", visit.at["job"], "import")
+    found = {str(each["directoryName"]): address_of(each, domain) for each in await all_directories(visit, domain)}
+    job = one(await jobs_of(visit, domain, list(found)), "jobId", visit.at["job"], "import")
+    return {**job, "directoryAddress": found.get(str(job["directoryName"]))}
 
 
 def _job_row(job: Row, domain: Domain) -> Row:

@@ -5,6 +5,7 @@ from typing import Final
 from sallyport.base.wire import Row
 from sallyport.console.declare import Context, Pages
 from sallyport.console.pages.directories.finding import SEARCH
+from sallyport.console.pages.enforcement import person_url
 from sallyport.console.pages.reading import number, of
 from sallyport.console.table import Column, Filter, listed
 from sallyport.console.visit import Visit
@@ -13,7 +14,7 @@ from sallyport.web.scope import READERS
 pages = Pages()
 OF_CLOUD: Final = Filter("kind", "Directories", (("cloud", "cloud directories"),))
 PEOPLE: Final = (
-    Column("userName", "User name"),
+    Column("userName", "User name", link=lambda row: str(row["address"])),
     Column("displayName", "Name"),
     Column("email", "Mail"),
     Column("status", "Account"),
@@ -45,7 +46,10 @@ async def people(visit: Visit) -> Context:
     filters = SEARCH if group else (*SEARCH, OF_CLOUD)
     table = await listed(visit, PEOPLE, path, "users", body, domain=domain.id, filters=filters, empty=empty, most=1000)
     table.kept = ("domain", "group")
-    table.rows = [{**each, "groups": each["groups"] or None} for each in table.rows]
+    table.rows = [
+        {**each, "groups": each["groups"] or None, "address": person_url(domain.id, str(each["userName"]))}
+        for each in table.rows
+    ]
     return {"domain": domain, "table": table, "group": group}
 
 
