@@ -29,7 +29,7 @@ ARGUMENTS = (
     "--disable-sync",
 )  # fmt: skip
 END_S = 20.0
-CALL_S = 300.0
+CALL_S = 600.0
 
 
 class Chromium:

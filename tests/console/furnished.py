@@ -83,6 +83,7 @@ class Furnisher:
         """Register a machine as an agent does, with a report that has drift and discovered accounts."""
         key, own, now = self.post("/api/v1/agent/createKey", name="build machines")["apiKey"], new_key(), time.time_ns()
         body = {"machineKey": key, "instanceName": "build-2", "osId": 1, "privateIpAddress": "10.0.0.8"}
+        body |= {"hostName": "build-2.example.com", "agentVersion": "1.0"}
         machine = int(self._send("/api/v1/machine/add-machine", key, json=body)["instanceId"])
         hashed = {"keyHash": token_hash(own), "instanceId": machine}
         self._send("/api/v1/agent/exchangeKey", key, json=hashed)
@@ -93,13 +94,18 @@ class Furnisher:
         self._send("/api/v1/agent/desiredState", own, json={"version": 0, "waitS": 0})
         found = [{"name": name, "uid": 1000 + at, "gid": 1000, "home": f"/home/{name}", "shell": "/bin/bash"}
                  for at, name in enumerate(("eve", "deploy"))]  # fmt: skip
+        drift = [{"kind": "privilege", "name": "eve", "detail": "member of sudo"}]
+        status = {
+            "at": now // 1000, "version": 1, "drift": drift,
+            "privileged": [{"name": "root", "via": ["uid 0"]}, {"name": "eve", "via": ["group sudo"]}],
+        }  # fmt: skip
         report = {
-            "id": "report-0001", "at": now // 1000, "version": 1, "agent": "1.0", "system": "Debian 13",
+            "id": "report-0001", "at": now // 1000, "version": 1, "agent": "1.0", "system": "Debian 13", "drift": drift,
             "discovery": {"at": now // 1000, "accounts": found},
-            "drift": [{"kind": "privilege", "user": "eve", "detail": "member of sudo"}],
-            "actions": [{"kind": "create", "user": "alice"}, {"kind": "delete", "user": "bob", "error": "busy"}],
+            "actions": [{"kind": "create", "name": "alice"}, {"kind": "delete", "name": "bob", "error": "busy"}],
         }  # fmt: skip
         self._send("/api/v1/agent/report", own, json=report)
+        self._send("/api/v1/agent/privilegeStatus", own, json=status)
         self.post("/api/v1/agent/order", instanceId=machine, kind="discover")
 
     def _import_people(self) -> None:

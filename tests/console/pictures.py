@@ -2,20 +2,24 @@
 
     python -m tests.console.pictures [DIRECTORY] [--all]
 
+The pictures of the documentation are WebP files with few colours, a third as large as PNG files.
+
 With --all, it takes every page of the console instead, filled with data: light and dark, wide and 360 px narrow, to be
-looked at one by one. It finds the pages by following links from Home. It lists the pages without such a link, and those
-that are wider than the window. It uses the default ports of the demo.
+looked at one by one. It finds the pages by following links from Home, and sends forms for the pages that answer a form.
+It lists the pages without such a link, and those that are wider than the window. It uses the default ports of the demo.
 """
 
 import argparse
 import re
 import subprocess
+from base64 import b64decode, b64encode
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal
 
-from playwright.sync_api import Page
+from playwright.sync_api import Page, expect
 from pyotp import TOTP, parse_uri
 
 from sallyport.console.pages import ALL
@@ -27,13 +31,80 @@ from tests.service import PROGRAM
 ROOT = Path(__file__).parents[2]
 DOCS = ROOT / "docs" / "console" / "pictures"
 BASE, RADIUS = "http://127.0.0.1:8080", 1812
+
+
+@dataclass(frozen=True)
+class Form:
+    """A form of a page: the address of the page, the text for each label, and the button.
+
+    is_list: whether the page is a list, whose first link is opened.
+    """
+
+    path: str
+    texts: dict[str, str] = field(default_factory=dict)
+    button: str = ""
+    is_list: bool = False
+
+    def send(self, page: Page) -> None:
+        """Open the page, and send the form. Without a button, only open the page."""
+        page.goto(BASE + self.path)
+        for label, text in self.texts.items():
+            page.get_by_label(label, exact=True).fill(text)
+        if self.button:
+            page.locator("main").get_by_role("button", name=self.button, exact=True).click()
+            page.wait_for_load_state()
+        if self.is_list:
+            heading = page.locator("h1").inner_text()
+            page.locator("tbody a").first.click()
+            expect(page.locator("h1")).not_to_have_text(heading)
+
+
 PUBLISHED = {
-    "home": "/",
-    "logins": "/logins?domain=2",
-    "login": "/logins?domain=2&reason=not+enrolled&appliedDecision=reject",
-    "senders": "/senders",
+    "home": Form("/"),
+    "logins": Form("/logins?domain=2"),
+    "login": Form("/logins?domain=2&reason=not+enrolled&appliedDecision=reject", is_list=True),
 }
-"""The address of each picture of the documentation. Of a login, it is a list, whose first login is opened."""
+"""The pictures of the documentation before the demo is filled."""
+FILLED = {
+    "senders": Form("/senders"),
+    "preview": Form("/domains/2/preview"),
+    "device": Form("/devices?domain=2&search=fw1", is_list=True),
+    "client": Form("/clients/2"),
+    "person": Form("/people/person?domain=2&user=carol"),
+    "rules": Form("/rules?domain=2"),
+    "directory": Form("/directories/1?domain=2"),
+    "agent": Form("/agents/2?domain=2"),
+    "policy": Form("/policies/1", {"Password": "too short"}, "Check"),
+    "credential": Form("/credentials/1?domain=2"),
+    "tokens": Form("/tokens"),
+    "audit": Form("/audit?domainId=2&search=rule"),
+    "certificates": Form("/certificates?column=name&column=useText&column=stateText&column=expires&column=days"),
+    "api": Form("/docs"),
+}
+"""The pictures of the documentation after the demo is filled."""
+SENT = {
+    "clients-add": Form("/clients/add", {"Name": "floor-4", "Address": "192.0.2.44"}, "Add the client"),
+    "clients-settings": Form("/clients/2/settings", {"Address": "no address"}, "Save"),
+    "senders-register": Form("/senders/register?address=127.0.0.77", {}, "Register"),
+    "keys-add": Form("/keys/add?domain=2", {"Name": "web servers"}, "Create the key"),
+    "tokens-add": Form("/tokens/add", {"Name": "reports"}, "Create the token"),
+    "wallets-add": Form(
+        "/wallets/add?domain=2", {"User": "erin", "Mail address": "e@example.com"}, "Register the wallet"
+    ),
+    "person-enrol": Form("/people/person/enrol?domain=2&user=dave", {}, "Show the QR code"),
+    "policies-check": Form("/policies/1", {"Password": "too short"}, "Check"),
+    "policies-accepted": Form("/policies/1", {"Password": PASSWORD}, "Check"),
+    "rules-add": Form(
+        "/rules/add?domain=2", {"Name": "no alice", "Users": "alice"}, "Show the effect on last week's logins"
+    ),
+    "first-factor": Form("/domains/2/first-factor", {"User name": "bob", "Password": "wrong"}, "Test"),
+    "provider-check": Form("/domains/2/provider/check", {}, "Check"),
+    "directories-edit": Form("/directories/2/edit?domain=2", {}, "Test only"),
+    "directories-mapping": Form("/directories/1/mapping?domain=2", {"Mapping": "email=uid"}, "Show ten people with it"),
+    "rules-tested": Form("/rules/test?domain=2&user=alice&client=fw1"),
+    "not-found": Form("/nothing"),
+}
+"""Pages of --all that answer a form, or that no link leads to."""
 STARTS = (
     "/clients/2",
     "/devices/delete?domain=2&device=1&device=2",
@@ -49,7 +120,31 @@ STARTS = (
 of their kind."""
 Scheme = Literal["light", "dark"]
 SCHEMES: Sequence[Scheme] = ("light", "dark")
+WIDTH, HEIGHT, LEAST_HEIGHT = 1100, 660, 400
 LINKS = "links => links.map(each => each.getAttribute('href').split('#')[0])"
+BOTTOM = "Math.max(...[...document.querySelector('main').children].map(each => each.getBoundingClientRect().bottom))"
+ENCODE = """async png => {
+    const image = new Image();
+    image.src = "data:image/png;base64," + png;
+    await image.decode();
+    const canvas = document.createElement("canvas");
+    [canvas.width, canvas.height] = [image.width, image.height];
+    const context = canvas.getContext("2d");
+    context.drawImage(image, 0, 0);
+    const data = context.getImageData(0, 0, image.width, image.height);
+    const pixels = new Uint32Array(data.data.buffer);
+    const counts = new Map();
+    for (const each of pixels) counts.set(each, (counts.get(each) ?? 0) + 1);
+    const palette = [...counts.keys()].sort((one, other) => counts.get(other) - counts.get(one)).slice(0, 96);
+    const distance = (one, other) => [0, 8, 16].map(at => Math.abs((one >> at & 255) - (other >> at & 255)))
+        .reduce((sum, each) => sum + each);
+    const nearest = new Map([...counts.keys()].map(
+        each => [each, palette.reduce((best, other) => distance(each, other) < distance(each, best) ? other : best)]));
+    pixels.forEach((each, at) => { pixels[at] = nearest.get(each); });
+    context.putImageData(data, 0, 0);
+    return canvas.toDataURL("image/webp", 1).split(",")[1];
+}"""
+"""Encodes a PNG as WebP with its 96 most frequent colours. With the quality 1, Chromium's encoder is lossless."""
 
 
 def sign_in(page: Page, code: str) -> None:
@@ -60,18 +155,28 @@ def sign_in(page: Page, code: str) -> None:
     page.wait_for_url(f"{BASE}/")
 
 
-def take_published(page: Page, code: str, directory: Path) -> None:
+def take_published(page: Page, code: str, directory: Path, token: str) -> None:
     """Take the pictures of the documentation."""
-    page.set_viewport_size({"width": 1100, "height": 660})
+    page.set_viewport_size({"width": WIDTH, "height": HEIGHT})
     page.goto(f"{BASE}/sign-in")
-    page.screenshot(path=directory / "sign-in.png", clip={"x": 340, "y": 20, "width": 420, "height": 640})
+    save(page, directory / "sign-in.webp", left=340, width=420)
     sign_in(page, code)
-    for name, path in PUBLISHED.items():
-        page.goto(BASE + path)
-        if name == "login":
-            page.locator("tbody a").first.click()
-            page.get_by_role("heading", name="Steps").wait_for()
-        page.screenshot(path=directory / f"{name}.png")
+    for name, form in PUBLISHED.items():
+        form.send(page)
+        save(page, directory / f"{name}.webp")
+    Furnisher(BASE, token, RADIUS).fill()
+    for name, form in FILLED.items():
+        form.send(page)
+        save(page, directory / f"{name}.webp")
+
+
+def save(page: Page, path: Path, *, left: int = 0, width: int = WIDTH) -> None:
+    """Write the visible part of the page, at most down to its last text, as a WebP file."""
+    needed = page.evaluate(BOTTOM) if page.locator("main").count() else HEIGHT
+    height = min(max(needed + 16, LEAST_HEIGHT), HEIGHT)
+    shot = page.screenshot(clip={"x": left, "y": 0, "width": width, "height": height})
+    with page.context.new_page() as blank:  # the policy of the console's pages allows no data URL
+        path.write_bytes(b64decode(blank.evaluate(ENCODE, b64encode(shot).decode())))
 
 
 def take_all(page: Page, code: str, directory: Path) -> list[str]:
@@ -95,6 +200,9 @@ def take_all(page: Page, code: str, directory: Path) -> list[str]:
             if path not in (None, *seen):
                 seen.add(path)
                 queue.append(link)
+    for name, form in SENT.items():
+        form.send(page)
+        found += shoot(page, directory, f"sent-{name}")
     return [*found, *(f"{path}: no link" for path in paths if path not in seen)]
 
 
@@ -130,6 +238,14 @@ def demo() -> Iterator[tuple[str, str]]:
         process.wait(30)
 
 
+def command(data: str, *words: str, text: str = "") -> str:
+    """Run a command on the data of the demo, and return its output. text: its standard input."""
+    environment = {"SALLYPORT_DATA_DIR": data}
+    return subprocess.run(
+        [PROGRAM, *words], env=environment, input=text, stdout=subprocess.PIPE, text=True, check=True
+    ).stdout
+
+
 def main() -> None:
     """Take the pictures."""
     parser = argparse.ArgumentParser()
@@ -138,20 +254,15 @@ def main() -> None:
     asked = parser.parse_args()
     asked.directory.mkdir(parents=True, exist_ok=True)
     with demo() as (data, token), Chromium() as chromium:
-        added = subprocess.run(
-            [PROGRAM, "admin", "add", "root", "--password", "-"],
-            env={"SALLYPORT_DATA_DIR": data},
-            input=f"{PASSWORD}\n",
-            stdout=subprocess.PIPE,
-            text=True,
-            check=True,
-        )
-        code = TOTP(parse_uri(added.stdout.splitlines()[-1]).secret).now()  # type: ignore[union-attr]
+        added = command(data, "admin", "add", "root", "--password", "-", text=f"{PASSWORD}\n")
+        command(data, "cert", "init", "--host", "radius.example.com")
+        command(data, "cert", "issue", "floor-3")
+        code = TOTP(parse_uri(added.splitlines()[-1]).secret).now()
         if asked.all:
             Furnisher(BASE, token, RADIUS).fill()
-            print(*chromium.run(take_all, code, asked.directory), sep="\n")
+            print(*chromium.logged(take_all, code, asked.directory)[0], sep="\n")
         else:
-            chromium.run(take_published, code, asked.directory)
+            chromium.logged(take_published, code, asked.directory, token)
 
 
 if __name__ == "__main__":
