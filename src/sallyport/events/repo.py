@@ -214,7 +214,7 @@ EVENTS = RetainedTable(
     "events",
     (COUNTER,),
     f"'{COUNTER}'",
-    tuple(n for n, kind in EventRow.__annotations__.items() if kind is str),
+    (*(n for n, kind in EventRow.__annotations__.items() if kind is str), "coalesce(attributes, '')"),
     60,
 )
 ACCOUNTING = RetainedTable(
