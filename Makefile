@@ -1,4 +1,4 @@
-# Three targets do everything on a fresh machine: `make demo`, `make test` and `make test-system`.
+# Four targets do everything on a fresh machine: `make demo`, `make test`, `make test-postgres` and `make test-system`.
 PYTHON ?= python3
 BIN := .venv/bin
 READY := .venv/.ready-$(shell $(PYTHON) -c 'import sys; print("%d.%d.%d" % sys.version_info[:3])' 2>/dev/null)
