@@ -147,20 +147,21 @@ ENCODE = """async png => {
 """Encodes a PNG as WebP with its 96 most frequent colours. With the quality 1, Chromium's encoder is lossless."""
 
 
-def sign_in(page: Page, code: str) -> None:
-    """Sign in as the administrator root."""
+def sign_in(page: Page, seed: str) -> None:
+    """Sign in as the administrator root. seed: the seed of the authenticator app."""
+    code = TOTP(seed).now()
     for label, value in (("Name", "root"), ("Password", PASSWORD), ("Code of the authenticator app", code)):
         page.get_by_label(label).fill(value)
     page.get_by_label("Code of the authenticator app").press("Enter")
     page.wait_for_url(f"{BASE}/")
 
 
-def take_published(page: Page, code: str, directory: Path, token: str) -> None:
+def take_published(page: Page, seed: str, directory: Path, token: str) -> None:
     """Take the pictures of the documentation."""
     page.set_viewport_size({"width": WIDTH, "height": HEIGHT})
     page.goto(f"{BASE}/sign-in")
     save(page, directory / "sign-in.webp", left=340, width=420)
-    sign_in(page, code)
+    sign_in(page, seed)
     for name, form in PUBLISHED.items():
         form.send(page)
         save(page, directory / f"{name}.webp")
@@ -179,11 +180,11 @@ def save(page: Page, path: Path, *, left: int = 0, width: int = WIDTH) -> None:
         path.write_bytes(b64decode(blank.evaluate(ENCODE, b64encode(shot).decode())))
 
 
-def take_all(page: Page, code: str, directory: Path) -> list[str]:
+def take_all(page: Page, seed: str, directory: Path) -> list[str]:
     """Take every page in four looks. Return the pages that are too wide, and those that no link leads to."""
     page.goto(f"{BASE}/sign-in")
     found = shoot(page, directory, "sign-in")
-    sign_in(page, code)
+    sign_in(page, seed)
     paths = sorted((each.path for area in ALL for each in area.pages), key=lambda path: "{" in path)
     patterns = {path: re.compile(re.sub(r"\{[^}]*\}", r"[^/?]+", path) + r"(\?.*)?") for path in paths}
 
@@ -257,12 +258,12 @@ def main() -> None:
         added = command(data, "admin", "add", "root", "--password", "-", text=f"{PASSWORD}\n")
         command(data, "cert", "init", "--host", "radius.example.com")
         command(data, "cert", "issue", "floor-3")
-        code = TOTP(parse_uri(added.splitlines()[-1]).secret).now()
+        seed = parse_uri(added.splitlines()[-1]).secret
         if asked.all:
             Furnisher(BASE, token, RADIUS).fill()
-            print(*chromium.logged(take_all, code, asked.directory)[0], sep="\n")
+            print(*chromium.logged(take_all, seed, asked.directory)[0], sep="\n")
         else:
-            chromium.logged(take_published, code, asked.directory, token)
+            chromium.logged(take_published, seed, asked.directory, token)
 
 
 if __name__ == "__main__":
