@@ -7,7 +7,7 @@ and the username is the login name.
 """
 
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -37,7 +37,7 @@ an entry then has at most 256 attributes, the limit in `reading/answers.py`."""
 LONGEST: Final = 255
 """Maximum length of a username, an address and a display name, in characters. Other fields may be ten times as long."""
 _SHOWN: Final = ("displayname", "cn", "gecos", "name")
-_UPN: Final = "userprincipalname"
+_UPN: Final = ("userprincipalname",)
 _EMAIL: Final = ("mail", "email", "rfc822mailbox")
 _MEMBERSHIP: Final = "memberof"
 _OTHERS: Final = frozenset(FIELDS) - {"email", "username"}
@@ -47,14 +47,29 @@ Attributes = Mapping[str, Sequence[str]]
 
 @dataclass(frozen=True, slots=True)
 class FieldMapping:
-    """A field mapping. attributes: for each field, the attributes in the form of `entry.attribute_key`, separated by
-    commas. digest: the digest of all attributes."""
+    """A field mapping.
+
+    attributes: for each field, the attributes in the form of `entry.attribute_key`, separated by commas. digest: the
+    digest of all attributes. username, email: the attributes of these fields. others: (field, attributes) for each
+    other field.
+    """
 
     attributes: Mapping[str, str]
     digest: bytes = field(init=False)
+    username: Sequence[str] = field(init=False, compare=False)
+    email: Sequence[str] = field(init=False, compare=False)
+    others: Sequence[tuple[str, Sequence[str]]] = field(init=False, compare=False)
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "digest", digest_of(sorted(self.attributes.items())))
+        taken = {name: attributes_in(those) for name, those in {**DEFAULTS, **self.attributes}.items()}
+        others = [(name, those) for name, those in taken.items() if name in _OTHERS]
+        for name, value in (
+            ("digest", digest_of(sorted(self.attributes.items()))),
+            ("username", taken.get("username", ())),
+            ("email", taken.get("email") or _EMAIL),
+            ("others", others),
+        ):
+            object.__setattr__(self, name, value)
 
     def over(self, other: "FieldMapping") -> "FieldMapping":
         """Return a mapping with the fields of both mappings. If both mappings have a field, this mapping takes
@@ -86,29 +101,37 @@ def fields_of(attributes: Attributes, mapping: FieldMapping) -> Fields:
     The username, the address and the display name are each the first value of their attributes. Every other field
     contains all values of its attributes.
     """
-    chosen = {field: attributes_in(taken) for field, taken in {**DEFAULTS, **mapping.attributes}.items()}
-    username = _first(attributes, chosen.get("username", ())).strip()
+    username = _first(attributes, mapping.username).strip()
     others = {
-        field: ", ".join(_values(attributes, taken))[: 10 * LONGEST]
-        for field, taken in chosen.items()
-        if field in _OTHERS
+        name: ", ".join(values)[: 10 * LONGEST]
+        for name, taken in mapping.others
+        if (values := _values(attributes, taken))
     }
     return Fields(
         username=username if len(username) <= LONGEST and username.isprintable() else "",
         display_name=_first(attributes, _SHOWN)[:LONGEST],
-        email=_first(attributes, chosen.get("email") or _EMAIL)[:LONGEST],
-        upn=_first(attributes, (_UPN,))[:LONGEST],
+        email=_first(attributes, mapping.email)[:LONGEST],
+        upn=_first(attributes, _UPN)[:LONGEST],
         others={field: value for field, value in others.items() if value},
     )
 
 
-def _first(attributes: Attributes, names: Iterable[str]) -> str:
-    return next(_values(attributes, names), "")
-
-
-def _values(attributes: Attributes, names: Iterable[str]) -> Iterator[str]:
-    """Yield the values of attributes. If a value of memberOf is the distinguished name of a group, yield only the
-    group's name."""
+def _first(attributes: Attributes, names: Sequence[str]) -> str:
     for name in names:
-        for value in attributes.get(name, ()):
-            yield next(pairs_of(value), ("", value))[1] if name == _MEMBERSHIP else value
+        if name in attributes and (values := _values(attributes, (name,))):
+            return values[0]
+    return ""
+
+
+def _values(attributes: Attributes, names: Sequence[str]) -> list[str]:
+    """Return the values of attributes. If a value of memberOf is the distinguished name of a group, return only the
+    group's name."""
+    found = list[str]()
+    for name in names:
+        if name in attributes:
+            found += map(_own_name, attributes[name]) if name == _MEMBERSHIP else attributes[name]
+    return found
+
+
+def _own_name(dn: str) -> str:
+    return next(pairs_of(dn), ("", dn))[1]

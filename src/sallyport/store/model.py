@@ -8,6 +8,7 @@ converts only the letters A to Z, but indexes exist only for `lower`.
 import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cache
 from pathlib import Path
 from typing import Final, Protocol, TypeVar
 
@@ -115,6 +116,21 @@ LISTED: Final = "(select cast(value as bigint) from json_each(:ids))"
 sets of any size."""
 LISTED_TEXTS: Final = "(select value from json_each(:ids))"
 """SQL for a set of texts, passed as the parameter `ids=listed(...)`."""
+
+
+def among(values: Sequence[Value], most: int) -> tuple[str, dict[str, Value]]:
+    """Return SQL for a set of values of any type, for `column in ...`, and its parameters.
+
+    The set must have at least one value and at most `most` values. All sets with the same `most` have the same SQL, so
+    that it is prepared only once.
+    """
+    padded = [*values, *[values[-1]] * (most - len(values))]
+    return _marks(most), {f"among{number}": value for number, value in enumerate(padded)}
+
+
+@cache
+def _marks(most: int) -> str:
+    return f"({', '.join(f':among{number}' for number in range(most))})"
 
 
 def listed(ids: Iterable[Value]) -> str:

@@ -8,12 +8,14 @@ such links themselves, but some do not. So the digests of the groups that list t
 reading of the directory then compares the members of these groups.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from hashlib import blake2b
 from typing import Final
 
-from sallyport.store.model import Tx, Value
+from sallyport.store.model import Tx, Value, among
 
+AT_ONCE: Final = 25
+"""Maximum number of people that are written together. A login waits until they are written, which takes 3 ms."""
 GROUPS_TABLE: Final = "directory_groups"
 BY_GROUP: Final = 0
 BY_MEMBER: Final = 1
@@ -25,16 +27,36 @@ _DELETE: Final = (
 
 def set_groups(tx: Tx, directory_id: int, member_key: bytes, group_keys: Iterable[bytes]) -> None:
     """Replace the groups that a member's entry lists."""
-    before = set(stated_by(tx, directory_id, member_key))
-    after = set(group_keys)
-    for key in before - after:
+    _replace(tx, directory_id, {member_key: group_keys}, set(_pairs(tx, directory_id, [member_key], 1)))
+
+
+def set_groups_of(tx: Tx, directory_id: int, wanted: Mapping[bytes, Iterable[bytes]]) -> None:
+    """Replace the groups that the entries of at most AT_ONCE members list. wanted: the keys of the groups, by the key
+    of the member."""
+    _replace(tx, directory_id, wanted, set(_pairs(tx, directory_id, list(wanted), AT_ONCE)))
+
+
+def _replace(
+    tx: Tx, directory_id: int, wanted: Mapping[bytes, Iterable[bytes]], before: Set[tuple[bytes, bytes]]
+) -> None:
+    after = {(member_key, key) for member_key, keys in wanted.items() for key in keys}
+    for member_key, key in before - after:
         tx.execute(_DELETE, dir=directory_id, m=member_key, g=key, told=BY_MEMBER)
-    tx.insert(
-        "directory_members",
-        _COLUMNS,
-        [(directory_id, member_key, key, BY_MEMBER) for key in sorted(after - before)],
-        on_conflict="on conflict do nothing",
+    rows = [(directory_id, member_key, key, BY_MEMBER) for member_key, key in sorted(after - before)]
+    tx.insert("directory_members", _COLUMNS, rows, on_conflict="on conflict do nothing")
+
+
+def _pairs(tx: Tx, directory_id: int, member_keys: Sequence[bytes], most: int) -> Iterator[tuple[bytes, bytes]]:
+    """Yield (member, group) for each group that the entries of the members list."""
+    keys, parameters = among(member_keys, most)
+    sql = (
+        "select member_key, group_key from directory_members where directory_id = :dir and told = 1 "  # noqa: S608
+        f"and member_key in {keys}"
     )
+    for member_key, group_key in tx.rows(sql, dir=directory_id, **parameters):
+        assert isinstance(member_key, bytes)  # noqa: S101  the columns' type
+        assert isinstance(group_key, bytes)  # noqa: S101
+        yield member_key, group_key
 
 
 def stated_by(tx: Tx, directory_id: int, member_key: bytes) -> list[bytes]:

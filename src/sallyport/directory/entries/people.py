@@ -14,7 +14,7 @@ from sallyport.directory.imports.job import Counts, Moved, Revocations, Run
 from sallyport.directory.imports.lines import key_of
 from sallyport.directory.mapping import FieldMapping, Fields, fields_of
 from sallyport.store import counters
-from sallyport.store.model import Tx
+from sallyport.store.model import Tx, Value
 from sallyport.store.search import Entry, SearchIndex
 
 _SEARCH: Final = SearchIndex("directory_users_search")
@@ -60,17 +60,40 @@ class Known(Stored):
 PEOPLE: Final = Table("directory_users", Known)
 
 
-def put(tx: Tx, run: Run, new: NewPerson, revocations: Revocations, at: int, unindexed: Unindexed) -> Counts:
-    """Write a person. A new person is appended to `unindexed`. The caller must then call `index_added` with it."""
-    known = PEOPLE.find(tx, run, new.external_id, new.dn_key)
-    if known is None:
-        unindexed.append(_add(tx, run, new, at))
-        return Counts(added=1)
-    if known.digest == new.digest:
-        return PEOPLE.mark(tx, run, known)
-    index_added(tx, unindexed)
-    update(tx, run, known, new, revocations, at)
-    return Counts(updated=1)
+def put(
+    tx: Tx, run: Run, several: Sequence[NewPerson], revocations: Revocations, at: int, unindexed: Unindexed
+) -> Counts:
+    """Write at most AT_ONCE people in the order of the sequence. No two of them have the same identifier or name.
+
+    New people are appended to `unindexed`. The caller must then call `index_added` with it.
+    """
+    counts, added, same = Counts(), list[NewPerson](), list[Known]()
+    found, is_current = _found(tx, run, several), True
+    for place, new in enumerate(several):
+        known = found[place] if is_current else PEOPLE.find(tx, run, new.external_id, new.dn_key)
+        if known is None:
+            added.append(new)
+        elif known.digest == new.digest:
+            same.append(known)
+        else:
+            _add_all(tx, run, added, at, unindexed)
+            index_added(tx, unindexed)
+            update(tx, run, known, new, revocations, at)
+            counts.updated += 1
+            # a person who takes a name changes the row that has had the name
+            is_current = is_current and known.dn_key == new.dn_key
+            counts.added += len(added)
+            added = []
+    _add_all(tx, run, added, at, unindexed)
+    counts.added += len(added)
+    counts += PEOPLE.mark_all(tx, run, same)
+    return counts
+
+
+def _found(tx: Tx, run: Run, several: Sequence[NewPerson]) -> list[Known | None]:
+    if len(several) == 1:
+        return [PEOPLE.find(tx, run, several[0].external_id, several[0].dn_key)]
+    return PEOPLE.find_all(tx, run, [(new.external_id, new.dn_key) for new in several])
 
 
 def index_added(tx: Tx, unindexed: Unindexed) -> None:
@@ -141,7 +164,9 @@ def remove(tx: Tx, run: Run, known: Known, revocations: Revocations) -> Counts:
     for table in ("directory_names", "directory_attributes"):
         tx.execute(f"delete from {table} where user_id = :id", id=known.id)  # noqa: S608
     tx.execute("delete from directory_users where id = :id", id=known.id)
-    _count(tx, run, known.id, -1)
+    counters.add_row(tx, run.domain_id, USER_COUNT, known.id, -1)
+    if run.cloud:
+        counters.add(tx, run.domain_id, CLOUD_USER_COUNT, -1)
     if known.status not in GONE:
         _revoke(tx, run, names, revocations, "the directory does not have the user any more")
     return Counts(removed=1)
@@ -186,27 +211,39 @@ def remap(tx: Tx, user_id: int, domain_id: int, mapping: FieldMapping, at: int) 
 # --- parts ----------------------------------------------------------------------------------------------------------
 
 
-def _add(tx: Tx, run: Run, new: NewPerson, at: int) -> Entry:
-    columns = _columns(fields_of(new.attributes, run.mapping), new.login)
-    user_id = tx.value(
-        int,
-        "insert into directory_users (domain_id, directory_id, external_id, dn, dn_key, uid_key, login, name, "
-        "display_name, email, upn, status, cloud, fields, mapping, digest, seen, created_at, updated_at) values "
-        "(:d, :dir, :external, :dn, :dn_key, :uid_key, :login, :name, :display_name, :email, :upn, :status, :cloud, "
-        ":fields, :mapping, :digest, :job, :at, :at) returning id",
-        d=run.domain_id,
-        cloud=int(run.cloud),
-        at=at,
-        **_values(run, new),
-        **columns,
+_COLUMNS: Final = (
+    "external_id", "dn", "dn_key", "uid_key", "login", "status", "digest", "name", "display_name", "email", "upn",
+    "fields",
+)  # fmt: skip
+
+
+def _add_all(tx: Tx, run: Run, several: Sequence[NewPerson], at: int, unindexed: Unindexed) -> None:
+    """Add at most AT_ONCE new people."""
+    if not several:
+        return
+    columns = [_columns(fields_of(new.attributes, run.mapping), new.login) for new in several]
+    rows = list[tuple[Value, ...]]()
+    for new, shown in zip(several, columns, strict=True):
+        own = (new.external_id, new.dn, new.dn_key, new.uid_key, new.login, new.status, new.digest)
+        rows.append((*own, *shown.values()))
+    same: dict[str, Value] = {"domain_id": run.domain_id, "directory_id": run.directory_id, "cloud": int(run.cloud)}
+    more: dict[str, Value] = {"mapping": run.mapping.digest, "seen": run.job_id, "created_at": at, "updated_at": at}
+    tx.insert("directory_users", _COLUMNS, rows, same={**same, **more})
+    ids = PEOPLE.ids_of(tx, run, [new.external_id for new in several])
+    tx.insert(
+        "directory_attributes",
+        ("user_id", "attributes"),
+        [(user_id, json.dumps(new.attributes)) for user_id, new in zip(ids, several, strict=True)],
     )
-    assert user_id is not None  # noqa: S101  an insert returns its row
-    attributes = json.dumps(new.attributes)
-    tx.execute("insert into directory_attributes (user_id, attributes) values (:id, :a)", id=user_id, a=attributes)
-    _replace_names(tx, run.domain_id, user_id, columns["name"], (new.login, *new.aliases))
-    memberships.set_groups(tx, run.directory_id, new.dn_key, new.group_keys)
-    _count(tx, run, user_id, 1)
-    return Entry(run.domain_id, user_id, _texts(*(columns[name] for name in _SHOWN)))
+    names = list[tuple[int, str, int, int]]()
+    for user_id, new, shown in zip(ids, several, columns, strict=True):
+        names += _names(run.domain_id, user_id, shown["name"], (new.login, *new.aliases))
+        unindexed.append(Entry(run.domain_id, user_id, _texts(*(shown[name] for name in _SHOWN))))
+    tx.insert("directory_names", _NAMES, names)
+    memberships.set_groups_of(tx, run.directory_id, {new.dn_key: new.group_keys for new in several})
+    counters.add_rows(tx, run.domain_id, USER_COUNT, ids, 1)
+    if run.cloud:
+        counters.add(tx, run.domain_id, CLOUD_USER_COUNT, len(ids))
 
 
 _SHOWN: Final = ("name", "display_name", "email", "upn")
@@ -218,7 +255,7 @@ def _columns(fields: Fields, login: str) -> dict[str, str]:
         "display_name": fields.display_name,
         "email": fields.email,
         "upn": fields.upn,
-        "fields": json.dumps(fields.others),
+        "fields": json.dumps(fields.others) if fields.others else "{}",
     }
 
 
@@ -248,11 +285,18 @@ def _search_again(tx: Tx, domain_id: int, known: Known, columns: Mapping[str, st
         _SEARCH.add(tx, domain_id, known.id, texts)
 
 
+_NAMES: Final = ("domain_id", "name_key", "user_id", "is_alias")
+
+
 def _replace_names(tx: Tx, domain_id: int, user_id: int, name: str, aliases: Sequence[str]) -> None:
     tx.execute("delete from directory_names where user_id = :id", id=user_id)
+    tx.insert("directory_names", _NAMES, _names(domain_id, user_id, name, aliases))
+
+
+def _names(domain_id: int, user_id: int, name: str, aliases: Sequence[str]) -> list[tuple[int, str, int, int]]:
+    """Return the rows with the case-folded names of a person."""
     keys = dict.fromkeys((fold(name), *map(fold, aliases)))
-    rows = [(domain_id, key, user_id, int(place > 0)) for place, key in enumerate(keys)]
-    tx.insert("directory_names", ("domain_id", "name_key", "user_id", "is_alias"), rows)
+    return [(domain_id, key, user_id, int(place > 0)) for place, key in enumerate(keys)]
 
 
 def _revoke_inactive(
@@ -273,9 +317,3 @@ def _revoke(tx: Tx, run: Run, names: Sequence[str], revocations: Revocations, re
     active, name = Status.ACTIVE.value, names[0] if names else ""
     if not tx.rows(sql, d=run.domain_id, name=name, active=active, dir=run.directory_id):
         revocations.revoke(tx, run.domain_id, names, reason)
-
-
-def _count(tx: Tx, run: Run, user_id: int, change: int) -> None:
-    counters.add_row(tx, run.domain_id, USER_COUNT, user_id, change)
-    if run.cloud:
-        counters.add(tx, run.domain_id, CLOUD_USER_COUNT, change)

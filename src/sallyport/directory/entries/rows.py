@@ -1,11 +1,13 @@
 """Find, mark and rename the rows of people, groups and units during an import."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass, fields
 from typing import Final, Generic, TypeVar
 
 from sallyport.directory.entries import memberships
+from sallyport.directory.entries.memberships import AT_ONCE
 from sallyport.directory.imports.job import Counts, Run
-from sallyport.store.model import Tx
+from sallyport.store.model import LISTED, Tx, Value, among, listed
 
 NO_DIGEST: Final = b""
 """A digest that differs from the digest of every real entry. A row with this digest is written again when the directory
@@ -54,15 +56,57 @@ class Table(Generic[RowT]):
             found = tx.one(self._row, by_id, d=run.domain_id, dir=run.directory_id, external=external_id)
         if found is None and dn_key:
             named = tx.one(self._row, f"{select}dn_key = :key order by id desc", dir=run.directory_id, key=dn_key)
-            if named is not None and (not external_id or "dn:" in (external_id[:3], named.external_id[:3])):
-                return named
+            return _replaceable(named, external_id)
         return found
+
+    def find_all(self, tx: Tx, run: Run, wanted: Sequence[tuple[str, bytes]]) -> list[RowT | None]:
+        """Return what `find` returns for each of several entries, with few statements.
+
+        wanted: the identifier and the key of the name of each entry. There are at most AT_ONCE entries, and none is
+        empty or repeated.
+        """
+        ids, parameters = among([external_id for external_id, _ in wanted], AT_ONCE)
+        by_id = f"{self._select} where directory_id = :dir and domain_id = :d and external_id in {ids}"
+        found = {row.external_id: row for row in tx.all(self._row, by_id, d=run.domain_id, **self._of(run, parameters))}
+        missing = [dn_key for external_id, dn_key in wanted if external_id not in found]
+        named = self._named(tx, run, missing) if missing else {}
+        return [
+            found.get(external_id) or _replaceable(named.get(dn_key), external_id) for external_id, dn_key in wanted
+        ]
+
+    def ids_of(self, tx: Tx, run: Run, external_ids: Sequence[str]) -> list[int]:
+        """Return the ids of the rows with the given identifiers. There are at most AT_ONCE identifiers, and each has a
+        row."""
+        among_ids, parameters = among(external_ids, AT_ONCE)
+        sql = (
+            f"select external_id, id from {self.name} where directory_id = :dir and domain_id = :d "  # noqa: S608
+            f"and external_id in {among_ids}"
+        )
+        rows = tx.rows(sql, d=run.domain_id, **self._of(run, parameters))
+        found = {str(external_id): int(str(row_id)) for external_id, row_id in rows}
+        return [found[each] for each in external_ids]
+
+    def _named(self, tx: Tx, run: Run, dn_keys: Sequence[bytes]) -> dict[bytes, RowT]:
+        keys, parameters = among(dn_keys, AT_ONCE)
+        by_name = f"{self._select} where directory_id = :dir and dn_key in {keys}"
+        # sorted here, because with `order by id` SQLite reads all rows of the directory in the order of their ids
+        rows = sorted(tx.all(self._row, by_name, **self._of(run, parameters)), key=lambda row: row.id)
+        return {row.dn_key: row for row in rows}
+
+    def _of(self, run: Run, parameters: dict[str, Value]) -> dict[str, Value]:
+        return {"dir": run.directory_id, **parameters}
 
     def mark(self, tx: Tx, run: Run, known: RowT) -> Counts:
         """Mark an unchanged row as found by the import."""
-        if run.marks and known.seen != run.job_id:
-            tx.execute(f"update {self.name} set seen = :job where id = :id", job=run.job_id, id=known.id)  # noqa: S608
-        return Counts(skipped=1)
+        return self.mark_all(tx, run, [known])
+
+    def mark_all(self, tx: Tx, run: Run, known: Sequence[RowT]) -> Counts:
+        """Mark unchanged rows as found by the import."""
+        ids = [row.id for row in known if row.seen != run.job_id] if run.marks else []
+        if ids:
+            sql = f"update {self.name} set seen = :job where id in {LISTED}"  # noqa: S608
+            tx.execute(sql, job=run.job_id, ids=listed(ids))
+        return Counts(skipped=len(known))
 
     def rename(self, tx: Tx, run: Run, known: RowT, dn_key: bytes) -> None:
         """Rename a person or a group in the memberships."""
@@ -72,6 +116,13 @@ class Table(Generic[RowT]):
         memberships.vacate_key(tx, self.name, run.directory_id, known.id, dn_key, run.started_at)
         rename = memberships.rename_group if self.name == memberships.GROUPS_TABLE else memberships.rename_member
         rename(tx, run.directory_id, known.dn_key, dn_key, run.started_at if taken else None)
+
+
+def _replaceable(named: RowT | None, external_id: str) -> RowT | None:
+    """Return the row that has the name of an entry, or None if both have a permanent identifier."""
+    if named is not None and external_id and "dn:" not in (external_id[:3], named.external_id[:3]):
+        return None
+    return named
 
 
 def kept_identifier(known: Stored, external_id: str) -> str:

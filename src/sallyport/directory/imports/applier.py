@@ -35,7 +35,8 @@ from sallyport.directory.entries.changes import (
     rename_unit,
 )
 from sallyport.directory.entries.groups import GROUPS, MOST, UNITS, NewNamed
-from sallyport.directory.entries.people import PEOPLE
+from sallyport.directory.entries.memberships import AT_ONCE as PEOPLE_AT_ONCE
+from sallyport.directory.entries.people import PEOPLE, NewPerson
 from sallyport.directory.entries.rows import NO_DIGEST, Stored
 from sallyport.directory.imports import repo
 from sallyport.directory.imports.job import Counts, Moved, Revocations, Run
@@ -55,11 +56,12 @@ _TABLES: Final = ("directory_users", "directory_groups", "directory_units")
 @dataclass(frozen=True, slots=True)
 class Item:
     """An entry of a prepared file. end: the number of the last line of the entry in the file. members: the keys of a
-    group's members."""
+    group's members. person: the person that the line describes, or None."""
 
     end: int
     line: Line
     members: tuple[bytes, ...] = ()
+    person: NewPerson | None = None
 
 
 @dataclass(slots=True)
@@ -94,9 +96,9 @@ class Applier:
                         if len(waiting[0].members) > MOST:
                             await self._large_group(run, waiting.pop(0))
                             continue
-                        batch = await self._write_batch(run, _before_large_group(waiting[:AT_ONCE]))
-                        del waiting[: batch.done]
-                        if not batch.done and waiting[0].line[0] == "~":
+                        written = await self._write_batch(run, _before_large_group(waiting[:AT_ONCE]))
+                        del waiting[:written]
+                        if not written and waiting[0].line[0] == "~":
                             await self._long_change(run, waiting.pop(0))
 
     async def remove_unseen(self, run: Run) -> None:
@@ -114,26 +116,29 @@ class Applier:
             self._report(run, batch)
             del entries[: batch.done]
 
-    async def _write_batch(self, run: Run, items: Sequence[Item]) -> _Batch:
+    async def _write_batch(self, run: Run, items: Sequence[Item]) -> int:
+        """Write some items in one transaction. Return how many were written."""
+        parts = [*_together(items)]
         put = partial(self._put, run=run)
-        write = partial(_some, run=run, entries=items, put=put, position=lambda done: items[done - 1].end)
+        write = partial(_some, run=run, entries=parts, put=put, position=lambda done: parts[done - 1][-1].end)
         batch = await self._store.write(write)
         self._report(run, batch)
-        return batch
+        return sum(map(len, parts[: batch.done]))
 
     def _report(self, run: Run, batch: _Batch) -> None:
         if batch.counts.changed:
             self._changed(run.domain_id)
 
-    def _put(self, tx: Tx, item: Item, batch: _Batch, *, run: Run) -> Counts | None:
-        line, at = item.line, self._clock()
-        if line[0] != "p":
-            people.index_added(tx, batch.unindexed)
+    def _put(self, tx: Tx, part: Sequence[Item], batch: _Batch, *, run: Run) -> Counts | None:
+        at, item = self._clock(), part[0]
+        several = [each.person for each in part if each.person is not None]
+        if several:
+            return people.put(tx, run, several, self._revocations, at, batch.unindexed)
+        people.index_added(tx, batch.unindexed)
+        line = item.line
         match line[0]:
-            case "p":
-                done: Counts | None = people.put(tx, run, new_person(line), self._revocations, at, batch.unindexed)
             case "g":
-                done = self._small_group(tx, run, item, at)
+                done: Counts | None = self._small_group(tx, run, item, at)
             case "u":
                 _, external_id, dn, dn_key, name, digest = line
                 done = groups.put_unit(tx, run, _named(external_id, dn, dn_key, name, digest), at)
@@ -300,6 +305,23 @@ def _some(tx: Tx, run: Run, entries: Sequence[T], put: _Put[T], position: Callab
     return batch
 
 
+def _together(items: Sequence[Item]) -> Iterator[list[Item]]:
+    """Yield the parts of a list. The items of a part are written together: one item, or several people without a common
+    identifier or name."""
+    part, known = list[Item](), set[str | bytes]()
+    for item in items:
+        person = item.person
+        keys: set[str | bytes] = {person.external_id, person.dn_key} if person is not None else set()
+        is_alone = not keys or not all(keys)
+        if part and (len(part) == PEOPLE_AT_ONCE or is_alone or not known or not keys.isdisjoint(known)):
+            yield part
+            part, known = [], set()
+        part.append(item)
+        known = set() if is_alone else known | keys
+    if part:
+        yield part
+
+
 def _before_large_group(items: Sequence[Item]) -> Sequence[Item]:
     for place, item in enumerate(items):
         if len(item.members) > MOST:
@@ -353,5 +375,6 @@ def _read(file: BinaryIO, position: int) -> list[Item]:
         for _ in range(line[6] if line[0] == "g" else 0):
             members += map(bytes.fromhex, json.loads(file.readline())[1])
             read += 1
-        items.append(Item(position + read, line, tuple(members)))
+        person = new_person(line) if line[0] == "p" else None
+        items.append(Item(position + read, line, tuple(members), person))
     return items
