@@ -33,11 +33,13 @@ _TYPE: Final = re.compile(r" *(?:[oO][iI][dD]\.)?([A-Za-z][A-Za-z0-9-]*|[0-9]+(?
 _HEX: Final = re.compile(r"#((?:[0-9A-Fa-f]{2})+)")
 _QUOTED: Final = re.compile(r'"((?:[^"\\]|\\.)*)"', re.DOTALL)
 _PLAIN: Final = re.compile(r'((?:[^,;+"\\<>\0]|\\.)*)', re.DOTALL)
-# Most names have this form: ASCII without escapes and with single spaces. For them, parsing is ten times as fast.
+# Most names have this form: ASCII without escapes, with short types and single spaces. They are not parsed, which is
+# twenty times as fast.
 _WORD: Final = (
     r"[!$-*.-:?-\[\]-~-]+"  # printable ASCII except space and the characters that may need an escape: "#+,;<=>\
 )
-_PART: Final = rf"[A-Za-z][A-Za-z0-9-]*={_WORD}(?: {_WORD})*"
+_LONG: Final = "|".join(name for name in _SHORT if name.isalpha())
+_PART: Final = rf"(?!(?i:{_LONG})=)[A-Za-z][A-Za-z0-9-]*={_WORD}(?: {_WORD})*"
 _SIMPLE: Final = re.compile(rf"{_PART}(?:, ?{_PART})*")
 _BLANK: Final = re.compile(r" *")
 _SEPARATORS: Final = ("", ",", ";", "+")
@@ -78,8 +80,7 @@ def normalized(dn: str) -> str:
     (RFC 4518 section 2.6), the pairs of an RDN are sorted, and each character is escaped in only one way.
     """
     if len(dn) <= LONGEST and _SIMPLE.fullmatch(dn):
-        parts = (part.partition("=") for part in dn.lower().replace(", ", ",").split(","))
-        return ",".join([f"{_SHORT.get(kind, kind)}={value}" for kind, _, value in parts])
+        return dn.lower().replace(", ", ",")
     return ",".join("+".join(sorted(f"{name}={_folded(value)}" for name, value in pairs)) for pairs in parsed(dn))
 
 

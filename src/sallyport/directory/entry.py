@@ -12,7 +12,7 @@ Schemas: RFC 4519, RFC 2307 and its successors, and Active Directory (MS-ADTS, M
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from functools import lru_cache
@@ -38,6 +38,7 @@ ALIASES: Final = ("samaccountname", "uid", "userprincipalname", "krbprincipalnam
 """Attributes that contain further login names."""
 _MEMBERS: Final = ("member", "uniquemember")
 _UNIQUE_ID: Final = re.compile(r"#'[01]*'B$")  # RFC 4517 section 3.3.21: the bit string after a name
+_UUID: Final = re.compile(r"[0-9A-Fa-f]{8}(?:-[0-9A-Fa-f]{4}){3}-[0-9A-Fa-f]{12}")
 _NUMBER: Final = re.compile(r"-?[0-9]{1,20}")
 
 # userAccountControl, MS-ADTS section 2.2.16; msDS-User-Account-Control-Computed, section 3.1.1.4.5.17.
@@ -211,22 +212,22 @@ def understand(raw: Raw, *, now: int, mapped: Collection[str] = ()) -> Person | 
 
 def _person(raw: Raw, now: int, mapped: Collection[str]) -> Person:
     name = _named(raw, _NAMES)
-    others = (value for attribute in ALIASES for value in _texts(raw, attribute))
+    others = [value for attribute in ALIASES for value in _texts(raw, attribute)]
     return Person(
         external_id=identity(raw),
         dn=raw.dn,
         name=name,
-        aliases=tuple(other for other in dict.fromkeys(others) if other != name and is_name(other)),
+        aliases=tuple([other for other in dict.fromkeys(others) if other != name and is_name(other)]),
         status=_status(raw, now),
         member_of=_names(raw, ("memberof",)),
-        attributes=mappable(((name, _texts(raw, name)) for name in raw.attributes), mapped),
+        attributes=mappable([(name, _texts(raw, name)) for name in raw.attributes], mapped),
         primary_group=_primary_group(raw),
     )
 
 
 def _group(raw: Raw) -> Group:
     people = (f"uid:{name}" for name in _texts(raw, "memberuid") if is_name(name))
-    sid, number = _sid(raw), next(_texts(raw, "gidnumber"), "")
+    sid, number = _sid(raw), _text(raw, "gidnumber")
     return Group(
         external_id=identity(raw),
         dn=raw.dn,
@@ -249,6 +250,8 @@ def identity(raw: Raw) -> str:
             return str(UUID(bytes_le=octets))
     for attribute in ("entryuuid", "ipauniqueid"):
         for value in _texts(raw, attribute):
+            if _UUID.fullmatch(value):
+                return value.lower()
             try:
                 return str(UUID(value))
             except ValueError:
@@ -279,15 +282,15 @@ def is_name(value: str) -> bool:
 
 
 def _names(raw: Raw, attributes: Iterable[str]) -> tuple[str, ...]:
-    values = (value for attribute in attributes for value in _texts(raw, attribute))
-    return tuple(dict.fromkeys(_UNIQUE_ID.sub("", value) for value in values if value))
+    values = [value for attribute in attributes for value in _texts(raw, attribute) if value]
+    return tuple(dict.fromkeys([_UNIQUE_ID.sub("", value) if "#" in value else value for value in values]))
 
 
 def _primary_group(raw: Raw) -> str:
-    own, number = _sid(raw), next(_texts(raw, "primarygroupid"), "")
+    own, number = _sid(raw), _text(raw, "primarygroupid")
     if own and number.isdecimal():
         return f"{own.rpartition('-')[0]}-{number}"
-    number = next(_texts(raw, "gidnumber"), "")
+    number = _text(raw, "gidnumber")
     return f"gid:{number}" if number.isdecimal() else ""
 
 
@@ -305,7 +308,9 @@ def _sid(raw: Raw) -> str:
 
 
 def _status(raw: Raw, now: int) -> Status:
-    locked = next(_texts(raw, "pwdaccountlockedtime"), "")
+    if STATUS_ATTRIBUTES.isdisjoint(raw.attributes):
+        return Status.ACTIVE
+    locked = _text(raw, "pwdaccountlockedtime")
     if (
         _number(raw, "useraccountcontrol") & _ACCOUNT_DISABLE
         or locked == _LOCKED_BY_ADMIN
@@ -334,24 +339,47 @@ def _is_locked_out(raw: Raw) -> bool:
 # --- values ---------------------------------------------------------------------------------------------------------
 
 
-def _texts(raw: Raw, attribute: str) -> Iterator[str]:
-    for value in raw.attributes.get(attribute, ()):
-        try:
-            yield value.decode()
-        except UnicodeDecodeError:
-            continue
+def _texts(raw: Raw, attribute: str) -> Sequence[str]:
+    """Return the values of an attribute that are text."""
+    values = raw.attributes.get(attribute)
+    if not values:
+        return ()
+    try:
+        return [value.decode() for value in values]
+    except UnicodeDecodeError:
+        return [text for value in values if (text := _decoded(value)) is not None]
+
+
+def _decoded(value: bytes) -> str | None:
+    try:
+        return value.decode()
+    except UnicodeDecodeError:
+        return None
+
+
+def _text(raw: Raw, attribute: str) -> str:
+    """Return the first value of an attribute that is text, or an empty text."""
+    values = _texts(raw, attribute)
+    return values[0] if values else ""
 
 
 def _number(raw: Raw, attribute: str) -> int:
-    value = next(_texts(raw, attribute), "")
+    value = _text(raw, attribute)
     return int(value) if _NUMBER.fullmatch(value) else 0
 
 
 def attribute_key(description: str) -> str:
     """Return the normalized form of an attribute description (RFC 4512 section 2.5). The name is in lower case, and the
     options are sorted."""
+    return _known_key(description) if len(description) <= LONGEST_NAME else _key(description)
+
+
+def _key(description: str) -> str:
     name, *options = description.lower().split(";")
     return ";".join((name, *sorted(options)))
+
+
+_known_key: Final = lru_cache(4096)(_key)
 
 
 def mappable(values: Iterable[tuple[str, Iterable[str]]], mapped: Collection[str] = ()) -> dict[str, tuple[str, ...]]:
@@ -368,14 +396,15 @@ def mappable(values: Iterable[tuple[str, Iterable[str]]], mapped: Collection[str
         return name not in mapped and name not in _SHOWN and name not in STATUS_ATTRIBUTES, name
 
     kept: dict[str, tuple[str, ...]] = {}
-    for name, texts in sorted(values, key=place):
+    several = list(values)
+    for name, texts in several if len(several) <= MOST_ATTRIBUTES else sorted(several, key=place):
         if len(kept) == MOST_ATTRIBUTES:
             break
         if holds_secret(name) if name in mapped else not _is_kept_unmapped(name):
             continue
-        fit = tuple(text for text in texts if 0 < len(text) <= LONGEST_VALUE and _is_text(text))[:MOST_VALUES]
+        fit = [text for text in texts if 0 < len(text) <= LONGEST_VALUE and (text.isprintable() or _is_text(text))]
         if fit:
-            kept[name] = fit
+            kept[name] = tuple(fit[:MOST_VALUES])
     return kept
 
 
@@ -389,7 +418,7 @@ def _is_kept_unmapped(name: str) -> bool:
 
 
 def _is_text(value: str) -> bool:
-    return value.isprintable() or all(each.isprintable() or each in "\t\r\n" for each in value)
+    return all(each.isprintable() or each in "\t\r\n" for each in value)
 
 
 def with_primary_group(person: Person, groups: Mapping[str, str]) -> Person:

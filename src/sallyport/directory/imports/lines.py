@@ -29,6 +29,7 @@ MOST_GROUPS: Final = 2_000
 MOST_ALIASES: Final = 64
 """Maximum numbers of groups and of aliases in a person's entry. A login reads at most MOST_GROUPS groups."""
 KEY_OCTETS: Final = 16
+_JSON: Final = json.JSONEncoder(separators=(",", ":"))
 UID: Final = "uid:"
 ID: Final = "id:"
 # The directory changes these attributes at each login or replication, although the person has not changed.
@@ -44,7 +45,7 @@ _VOLATILE: Final = frozenset(
 def encoded(line: Line | Wire) -> bytes:
     """Return a line as octets of JSON with a line feed. line: a line of a prepared file, or an entry in the form of
     `wire`."""
-    return json.dumps(line, separators=(",", ":")).encode("ascii") + b"\n"
+    return _JSON.encode(line).encode("ascii") + b"\n"
 
 
 def gathered(entries: Iterable[Entry]) -> bytes:

@@ -262,6 +262,11 @@ def _elements(octets: memoryview, at: int, end: int) -> Iterator[tuple[int, int,
 
 def _expected(octets: memoryview, at: int, tag: int) -> tuple[int, int, int]:
     """Return the element with the given tag, as `_element` returns it. Raises ValueError."""
+    end = at + 2
+    if end <= len(octets) and octets[at] == tag and tag not in _NUMBERS:
+        size = octets[at + 1]
+        if size < _SHORT and end + size <= len(octets):  # most elements; the rest of this function returns the same
+            return tag, end, end + size
     element = _element(octets, at)
     _require(element[0] == tag and (tag not in _NUMBERS or 1 <= element[2] - element[1] <= 4))
     return element

@@ -21,6 +21,7 @@ import ssl
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterator, Sequence
 from contextlib import aclosing, asynccontextmanager, contextmanager
 from dataclasses import dataclass, replace
+from itertools import chain
 from typing import Final
 
 import trio
@@ -309,10 +310,7 @@ class _Reading:
         """Interpret an entry. If the entry is large, do so in a thread. then: a function that is applied to the result
         if the result is a person."""
         several = raw.attributes.values()
-        if (
-            sum(map(len, several)) > MANY_VALUES
-            or sum(len(value) for values in several for value in values) > MANY_OCTETS
-        ):
+        if sum(map(len, several)) > MANY_VALUES or sum(map(len, chain.from_iterable(several))) > MANY_OCTETS:
             return await trio.to_thread.run_sync(self._interpreted, raw, then)
         return self._interpreted(raw, then)
 
@@ -331,8 +329,10 @@ class _Reading:
     def _with_own_groups(self, person: Person) -> Person:
         """Return a person with a new `member_of`. A group whose own entry was read is left out, because that entry
         lists the group's members. The primary group is added."""
-        own = tuple(dn for dn in person.member_of if not self._has_been_read(dn))
-        return with_primary_group(replace(person, member_of=own), self._groups)
+        own = tuple([dn for dn in person.member_of if not self._has_been_read(dn)])
+        if len(own) < len(person.member_of):
+            person = replace(person, member_of=own)
+        return with_primary_group(person, self._groups)
 
     def _has_been_read(self, group: str) -> bool:
         known = self._is_read.get(group)

@@ -136,11 +136,13 @@ class Kind:
     def place_of(self, stamp: bytes) -> int:
         """Return the place that a value of the stamp contains: a counter value or a time. Return 0 if the value is not
         valid."""
-        text = stamp.decode(errors="replace")
         try:
             if self.counts:
-                return int(text[:20])
-            return int(datetime.strptime(text[:14], "%Y%m%d%H%M%S").replace(tzinfo=UTC).timestamp())
+                return int(stamp[:20])
+            # strptime would take ten times as long
+            year, *others = (int(stamp[at : at + (4 if at == 0 else 2)]) for at in (0, 4, 6, 8, 10, 12))
+            month, day, hour, minute, second = others
+            return int(datetime(year, month, day, hour, minute, second, tzinfo=UTC).timestamp())
         except ValueError:
             return 0
 
