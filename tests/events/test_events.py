@@ -6,7 +6,7 @@ import pytest
 
 from sallyport.base.clock import SECOND
 from sallyport.base.errors import Invalid
-from sallyport.events.repo import COUNTER, EventQuery
+from sallyport.events.repo import COUNTER, EventQuery, is_short
 from sallyport.events.service import Events, cursor_after, parse_cursor
 from sallyport.store import counters
 from sallyport.store.model import Tx, Value
@@ -117,3 +117,20 @@ async def test_a_time_range_excludes_its_end(areas: Areas) -> None:
     assert total == 3
     assert (await events.page(replace(query, search="u1")))[1] == 1
     assert (await events.page(EventQuery(areas.domain, since=START + 5, until=START)))[1] == 0
+
+
+@pytest.mark.parametrize(
+    ("query", "short"),
+    [
+        (EventQuery(1, limit=101), True),
+        (EventQuery(1, limit=101, before=(5, 5)), True),
+        (EventQuery(1, limit=101, offset=100), False),
+        (EventQuery(1, limit=1001), False),
+        (EventQuery(1, user="ann"), False),
+        (EventQuery(1, since=5), False),
+    ],
+    ids=["first page", "after a cursor", "second page", "long page", "one user", "time range"],
+)
+def test_only_a_short_page_is_read_on_the_event_loop(query: EventQuery, short: bool) -> None:
+    """A query that reads at most 101 rows is short. A filter can make the store read many rows for one match."""
+    assert is_short(query) is short

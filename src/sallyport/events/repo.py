@@ -13,9 +13,11 @@ from sallyport.store.model import Tx, Value, containing, same_station, without_c
 COUNTER = "events"
 ACCOUNTING_COUNTER = "accounting"
 FOREVER = 2**63 - 1
+SHORT = 101
+"""Maximum number of rows of a page that is read on the event loop: 100 entries, and one to know whether more follow."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)  # not frozen, because a page has up to 1000, and freezing takes most of the time to make one
 class EventRow:
     """An event of a login. Times are in microseconds.
 
@@ -107,10 +109,21 @@ def newest(tx: Tx, query: EventQuery) -> list[EventRow]:
 def matching(tx: Tx, query: EventQuery) -> int:
     """Return the number of all matches. If the query selects all events of a domain, the number comes from the stored
     counter."""
-    if query == replace(EventQuery(query.domain_id), before=query.before, offset=query.offset, limit=query.limit):
+    if _is_whole(query):
         return counters.total(tx, query.domain_id, COUNTER)
     where, parameters = _filter(query)
     return tx.value(int, f"select count(*) from events where {where}", **parameters) or 0
+
+
+def is_short(query: EventQuery) -> bool:
+    """Return whether `page` reads only a few rows for a query: the newest events of a domain, or those after a
+    cursor."""
+    return query.offset + query.limit <= SHORT and _is_whole(query)
+
+
+def _is_whole(query: EventQuery) -> bool:
+    """Return whether a query selects all events of a domain."""
+    return query == replace(EventQuery(query.domain_id), before=query.before, offset=query.offset, limit=query.limit)
 
 
 def _filter(query: EventQuery) -> tuple[str, dict[str, Value]]:
@@ -139,7 +152,7 @@ def _filter(query: EventQuery) -> tuple[str, dict[str, Value]]:
     return where, parameters
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class NewEvent(EventRow):
     """An event of any domain."""
 

@@ -1,7 +1,8 @@
 """The service that reads events in pages, and the cursors between pages."""
 
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import replace
+from typing import TypeVar
 
 from sallyport.base.clock import Clock, now_us
 from sallyport.base.errors import invalid_field
@@ -9,7 +10,9 @@ from sallyport.events import repo
 from sallyport.events.hours import Hours
 from sallyport.events.repo import EVENTS, FOREVER, EventQuery, EventRow, NewEvent, Stretch
 from sallyport.nodes.service import Cluster
-from sallyport.store.model import Store
+from sallyport.store.model import Store, Work
+
+T = TypeVar("T")
 
 
 class Events:
@@ -30,7 +33,7 @@ class Events:
 
     async def page(self, query: EventQuery) -> tuple[list[EventRow], int]:
         """Return one page of a domain's events, newest first, and the number of all matches."""
-        return await self._store.search(lambda tx: repo.page(tx, query))
+        return await self._look(query)(lambda tx: repo.page(tx, query))
 
     async def walk(self, query: EventQuery, *, counts: bool = True) -> tuple[list[EventRow], str, int]:
         """Return one page, the cursor of the next page, and the number of all matches. On the last page, the cursor is
@@ -41,8 +44,13 @@ class Events:
         if counts:
             rows, total = await self.page(_one_more(query))
             return *_cut(rows, query.limit), total
-        page, cursor = _cut(await self._store.search(lambda tx: repo.newest(tx, _one_more(query))), query.limit)
+        more = _one_more(query)
+        page, cursor = _cut(await self._look(more)(lambda tx: repo.newest(tx, more)), query.limit)
         return page, cursor, len(page)
+
+    def _look(self, query: EventQuery) -> Callable[[Work[T]], Awaitable[T]]:
+        """Return the method of the store for a query."""
+        return self._store.read_now if repo.is_short(query) else self._store.search
 
     async def after(self, last_id: int, limit: int) -> tuple[list[NewEvent], int]:
         """Return the newest events of all domains since an event, oldest first. Also return an id: up to this id, no

@@ -27,6 +27,7 @@ from sallyport.store.audit import changed, record_all_in, record_in
 from sallyport.store.model import Store, Tx
 from sallyport.store.search import Stretch
 from sallyport.store.slices import in_slices
+from sallyport.web.paging import SHORT
 
 MAX_SHOWN = 1000
 """Maximum number of instances that `detail` returns."""
@@ -60,7 +61,7 @@ class Groups:
             policies = repo.credential_policies(tx, [group.id for group in found])
             return [(group, policies.get(group.id)) for group in found], total
 
-        return await self._store.search(work)
+        return await (self._store.search if search or stretch.limit > SHORT else self._store.read_now)(work)
 
     async def detail(self, domain_id: int, group_id: int) -> tuple[Group, list[Instance]]:
         """Return a group and its first instances, ordered by id. Raises NotFound if the group does not exist."""

@@ -73,7 +73,7 @@ def _or_default(text: str | None, default: str) -> str | None:
     return default if text == "" else text
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)  # not frozen, because a list has up to 1000, and freezing takes most of the time to make one
 class Account:
     """A stored user without the secrets. Times are in microseconds. has_password, has_totp, assigned: 1 for true, 0 for
     false."""
@@ -99,7 +99,7 @@ class Account:
         return LISTED_LOCAL if self.user_type == LOCAL else self.user_type
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class UserInstance:
     """An instance in the list of a user's instances. source: the reason why the instance is in the list: DIRECT,
     THROUGH_GROUP or FOUND. If several reasons apply, `source` is the first of them in this order."""
@@ -116,7 +116,7 @@ class UserInstance:
         return self.host_name or self.name
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class ListedUser:
     """A user in a list. groups: the names of the user's groups. credential: the id of the user's credential, or
     empty."""

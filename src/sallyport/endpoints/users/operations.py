@@ -182,18 +182,18 @@ def _wrong_value(message: str) -> Invalid:
 
 
 def _entry(listed: ListedUser) -> dict[str, JSON]:
-    account = listed.account
+    account, instances = listed.account, listed.instances
     return {
         "credType": account.credential_type,
         "userId": account.id,
         "userName": account.name,
         "source": account.source,
         "userType": account.listed_type,
-        "instanceIds": [instance.id for instance in listed.instances],
-        "assign": listed.is_assigned,
+        "instanceIds": [instance.id for instance in instances],
+        "assign": listed.is_assigned if instances else False,
         "credentialId": listed.credential,
-        "hostNames": [instance.host for instance in listed.instances],
-        "groups": list[JSON](listed.groups),
+        "hostNames": [instance.host_name or instance.name for instance in instances],
+        "groups": [*listed.groups],
         "hasPassword": bool(account.has_password),
         "hasTotp": bool(account.has_totp),
         "privilegedUser": account.privileged_user,

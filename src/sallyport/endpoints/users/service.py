@@ -33,6 +33,7 @@ from sallyport.store.audit import HIDDEN, changed, record_in
 from sallyport.store.model import Store, Tx
 from sallyport.store.slices import Slice, in_slices
 from sallyport.store.vault import Vault
+from sallyport.web.paging import SHORT
 
 T = TypeVar("T")
 
@@ -128,7 +129,8 @@ class Users:
                 for each in accounts
             ], total
 
-        return await self._store.search(work)
+        by_key = not query.column and query.instance_ids is None and query.limit <= SHORT
+        return await (self._store.read_now if by_key else self._store.search)(work)
 
     def _by_holder(self, tx: Tx, query: UserQuery) -> UserQuery:
         """If a query filters by credential, return a query that filters by the id of the user that has the credential.

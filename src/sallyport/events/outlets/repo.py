@@ -6,7 +6,7 @@ from sallyport.events.repo import EventRow
 from sallyport.store.model import Tx
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class DomainEvent(EventRow):
     """An event with its domain."""
 
