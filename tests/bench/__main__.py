@@ -11,6 +11,7 @@ from pathlib import Path
 from . import (
     accounting,
     agents,
+    api,
     commits,
     console,
     did,
@@ -61,6 +62,7 @@ BENCHMARKS = (
     Benchmark(
         "console", "pages with 1,000,000 devices: under 100 ms; logins beside it: p99 as without it", console.run
     ),
+    Benchmark("api", "logins beside 16 busy connections of the API: p99 under 10 ms", api.run),
     Benchmark("agents", "1,000 endpoint agents: under one core, a change there within 2 s", agents.run),
     Benchmark(
         "did",

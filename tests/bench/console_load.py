@@ -50,26 +50,28 @@ def measure(
     """Return a table of both. people: the browsers of signed-in people. addresses: the addresses that they open."""
     program = compile_radload(directory)
     alone, beside = list[Load](), list[tuple[Load, Seen]]()
-    _logins(service, program, 2)  # devices register at their first login
+    logins(service, program, 2)  # devices register at their first login
     for _ in range(settings.rounds):
-        alone.append(_logins(service, program, settings.seconds))
+        alone.append(logins(service, program, settings.seconds))
         seen = Seen()
         with _console(service, people, addresses, seen):
-            beside.append((_logins(service, program, settings.seconds), seen))
-    rows = [["alone", *_figures(each), "", ""] for each in alone]
-    rows += [["with the console", *_figures(each), *_pages(seen)] for each, seen in beside]
+            beside.append((logins(service, program, settings.seconds), seen))
+    rows = [["alone", *figures(each), "", ""] for each in alone]
+    rows += [["with the console", *figures(each), *_pages(seen)] for each, seen in beside]
     headers = ["", "logins/s", "lost", "p50 ms", "p99 ms", "longest ms", "CPU µs each", "pages, p50 ms", "live MiB"]
     return tabulate(rows, headers, tablefmt="github", disable_numparse=True, colalign=["left", *["right"] * 8])
 
 
-def _logins(service: RunningService, program: Path, seconds: float) -> Load:
+def logins(service: RunningService, program: Path, seconds: float) -> Load:
+    """Send RATE logins a second. program: the load generator."""
     count = int(RATE * seconds)
     given = {"p": service.ports.auth, "S": SECRET, "n": count, "r": RATE, "u": LOGIN_USERS, "N": DEVICES, "b": 4}
     options = [text for name, value in given.items() for text in (f"-{name}", str(value))]
     return run_radload(program, [*options, "-i", str(service.process_id)], seconds=seconds + 5)
 
 
-def _figures(load: Load) -> list[str]:
+def figures(load: Load) -> list[str]:
+    """Return the columns of a table: logins a second, lost ones, p50, p99, maximum, and processor time of each."""
     times = [f"{each:.2f}" for each in (load.p50_ms, load.p99_ms, load.max_ms)]
     return [f"{load.requests_per_second:,.0f}", str(load.lost), *times, f"{load.server_cpu_us_per_request:.0f}"]
 
