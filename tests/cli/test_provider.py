@@ -9,6 +9,8 @@ import pytest
 from tests.cli import Service, add_domain
 
 KEY = "hunter2-is-what-nobody-may-see"
+NOT_ASKED = {"workedAt": "", "failsSince": "", "lastError": ""}
+"""The state of a provider that was not asked yet."""
 
 
 @pytest.fixture(scope="module")
@@ -28,10 +30,12 @@ def test_a_provider_is_set_shown_checked_and_removed(service: Service, guarded: 
     assert (done.returncode, done.stdout) == (0, "")
     assert f"sallyport provider check {guarded}" in done.stderr
     shown = json.loads(service.ok("provider", "show", guarded, "--json"))
-    assert shown == {"provider": "webhook", "timeoutSeconds": 60, "url": url}
+    assert shown == {"provider": "webhook", "timeoutSeconds": 60, "url": url, **NOT_ASKED}
     checked = service.program("provider", "check", guarded)
     assert checked.returncode == 1
     assert f"port {port} is closed" in checked.stdout
+    after = json.loads(service.ok("provider", "show", guarded, "--json"))
+    assert after["failsSince"] and f"port {port} is closed" in after["lastError"]
     assert KEY not in done.stdout + done.stderr + checked.stdout + checked.stderr + service.log()
     service.ok("provider", "set", guarded, "TOTP", "--timeout-seconds", "30")
     assert "codes are checked by this service" in service.ok("provider", "check", guarded)
@@ -43,7 +47,8 @@ def test_the_secret_is_the_first_line_of_standard_input(service: Service, guarde
     fields = ("--ikey", "DI1", "--host", "api-1.duosecurity.com", "--secret", "-")
     service.ok("provider", "set", guarded, "duo", *fields, input=f"{KEY}\nmore")
     shown = json.loads(service.ok("provider", "show", guarded, "--json"))
-    assert shown == {"provider": "duo", "timeoutSeconds": 60, "ikey": "DI1", "host": "api-1.duosecurity.com"}
+    settings = {"provider": "duo", "timeoutSeconds": 60, "ikey": "DI1", "host": "api-1.duosecurity.com"}
+    assert shown == {**settings, **NOT_ASKED}
 
 
 @pytest.mark.parametrize(

@@ -5,7 +5,7 @@ from typing import Final
 from sallyport.base.wire import JSON, Row
 from sallyport.console.declare import Context, Pages, Redirect
 from sallyport.console.pages.credentials.credentials import CREDENTIALS as ISSUED
-from sallyport.console.pages.credentials.finding import wallet_choices
+from sallyport.console.pages.credentials.finding import WALLETS, owner_of
 from sallyport.console.pages.endpoints.access import GROUPS, INSTANCES, USERS, is_yes, rows_of
 from sallyport.console.pages.reading import find, ids, joined, number, of, rights
 from sallyport.console.table import Column, Filter, listed
@@ -93,6 +93,7 @@ async def ask_assignment(visit: Visit) -> Context:
     found = user_row(await _user(visit, domain), domain)
     groups = await rows_of(visit, domain, GROUPS, "groups")
     instances = await rows_of(visit, domain, INSTANCES, "instances")
+    wallets = await rows_of(visit, domain, WALLETS, "users")
     credentials = await rows_of(visit, domain, ISSUED, "credentials")
     return {
         "title": f"Assign {found['userName']}",
@@ -100,7 +101,7 @@ async def ask_assignment(visit: Visit) -> Context:
         "user": found,
         "groups": [(str(each["groupId"]), str(each["groupName"])) for each in groups],
         "instances": [(str(each["instanceId"]), str(each["instanceName"])) for each in instances],
-        "wallets": [("", "none"), *await wallet_choices(visit, domain)],
+        "wallets": [("", "none"), *((str(each["walletId"]), owner_of(each)) for each in wallets)],
         "credentials": [("", "none"), *((str(each["id"]), f"{each['name']} ({each['id']})") for each in credentials)],
     }
 
