@@ -20,19 +20,29 @@ pytestmark = [pytest.mark.peer, pytest.mark.system, *needs_boot]
 def machine(tmp_path_factory: pytest.TempPathFactory) -> Iterator[BootedHost]:
     """Boot a machine with a PostgreSQL server, which has an empty database with a password."""
     with prepared(tmp_path_factory, f"{PACKAGES},postgresql", "postgres") as host:
-        host.run("systemctl", "start", "postgresql")
-        sql = "create role sallyport login password 'word'"
-        host.run("runuser", "-u", "postgres", "--", "psql", "--command", sql)
-        create = ("createdb", "--owner=sallyport", "--encoding=UTF8", "--locale=C.UTF-8", "--template=template0")
-        host.run("runuser", "-u", "postgres", "--", *create, "sallyport")
+        start_postgres(host)
         yield host
+
+
+def start_postgres(host: BootedHost) -> None:
+    """Start the PostgreSQL server of a machine, with an empty database for the service."""
+    host.run("systemctl", "start", "postgresql")
+    sql = "create role sallyport login password 'word'"
+    host.run("runuser", "-u", "postgres", "--", "psql", "--command", sql)
+    create = ("createdb", "--owner=sallyport", "--encoding=UTF8", "--locale=C.UTF-8", "--template=template0")
+    host.run("runuser", "-u", "postgres", "--", *create, "sallyport")
+
+
+def write_settings(host: BootedHost) -> None:
+    """Write the settings of root for that database, and a password file of root."""
+    host.shell(f"mkdir -p {CONFIG_DIR}; cat > {CONFIG_FILE} <<'END'\n{SETTINGS}END")
+    host.shell(f"umask 077; echo '127.0.0.1:5432:sallyport:sallyport:word' > {PASSFILE}")
 
 
 @pytest.fixture
 def host(machine: BootedHost) -> Iterator[BootedHost]:
     """Yield the machine with the settings of root for that database, and a password file of root."""
-    machine.shell(f"mkdir -p {CONFIG_DIR}; cat > {CONFIG_FILE} <<'END'\n{SETTINGS}END")
-    machine.shell(f"umask 077; echo '127.0.0.1:5432:sallyport:sallyport:word' > {PASSFILE}")
+    write_settings(machine)
     yield machine
     machine.run(PROGRAM, "server", "uninstall", "--purge", "--yes")
     machine.shell(f"rm -rf {CONFIG_DIR}")

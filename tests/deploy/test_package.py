@@ -13,6 +13,7 @@ import pytest
 
 from sallyport import __version__
 from sallyport.base.systemd import BACKUP_TIMER, CONFIG_DIR, CONFIG_FILE, DATA_DIR, PACKAGE_UNITS, UNIT, UNITS, USER
+from tests.deploy.test_debian_postgres import start_postgres, write_settings
 from tests.peers.booted import PACKAGES, BootedHost, needs_boot
 from tests.peers.isolated import SUITE, base
 from tests.peers.programs import needs
@@ -137,6 +138,20 @@ def test_an_upgrade_keeps_data_and_settings(host: BootedHost) -> None:
     assert host.run("cat", str(CONFIG_FILE)).stdout == former[1]
     assert "Access-Accept" in login(host, secret)
     assert len(host.run("ls", f"{DATA_DIR}/backups").stdout.split()) == 1
+
+
+def test_the_package_uses_the_postgresql_database_of_its_settings(directory: Path, tmp_path: Path) -> None:
+    """If the settings file is there before the package is installed, the service starts with its database."""
+    with BootedHost(base(f"{PACKAGES},postgresql"), tmp_path, {"/srv": directory}) as host:
+        start_postgres(host)
+        write_settings(host)
+        host.run("dpkg", "--install", "/srv/one.deb")
+        secret = sallyport(host, "client", "add", "here", "--address", "127.0.0.1", "--org", "1", "--tenant", "1")
+        sallyport(host, "user", "add", "ann", "--domain", "default", "--password", "-", stdin="correct-horse\n")
+        assert "Access-Accept" in login(host, secret)
+        stored = ("psql", "--dbname=sallyport", "--tuples-only", "--command=select user_name from events")
+        assert host.run("runuser", "-u", "postgres", "--", *stored).stdout.split() == ["ann"]
+        assert not is_there(host, f"{DATA_DIR}/sallyport.db")
 
 
 def test_a_removal_keeps_data_and_a_purge_deletes_them(host: BootedHost) -> None:
