@@ -1,6 +1,6 @@
 """Templates and static files, which are package data.
 
-Templates are rendered in worker threads, a few at a time, so that a long list does not delay logins. The tenants take
+Templates are rendered in a worker thread, one at a time, so that a long list does not delay logins. The tenants take
 turns.
 """
 
@@ -28,8 +28,9 @@ TYPES: Final[Mapping[str, str]] = {
     "console.js": "text/javascript; charset=utf-8",
     "icon.svg": "image/svg+xml",
 }
-RENDERING: Final = 2
-"""Maximum number of templates that are rendered at the same time."""
+RENDERING: Final = 1
+"""Maximum number of templates that are rendered at the same time. With two, logins beside the console took longer, and
+so did the pages: all threads share one interpreter lock."""
 
 
 class Assets:
