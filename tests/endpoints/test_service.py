@@ -180,13 +180,13 @@ class SlowStore:
         self.has_read, self.release = trio.Event(), trio.Event()
 
     async def read(self, work: Work[T]) -> T:
-        result = await self.store.read(work)
+        return await self.store.read(work)
+
+    async def read_now(self, work: Work[T]) -> T:
+        result = await self.store.read_now(work)
         self.has_read.set()
         await self.release.wait()
         return result
-
-    async def read_now(self, work: Work[T]) -> T:
-        return await self.store.read_now(work)
 
     async def search(self, work: Work[T]) -> T:
         return await self.store.search(work)

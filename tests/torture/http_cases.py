@@ -198,11 +198,14 @@ async def never_reads(served: Served) -> None:
     body = b"{}"
     head = b"POST " + BIG.encode() + b" HTTP/1.1\r\n" + HOST + TOKEN + JSON
     await stream.send_all(head + b"Content-Length: %d\r\n\r\n" % len(body) + body)
+    closed = 0
     with trio.fail_after(30):
-        while _is_held(stream):
+        while closed < 3:  # while other connections come and go, the kernel's list may miss a row
+            closed = 0 if _is_held(stream) else closed + 1
             await trio.sleep(0.05)
-    assert len(await read_all(stream)) < 1 << 24
+    received = len(await read_all(stream))
     await trio.aclose_forcefully(stream)
+    assert received < 1 << 24
 
 
 def _is_held(stream: Stream) -> bool:
