@@ -68,7 +68,7 @@ def test_the_fields_of_a_provider(tenant: Tenant, name: str) -> None:
 
 
 def test_the_state_of_a_provider(tenant: Tenant) -> None:
-    """The state is unknown until the provider is asked. It is unknown again when the provider is set anew."""
+    """The state is unknown until the provider is asked. It is unknown again after the provider was set again."""
 
     def state() -> list[str]:
         answer = tenant.ask(GET, domainId=tenant.domain)

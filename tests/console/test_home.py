@@ -77,7 +77,7 @@ async def test_a_client_that_sends_unsigned_requests_is_named(site: Site, admin:
 
 
 async def test_a_provider_that_failed_when_it_was_asked_is_named(site: Site, admin: Visitor) -> None:
-    """Nobody has logged in: the check on the provider's page has shown the failure. A success removes the entry."""
+    """No user has logged in. The check on the provider's page has shown the failure. A success removes the entry."""
     at, hook = f"/domains/{site.areas.domain}", {"chosen": "webhook", "url": "http://127.0.0.1:9/x", "secret": "s" * 32}
     assert (await admin.send(f"{at}/provider", hook, page=f"{at}/provider?provider=webhook")).status_code == 303
     assert "State not asked yet" in text_of(await admin.get(at))

@@ -1,4 +1,4 @@
-"""People who are written together get the same rows as people who are written one by one."""
+"""An import that writes several people together stores the same rows as one that writes each person alone."""
 
 import random
 
@@ -64,7 +64,7 @@ async def rows_after(areas: Areas, parts: list[list[Item]], directory_id: int, d
 
 
 def _rows(tx: Tx, directory_id: int) -> list[tuple[Value, ...]]:
-    """Return what is stored of a directory. A row is named by its position, because ids differ."""
+    """Return the stored rows of a directory. A row is named by its position, because ids differ."""
     order = "(select count(*) from directory_users o where o.directory_id = u.directory_id and o.id < u.id)"
     users = (
         f"select {order}, u.external_id, u.dn, u.dn_key, u.login, u.name, u.status, u.seen, a.attributes, n.name_key, "  # noqa: S608
