@@ -4,11 +4,11 @@ The user ann has the password hello, and the RADIUS client `proxy` has a certifi
 """
 
 import shutil
-import socket
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from tests.ports import free_port
 from tests.service import RunningService
 
 PROXY = "proxy.example.org"
@@ -18,9 +18,7 @@ class SecureService(RunningService):
     """A service with a RadSec port on 127.0.0.1. The port stays the same when the service is started again."""
 
     def __init__(self, directory: Path) -> None:
-        with socket.socket() as sock:
-            sock.bind(("127.0.0.1", 0))
-            self.radsec_port: int = sock.getsockname()[1]
+        self.radsec_port = free_port()
         bind = f"127.0.0.1:{self.radsec_port}"
         super().__init__(directory, {"SALLYPORT_RADSEC_BIND": bind, "SALLYPORT_REJECT_DELAY_S": "0"})
 

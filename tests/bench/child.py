@@ -2,7 +2,6 @@
 id.
 """
 
-import socket
 import subprocess
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -28,14 +27,6 @@ class Running:
     process_id: int
     count_events: Callable[[], int] | None
     accounting_port: int = 0
-
-
-def free_port(kind: socket.SocketKind = socket.SOCK_DGRAM) -> int:
-    """Return a free loopback port that is not below 1024. By default it is free over UDP."""
-    with socket.socket(socket.AF_INET, kind) as probe:
-        probe.bind(("127.0.0.1", 0))
-        port: int = probe.getsockname()[1]
-    return port
 
 
 def process_tree(process_id: int) -> list[int]:

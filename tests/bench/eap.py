@@ -27,10 +27,11 @@ from tempfile import TemporaryDirectory
 from tabulate import tabulate
 
 from sallyport.login.eap.service import LARGEST
+from tests.ports import free_port
 from tests.radius_client import RadiusClient
 from tests.service import running_service
 
-from .child import SECRET, Running, free_port, process_tree
+from .child import SECRET, Running, process_tree
 from .freeradius import Extras, count_events, create_database, records
 from .radius import OURS, PLAIN, RECORDING
 from .radiusd import listen, running_radiusd, version, write_users

@@ -16,8 +16,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from tests.peers.postgres import USER, Server, postgres_rows
+from tests.ports import free_port
 
-from .child import Running, free_port
+from .child import Running
 from .radiusd import THREADS, listen, running_radiusd, write_users
 from .settings import BenchmarkError
 

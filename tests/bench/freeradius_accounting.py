@@ -11,7 +11,9 @@ from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
 
-from .child import Running, free_port
+from tests.ports import free_port
+
+from .child import Running
 from .freeradius import Extras, records, run_freeradius
 from .radiusd import listen
 from .settings import BenchmarkError

@@ -2,7 +2,6 @@
 through `Store.read`. The difference is the cost of HTTP. No login arrives meanwhile.
 """
 
-import socket
 import sys
 import time
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
@@ -20,8 +19,9 @@ from sallyport.metrics import StoreMetrics
 from sallyport.store.directory import Reserve
 from sallyport.store.model import Tx
 from sallyport.store.sqlite import SqliteStore
+from tests.ports import free_port
 
-from .child import child_process, free_port, wait_until
+from .child import child_process, wait_until
 from .sallyport import PROGRAM, command, environment, is_ready
 from .settings import BenchmarkError
 
@@ -75,7 +75,7 @@ class Case(Protocol):
 
 def environ_of(data: Path) -> Mapping[str, str]:
     """Return the environment of a service that has ports of its own."""
-    return environment(data, http=free_port(socket.SOCK_STREAM), authentication=free_port(), accounting=free_port())
+    return environment(data, http=free_port(), authentication=free_port(), accounting=free_port())
 
 
 def add_tenant(environ: Mapping[str, str], directory: Path, number: int) -> Tenant:

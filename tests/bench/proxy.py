@@ -12,9 +12,10 @@ from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
+from tests.ports import free_port
 from tests.service import running_service
 
-from .child import SECRET, Running, child_process, free_port, wait_until
+from .child import SECRET, Running, child_process, wait_until
 from .freeradius import Extras, run_freeradius
 from .radius import OURS, USERS, WINDOWS, Results, Server, economies, figures, measure
 from .radiusd import listen, running_radiusd, version

@@ -3,7 +3,6 @@ that an operator uses.
 """
 
 import os
-import socket
 import sqlite3
 import subprocess
 import sys
@@ -14,9 +13,10 @@ from types import MappingProxyType
 
 import httpx
 
+from tests.ports import free_port
 from tests.service import controlled
 
-from .child import SECRET, Running, child_process, free_port, wait_until
+from .child import SECRET, Running, child_process, wait_until
 from .settings import BenchmarkError
 
 PROGRAM = Path(sys.executable).with_name("sallyport")
@@ -97,7 +97,7 @@ def sallyport(
 
     settings: further environment variables. count: returns the events in the store; None for the embedded database.
     """
-    http, authentication, accounting = free_port(socket.SOCK_STREAM), free_port(), free_port()
+    http, authentication, accounting = free_port(), free_port(), free_port()
     data, output = directory / "data", directory / "output"
     environ = environment(data, http=http, authentication=authentication, accounting=accounting) | dict(settings)
     if not PROGRAM.exists():

@@ -13,6 +13,7 @@ from sallyport.cli.diagnosis import NOT_ENROLLED, REMEDIES, remedy_for
 from sallyport.login.login import Reason
 from sallyport.radius.packet import ACCESS_ACCEPT, SharedSecret, decode, encode_reply, response_authenticator
 from tests.cli import SECRET, Service, add_client, add_user
+from tests.ports import free_port
 from tests.service import RunningService
 
 QUICK = ("--timeout", "1", "--retries", "0")
@@ -146,9 +147,7 @@ def test_a_check_does_not_latch_the_client(service: Service, server: str) -> Non
 
 def test_a_closed_port_is_reported_at_once(service: Service) -> None:
     """If the port is closed, the ICMP error ends the check before its timeout."""
-    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
+    port = free_port()
     done = service.cli("check", "radius", f"127.0.0.1:{port}", "--secret", SECRET, *LOGIN)
     assert done.returncode == 1
     assert "the port is closed" in done.stderr

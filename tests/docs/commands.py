@@ -12,7 +12,6 @@ the texts of `Walk.replace` and the ports of the service are replaced.
 import os
 import re
 import signal
-import socket
 import subprocess
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext, suppress
@@ -20,6 +19,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from types import MappingProxyType
 
+from tests.ports import free_port
 from tests.service import PROGRAM, RunningService, running_service
 
 ROOT = Path(__file__).parents[2]
@@ -172,13 +172,6 @@ def _pattern(shown: str) -> str:
     parts = (re.escape(part) for part in re.split(r"\s+", shown.strip()))
     whole = re.sub(r"\d+", r"\\d+(?:\\.\\d+)?", r"\s+".join(parts))
     return r"\s*" + whole.replace(r"\.\.\.", ".*") + r"\s*"
-
-
-def free_port() -> int:
-    """Return a port that is free over TCP."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
 
 
 def _ports(service: RunningService) -> dict[str, str]:

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from sallyport.radius.packet import ACCESS_ACCEPT, ACCESS_REJECT
-from tests.docs.commands import free_port
+from tests.ports import free_port
 from tests.service import RunningService, running_service
 
 EXAMPLE = Path(__file__).parents[2] / "docs" / "guides" / "webhook_example.py"

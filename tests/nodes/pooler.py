@@ -11,7 +11,7 @@ from shutil import which
 import pytest
 
 from tests.peers.postgres import NOBODY, USER
-from tests.peers.slapd import free_port
+from tests.ports import free_port
 from tests.waiting import eventually
 
 needs_pgbouncer = pytest.mark.skipif(which("pgbouncer") is None, reason="no PgBouncer: apt-get install pgbouncer")

@@ -10,7 +10,7 @@ import pytest
 
 from tests.nodes.cluster import DATABASE, MASTER_KEY, Cluster, running_cluster
 from tests.peers.postgres import database_in, needs_postgres
-from tests.peers.slapd import free_port
+from tests.ports import free_port
 from tests.radius_client import RadiusClient
 from tests.service import RunningService
 from tests.waiting import eventually

@@ -10,7 +10,8 @@ from pathlib import Path
 
 from tests.mfa.certificates import self_signed
 from tests.peers.programs import find
-from tests.peers.test_freeradius_proxy import eventually, free_ports
+from tests.peers.test_freeradius_proxy import eventually
+from tests.ports import free_port
 
 SECRET = "between-service-and-home"
 PASSWORD = "pass wörd 上海"
@@ -181,7 +182,7 @@ def freeradius_home(directory: Path, *, signs: bool = True, post_auth: str = "")
 
     post_auth: further configuration for the Accept.
     """
-    (port,) = free_ports(1)
+    port = free_port()
     self_signed(directory, "home")
     (directory / "dictionary").write_text("")
     signature = "&Message-Authenticator := 0x00" if signs else ""

@@ -20,7 +20,7 @@ from typing import Any
 import psycopg
 import pytest
 
-from tests.peers.slapd import free_port
+from tests.ports import free_port
 from tests.waiting import eventually
 
 USER = "sallyport"

@@ -10,7 +10,6 @@ import fcntl
 import hashlib
 import os
 import secrets
-import socket
 import subprocess
 import sys
 import time
@@ -26,6 +25,8 @@ import pytest
 from cryptography.hazmat.primitives import hashes
 from cryptography.hazmat.primitives.asymmetric import padding, rsa
 from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
+
+from tests.ports import free_port
 
 HERE = Path(__file__).parent
 REQUIREMENTS = HERE / "privacyidea.txt"
@@ -72,7 +73,7 @@ def _install(program: Path) -> None:
 def running_privacyidea(directory: Path, users: Sequence[str]) -> Iterator[PrivacyIdea]:
     """Yield a server whose users are in the default realm `corp`. Their push tokens poll."""
     program = python()
-    port, password = _free_port(), secrets.token_urlsafe()
+    port, password = free_port(), secrets.token_urlsafe()
     _configure(directory, users)
     log = directory / "output"
     with log.open("wb") as output:
@@ -115,13 +116,6 @@ def _configure(directory: Path, users: Sequence[str]) -> None:
         "PI_LOGFILE": f"{directory}/privacyidea.log",
     }
     (directory / "pi.cfg").write_text("".join(f"{name} = {value!r}\n" for name, value in settings.items()))
-
-
-def _free_port() -> int:
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port: int = free.getsockname()[1]
-        return port
 
 
 def _await_start(client: httpx.Client, process: subprocess.Popen[bytes], log: Path) -> None:

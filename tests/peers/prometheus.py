@@ -13,7 +13,7 @@ import pytest
 import yaml
 
 from tests.grafana.expressions import RULES
-from tests.peers.slapd import free_port
+from tests.ports import free_port
 
 READY_S = 90.0
 

@@ -18,6 +18,7 @@ from pathlib import Path
 
 from tests.peers.authority import Authority
 from tests.peers.programs import find
+from tests.ports import free_port
 
 BASE = "dc=example,dc=com"
 STAFF = f"ou=people,ou=staff,{BASE}"
@@ -248,10 +249,3 @@ def slapd(
         yield server
     finally:
         server.stop()
-
-
-def free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port: int = probe.getsockname()[1]
-        return port

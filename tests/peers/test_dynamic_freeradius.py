@@ -11,7 +11,8 @@ from typing import Any
 import pytest
 
 from tests.peers.programs import find, needs, radclient
-from tests.peers.test_freeradius_proxy import eventually, free_ports
+from tests.peers.test_freeradius_proxy import eventually
+from tests.ports import free_port
 from tests.service import RunningService, running_service
 
 SECRET = "between-nas-and-service"
@@ -99,7 +100,7 @@ class Nas:
 def nas(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Nas]:
     """Yield both, ready."""
     directory = tmp_path_factory.mktemp("raddb")
-    (port,) = free_ports(1)
+    port = free_port()
     (directory / "dictionary").write_text("")
     (directory / "radiusd.conf").write_text(RADIUSD.format(directory=directory, port=port, secret=SECRET))
     output = directory / "output"

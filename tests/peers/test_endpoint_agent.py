@@ -15,6 +15,7 @@ from pathlib import Path
 import pytest
 
 from tests.peers.isolated import IsolatedHost, base, needs_isolation
+from tests.ports import free_port
 from tests.service import RunningService, running_service
 
 pytestmark = [pytest.mark.peer, pytest.mark.system, *needs_isolation]
@@ -96,9 +97,7 @@ class Site:
 
     def sshd(self, more: str = "") -> int:
         """Start sshd, and return its port."""
-        with socket.socket() as sock:
-            sock.bind(("127.0.0.1", 0))
-            port = int(sock.getsockname()[1])
+        port = free_port()
         self.host.run("ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", "/etc/ssh/test_key")
         self.host.write("/etc/ssh/test_config", SSHD.format(port=port) + more)
         self.host.start(["/usr/sbin/sshd", "-D", "-e", "-f", "/etc/ssh/test_config"])

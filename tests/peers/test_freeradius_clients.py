@@ -21,6 +21,7 @@ import trio
 
 from sallyport.base.errors import ClientsFileError
 from sallyport.inventory.clients.freeradius import Entry, read
+from tests.ports import free_port
 
 SERVER = shutil.which("freeradius", path=os.environ.get("PATH", "") + os.pathsep + "/usr/sbin")
 SHARE = Path("/usr/share/freeradius")
@@ -372,9 +373,7 @@ async def drain(output: trio.abc.ReceiveStream) -> None:
 
 async def test_secrets_sign_its_answers(tmp_path: Path) -> None:
     """FreeRADIUS signs with the same octets that the import reads as the secret, whatever its log shows."""
-    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
-        probe.bind(("127.0.0.1", 0))
-        port = probe.getsockname()[1]
+    port = free_port()
     written = [secret for secret in SECRETS if "${top}" not in secret]
     clients = [f"client s{n} {{\nipaddr = 127.0.1.{n}\nsecret = {s}\n}}\n" for n, s in enumerate(written, 1)]
     path = configured(tmp_path, "".join(clients).encode("latin-1"), port)

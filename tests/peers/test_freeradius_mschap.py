@@ -44,7 +44,8 @@ from sallyport.radius.packet import (
 from sallyport.radius.password import reveal_blocks
 from sallyport.radius.salted import Hiding, rehide
 from tests.peers.programs import find, needs
-from tests.peers.test_freeradius_proxy import eventually, free_ports
+from tests.peers.test_freeradius_proxy import eventually
+from tests.ports import free_port
 from tests.radius_client import RadiusClient
 
 SECRET, USER, PASSWORD = "between-nas-and-server", b"ann", "pass wörd, long enough for two blocks"
@@ -96,7 +97,7 @@ pytestmark = pytest.mark.peer
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RadiusClient]:
     """Yield a client of FreeRADIUS. FreeRADIUS knows ann's password."""
     directory = tmp_path_factory.mktemp("raddb")
-    (port,) = free_ports(1)
+    port = free_port()
     (directory / "dictionary").write_text("")
     (directory / "radiusd.conf").write_text(
         RADIUSD.format(directory=directory, port=port, secret=SECRET, password=PASSWORD)

@@ -4,7 +4,6 @@ FreeRADIUS runs in debug mode with all its files in the test's directory, and lo
 """
 
 import re
-import socket
 import subprocess
 import time
 from collections.abc import Callable, Iterator
@@ -16,6 +15,7 @@ from typing import Any
 import pytest
 
 from tests.peers.programs import find, needs, radclient
+from tests.ports import free_port
 from tests.service import RunningService, running_service
 
 NAS_SECRET, HOME_SECRET = "between-nas-and-proxy", "between-proxy-and-service"
@@ -164,7 +164,7 @@ def proxy(service: RunningService, tmp_path_factory: pytest.TempPathFactory) -> 
 @contextmanager
 def freeradius(directory: Path, service: RunningService) -> Iterator[Proxy]:
     """Yield FreeRADIUS as a proxy that has the service as its home server."""
-    port, acct_port = free_ports(2)
+    port, acct_port = free_port(), free_port()
     (directory / "dictionary").write_text("")
     (directory / "radiusd.conf").write_text(
         RADIUSD.format(
@@ -181,17 +181,6 @@ def freeradius(directory: Path, service: RunningService) -> Iterator[Proxy]:
         finally:
             process.kill()
             process.wait()
-
-
-def free_ports(count: int) -> list[int]:
-    """Return UDP ports that are free on loopback."""
-    sockets = [socket.socket(type=socket.SOCK_DGRAM) for _ in range(count)]
-    for sock in sockets:
-        sock.bind(("127.0.0.1", 0))
-    ports = [sock.getsockname()[1] for sock in sockets]
-    for sock in sockets:
-        sock.close()
-    return ports
 
 
 def eventually(holds: Callable[[], bool], output: Path, *, limit_s: float = 10) -> None:

@@ -5,7 +5,6 @@ change.
 """
 
 import os
-import socket
 import subprocess
 from collections.abc import Iterator
 from functools import cache
@@ -14,6 +13,7 @@ from pathlib import Path
 import pytest
 
 from tests.peers.programs import find, needs
+from tests.ports import free_port
 from tests.service import RunningService, running_service
 
 SECRET = "a-secret-of-pam"
@@ -50,7 +50,7 @@ pytestmark = [
 @pytest.fixture(scope="module")
 def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningService]:
     """Yield a service whose accounting port is the authentication port plus one, as the module expects."""
-    port = two_ports()
+    port = free_port(following=1)
     binds = {
         "SALLYPORT_RADIUS_AUTH_BIND": f"127.0.0.1:{port}",
         "SALLYPORT_RADIUS_ACCT_BIND": f"127.0.0.1:{port + 1}",
@@ -59,19 +59,6 @@ def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningService
         service.add_client("linux", "127.0.0.1", SECRET)
         service.add_user("bob", PASSWORD)
         yield service
-
-
-def two_ports() -> int:
-    """Return the first of two consecutive loopback ports that are free."""
-    while True:
-        with socket.socket(type=socket.SOCK_DGRAM) as first, socket.socket(type=socket.SOCK_DGRAM) as second:
-            first.bind(("127.0.0.1", 0))
-            port: int = first.getsockname()[1]
-            try:
-                second.bind(("127.0.0.1", port + 1))
-            except (OSError, OverflowError):
-                continue
-            return port
 
 
 @pytest.fixture

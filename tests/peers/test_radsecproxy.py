@@ -1,6 +1,5 @@
 """Tests of radsecproxy in front of the service. It uses UDP to the device, and RadSec to the service."""
 
-import socket
 import subprocess
 import time
 from collections.abc import Iterator
@@ -12,6 +11,7 @@ import pytest
 from sallyport.certs.directory import Directory, present
 from tests.certs.conftest import HOST, made
 from tests.peers.programs import find, needs, radclient
+from tests.ports import free_port
 from tests.radsec_service import PROXY, SecureService, running_secure_service
 from tests.service import running_service
 
@@ -70,9 +70,7 @@ def proxy(service: SecureService, directory: Path, *, lives: bool = True) -> Ite
     lives: whether the proxy must still run at the end. Version 1.9.2 may crash if its connection is closed right after
     the handshake.
     """
-    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as sock:
-        sock.bind(("127.0.0.1", 0))
-        udp = sock.getsockname()[1]
+    udp = free_port()
     certificates = Directory(service.data_dir)
     certificate = certificates.client(PROXY)
     configuration = directory / "radsecproxy.conf"
@@ -175,9 +173,7 @@ def test_a_proxy_behind_the_service(made: Path, tmp_path: Path) -> None:
     Accept and Reject are passed back, also after a restart of radsecproxy.
     """
     certificates = Directory(made)
-    with socket.socket() as sock:
-        sock.bind(("127.0.0.1", 0))
-        tls = sock.getsockname()[1]
+    tls = free_port()
     (tmp_path / "home").mkdir()
     (tmp_path / "front").mkdir()
     with running_service(tmp_path / "home") as home, running_service(tmp_path / "front") as front:

@@ -27,6 +27,7 @@ from sallyport.store.model import Tx
 from sallyport.store.sqlite import SqliteStore
 from tests.areas import running_store
 from tests.peers.authority import Authority
+from tests.ports import free_port
 from tests.waiting import until
 
 WAIT_S = 30.0
@@ -179,9 +180,7 @@ async def test_events_before_a_restart_are_sent_after_it(store: SqliteStore, tmp
 
 async def test_events_wait_while_the_siem_is_unavailable(store: SqliteStore) -> None:
     """No event is lost if the SIEM refuses connections or closes a connection."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port = probe.getsockname()[1]
+    port = free_port()
     target = parse_target(f"tcp://127.0.0.1:{port}")
     async with carried(store, target) as metrics:
         await decide(store, "ann", "bob")
