@@ -18,7 +18,7 @@ from collections.abc import Callable
 from multiprocessing.connection import Connection
 from typing import Any, Concatenate, ParamSpec, Self, TypeVar
 
-from playwright.sync_api import Browser, Page, sync_playwright
+from playwright.sync_api import Browser, Page, expect, sync_playwright
 
 from tests.peers.programs import find
 
@@ -30,6 +30,8 @@ ARGUMENTS = (
 )  # fmt: skip
 END_S = 20.0
 CALL_S = 600.0
+WAIT_MS = 60_000.0
+"""The limit of a wait for an element. On an idle machine, the API page needs 5 s until it can be used."""
 
 
 class Chromium:
@@ -70,6 +72,7 @@ class Chromium:
 
 
 def _serve(pipe: Connection) -> None:
+    expect.set_options(timeout=WAIT_MS)
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=find("chromium"), args=list(ARGUMENTS))
         while (asked := pipe.recv()) is not None:
@@ -79,7 +82,7 @@ def _serve(pipe: Connection) -> None:
 
 def _run(browser: Browser, work: Any, args: Any, kwargs: Any) -> tuple[str, object, list[str]]:
     context, logged = browser.new_context(ignore_https_errors=True), list[str]()
-    context.set_default_timeout(15_000)
+    context.set_default_timeout(WAIT_MS)
     page = context.new_page()
     page.on("console", lambda message: logged.append(message.text) if message.type == "error" else None)
     page.on("pageerror", lambda error: logged.append(str(error)))
