@@ -6,8 +6,8 @@ import pytest
 from starlette.datastructures import QueryParams
 
 from sallyport.base.wire import Row
-from sallyport.console.assets import as_duration
-from sallyport.console.table import SIZE, Column, Filter, Table, complete
+from sallyport.console.columns import Column
+from sallyport.console.table import SIZE, Filter, Table, complete
 
 COLUMNS = (Column("name", "Name"), Column("count", "Count", "number"), Column("note", "Note", is_chosen=False))
 ROWS: list[Row] = [
@@ -78,20 +78,3 @@ def test_csv_has_all_rows_and_no_formula() -> None:
     assert lines[3] == "2,'=1+1"
     assert lines[-2] == f"-{SIZE - 1},"
     assert len(lines) == len(rows) + 2
-
-
-@pytest.mark.parametrize(
-    ("seconds", "text"),
-    [
-        (0, "0 s"),
-        (59.9, "59 s"),
-        (60, "1 min"),
-        (3725, "1 h 2 min"),
-        (7200, "2 h"),
-        (90_061, "1 d 1 h"),
-        (86_460, "1 d"),
-    ],
-)
-def test_a_duration_has_its_two_largest_parts(seconds: float, text: str) -> None:
-    """A part that is 0 is left out."""
-    assert as_duration(seconds) == text

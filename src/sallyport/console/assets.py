@@ -21,6 +21,7 @@ from starlette.routing import BaseRoute
 from sallyport.base.fair import FairLimiter
 from sallyport.base.mac import as_mac
 from sallyport.base.text import counted
+from sallyport.console import columns
 from sallyport.web.routing import TemplateRoute
 
 TYPES: Final[Mapping[str, str]] = {
@@ -46,13 +47,19 @@ class Assets:
             lstrip_blocks=True,
         )
         self._environment.filters |= {
-            "time": as_time,
+            "time": columns.as_time,
             "counted": counted,
-            "share": as_percent,
+            "share": columns.as_percent,
             "mac": as_mac,
-            "duration": as_duration,
+            "duration": columns.as_duration,
         }
-        self._environment.globals |= {"static": self.url, "qr": qr}
+        self._environment.globals |= {
+            "static": self.url,
+            "qr": qr,
+            "cell": columns.cell,
+            "cells": columns.cells,
+            "class_of": columns.class_of,
+        }
         self._turns: FairLimiter[int] = FairLimiter(RENDERING)
 
     async def render(self, template: str, variables: Mapping[str, object], tenant_id: int = 0) -> bytes:
@@ -83,29 +90,6 @@ class Assets:
             return Response(self._files[name], headers=headers, media_type=TYPES[name])
 
         return [TemplateRoute("/static/{name}", static)]
-
-
-def as_time(text: object) -> Markup:
-    """Return an ISO 8601 time in UTC as an element that the script converts to the viewer's zone."""
-    value = str(text or "")
-    if not value:
-        return Markup("")
-    shown = value[:19].replace("T", " ")
-    return Markup('<time datetime="{}">{} UTC</time>').format(value, shown)
-
-
-def as_duration(seconds: float) -> str:
-    """Return a time in seconds as hours, minutes and seconds, such as `2 h 5 min`. Only the two largest parts are
-    shown."""
-    whole = int(seconds)
-    parts = ((whole // 86_400, "d"), (whole // 3600 % 24, "h"), (whole // 60 % 60, "min"), (whole % 60, "s"))
-    first = next((place for place, (number, _) in enumerate(parts) if number), len(parts) - 1)
-    return " ".join(f"{number} {unit}" for number, unit in parts[first : first + 2] if number) or "0 s"
-
-
-def as_percent(share: float) -> str:
-    """Return a share from 0 to 1 as a percentage."""
-    return f"{share * 100:.0f} %"
 
 
 def qr(text: str) -> Markup:

@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import Final, TypeAlias
 
+import trio
 from starlette.datastructures import QueryParams
 from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
@@ -125,6 +126,7 @@ class Site:
                 return RedirectResponse(TENANTS, 303, HEADERS)
             raise Forbidden("your role does not allow this page")
         content = await page.show(visit)
+        await trio.lowlevel.checkpoint()
         if isinstance(content, Response):
             return content
         table = content.get("table")
@@ -188,7 +190,7 @@ class Site:
             "here": page.path if page else "",
             "visit": visit,
             "person": visit.person,
-            "menu": self._menu(visit),
+            "menu": self._menu(visit.person.roles),
             "csrf": form_token(self._guard.cookie(request, SESSION)),
             "notice": notice,
             "problem": visit.problem,
@@ -200,9 +202,9 @@ class Site:
             self._guard.set_cookie(request, response, NOTICE, "")
         return response
 
-    def _menu(self, visit: Visit) -> list[tuple[str, list[Page]]]:
-        """Return the pages of the menu that the person may open, by heading."""
-        pages = [place.page for place in self._places.values() if visit.may(place.page.roles)]
+    def _menu(self, roles: frozenset[Role]) -> list[tuple[str, list[Page]]]:
+        """Return the pages of the menu that a person with these roles may open, by heading."""
+        pages = [place.page for place in self._places.values() if roles & place.page.roles]
         found = [(heading, [page for page in pages if page.menu == heading]) for heading in MENU]
         return [(heading, listed) for heading, listed in found if listed]
 

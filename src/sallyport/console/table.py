@@ -10,11 +10,13 @@ import csv
 import io
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Final, Literal
+from functools import cached_property
+from typing import Final
 
 from sallyport.base.command import entries
 from sallyport.base.text import fold
 from sallyport.base.wire import JSON, Row
+from sallyport.console.columns import Column
 from sallyport.console.visit import Visit
 
 SIZE: Final = 50
@@ -24,23 +26,6 @@ SEARCHED: Final = 20_000
 MOST_EXPORTED: Final = 10_000
 _FORMULA: Final = ("=", "+", "-", "@", "\t", "\r")
 """Characters at the start of a cell that make spreadsheets run it as a formula."""
-
-Kind = Literal["text", "long", "time", "number", "share", "duration", "code", "mac", "flag", "outcome"]
-"""The kinds of columns. long: text that wraps anywhere, so that long identifiers do not widen the list. share: a number
-from 0 to 1, shown as a percentage. duration: a number of seconds, shown as hours and minutes. mac: a MAC address in any
-notation, shown in one notation; a CSV file has it as the device sent it. Any other text is shown unchanged."""
-
-
-@dataclass(frozen=True, slots=True)
-class Column:
-    """A column. key: a field of the rows. is_chosen: whether the column is shown as long as the person has not chosen
-    columns. link: a function that returns the address to which the cell of a row links."""
-
-    key: str
-    title: str
-    kind: Kind = "text"
-    is_chosen: bool = True
-    link: Callable[[Row], str] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,7 +78,7 @@ class Table:
     """Parameters of the address that belong to no filter, and that the form of the filters must keep."""
     choice: Choice | None = None
 
-    @property
+    @cached_property
     def chosen(self) -> list[Column]:
         """The columns that are shown, in the order of the declaration."""
         wanted = self.visit.query.getlist("column")

@@ -78,7 +78,9 @@ class Services:
             raise LookupError(f"{path} takes a file")
         octets = json.dumps(body, ensure_ascii=False).encode(errors="replace")
         with self.gate.running(caller):
-            return cast(JSON, json.loads(await operation.run(octets, caller)))
+            answer = await operation.run(octets, caller)
+        await trio.lowlevel.checkpoint()
+        return cast(JSON, json.loads(answer))
 
     async def upload(self, path: str, request: Request, caller: Caller, before_file: BeforeFile) -> JSON:
         """Run an operation with a file after all checks of the API. Raises Refused, StoreError, OSError."""

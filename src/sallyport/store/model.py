@@ -179,8 +179,8 @@ class Store(Protocol):
         """Run a short `work` that reads a row by its key, or a page of at most 100 rows (about 1 ms). Raises
         StoreError.
 
-        The embedded engine runs `work` on the event loop, without a checkpoint. If `work` takes too long there, the
-        engine stops it and runs it again in a thread. So `work` may run twice.
+        The embedded engine runs `work` on the event loop, and then lets other tasks run. If `work` takes too long on
+        the event loop, the engine stops it and runs it again in a thread. So `work` may run twice.
         """
 
     async def search(self, work: Work[T]) -> T:

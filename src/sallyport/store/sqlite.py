@@ -98,7 +98,9 @@ class SqliteStore:
 
     async def read_now(self, work: Work[T]) -> T:
         with suppress(sqlite3.Error):
-            return self._quick.run(work)
+            found = self._quick.run(work)
+            await trio.lowlevel.checkpoint()
+            return found
         return await self.read(work)
 
     async def search(self, work: Work[T]) -> T:

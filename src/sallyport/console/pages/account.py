@@ -4,8 +4,9 @@ administrator choose a tenant."""
 from sallyport.base.clock import iso
 from sallyport.base.errors import Invalid, NotFound
 from sallyport.base.wire import Row
+from sallyport.console.columns import Column
 from sallyport.console.declare import Context, Pages, Redirect
-from sallyport.console.table import Column, complete
+from sallyport.console.table import complete
 from sallyport.console.visit import Visit
 from sallyport.tenancy.signin.person import Session
 from sallyport.tenancy.signin.sessions import NOT_FOUND

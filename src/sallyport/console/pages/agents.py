@@ -5,9 +5,10 @@ from typing import Final
 from sallyport.base.command import entries
 from sallyport.base.text import counted
 from sallyport.base.wire import JSON, Row
+from sallyport.console.columns import Column
 from sallyport.console.declare import Context, Pages, Redirect
 from sallyport.console.pages.reading import number, of, rights
-from sallyport.console.table import Column, Filter, listed, wanted
+from sallyport.console.table import Filter, listed, wanted
 from sallyport.console.visit import Visit
 from sallyport.domains.domain import Domain
 from sallyport.web.scope import OPERATORS, READERS

@@ -5,9 +5,10 @@ from typing import Final
 from sallyport.base.command import entries
 from sallyport.base.errors import NotFound
 from sallyport.base.wire import Row
+from sallyport.console.columns import Column
 from sallyport.console.declare import Context, Pages, Redirect
 from sallyport.console.pages.reading import lines, of, rights
-from sallyport.console.table import Column, Filter, listed
+from sallyport.console.table import Filter, listed
 from sallyport.console.visit import Visit
 from sallyport.web.scope import ADMINS, READERS
 

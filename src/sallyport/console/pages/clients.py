@@ -6,10 +6,11 @@ from sallyport.base.command import entries
 from sallyport.base.errors import NotFound
 from sallyport.base.secret import new_shared_secret
 from sallyport.base.wire import JSON, Row
+from sallyport.console.columns import Column
 from sallyport.console.declare import Context, Pages, Redirect
 from sallyport.console.pages.devices import device_columns
 from sallyport.console.pages.reading import number_at, rights
-from sallyport.console.table import Column, Filter, listed
+from sallyport.console.table import Filter, listed
 from sallyport.console.visit import Visit
 from sallyport.vendors import PRODUCTS
 from sallyport.web.scope import ADMINS, OPERATORS, READERS

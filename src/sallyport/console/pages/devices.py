@@ -6,13 +6,14 @@ from sallyport.base.command import entries
 from sallyport.base.errors import Invalid
 from sallyport.base.text import counted
 from sallyport.base.wire import JSON, Row
+from sallyport.console.columns import Column
 from sallyport.console.declare import Context, Pages, Redirect
 from sallyport.console.pages.enforcement import person_url
 from sallyport.console.pages.logins import newest_since
 from sallyport.console.pages.people import login_columns
 from sallyport.console.pages.reading import number, number_at, rights
 from sallyport.console.pages.sessions import session_columns
-from sallyport.console.table import SEARCHED, Choice, Column, Filter, has_slow_filter, listed
+from sallyport.console.table import SEARCHED, Choice, Filter, has_slow_filter, listed
 from sallyport.console.visit import Visit, address
 from sallyport.inventory.devices.bodies import FILTERS as COLUMN_OF
 from sallyport.web.scope import OPERATORS, READERS

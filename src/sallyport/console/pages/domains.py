@@ -5,9 +5,10 @@ from typing import Final
 from sallyport.base.command import entries
 from sallyport.base.errors import Conflict, NotFound
 from sallyport.base.wire import JSON, Row
+from sallyport.console.columns import Column
 from sallyport.console.declare import Context, Pages, Redirect
 from sallyport.console.pages.reading import domain_at, rights
-from sallyport.console.table import Column, listed
+from sallyport.console.table import listed
 from sallyport.console.visit import Visit
 from sallyport.domains.domain import Domain
 from sallyport.domains.operations import reverts_at

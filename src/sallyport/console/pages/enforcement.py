@@ -6,9 +6,10 @@ from typing import Final
 from sallyport.base.command import entries
 from sallyport.base.text import counted
 from sallyport.base.wire import JSON, Row
+from sallyport.console.columns import Column
 from sallyport.console.declare import Context, Pages, Redirect
 from sallyport.console.pages.reading import domain_at, rights
-from sallyport.console.table import Column, Filter, complete
+from sallyport.console.table import Filter, complete
 from sallyport.console.visit import Visit, address
 from sallyport.domains.domain import Domain
 from sallyport.domains.enforcement import DEFAULT_DAYS

@@ -12,12 +12,13 @@ from sallyport.base.errors import NotFound
 from sallyport.base.mac import mac_key, station_key
 from sallyport.base.text import fold
 from sallyport.base.wire import JSON, Row
+from sallyport.console.columns import Column
 from sallyport.console.declare import Context, Pages
 from sallyport.console.pages.enforcement import person_url
 from sallyport.console.pages.reading import of
 from sallyport.console.pages.rules import ACTIONS, READ, rules_read
 from sallyport.console.table import LOGINS as LOG
-from sallyport.console.table import SIZE, Column, Filter, Table, recent, since, wanted
+from sallyport.console.table import SIZE, Filter, Table, recent, since, wanted
 from sallyport.console.visit import Visit, address
 from sallyport.domains.domain import Domain
 from sallyport.events.operations import entry

@@ -6,13 +6,14 @@ from sallyport.base.command import entries
 from sallyport.base.errors import NotFound, Refused
 from sallyport.base.text import fold
 from sallyport.base.wire import JSON, Row
+from sallyport.console.columns import Column
 from sallyport.console.declare import Context, Pages, Redirect
 from sallyport.console.pages.enforcement import person_url
 from sallyport.console.pages.logins import newest_since
 from sallyport.console.pages.reading import named, rights
 from sallyport.console.pages.rules import READ, rules_read
 from sallyport.console.pages.sessions import session_columns
-from sallyport.console.table import Column, Filter, listed
+from sallyport.console.table import Filter, listed
 from sallyport.console.visit import Visit, address
 from sallyport.domains.domain import LOCAL, Domain
 from sallyport.web.scope import OPERATORS, READERS

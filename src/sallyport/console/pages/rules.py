@@ -6,10 +6,11 @@ from typing import Final
 from sallyport.base.command import entries
 from sallyport.base.errors import Refused
 from sallyport.base.wire import JSON, Row
+from sallyport.console.columns import Column
 from sallyport.console.declare import Context, Pages, Redirect
 from sallyport.console.pages.enforcement import decided
 from sallyport.console.pages.reading import choices, every, joined, lines, number, of, one, replies, rights
-from sallyport.console.table import SIZE, Column, Filter, Table, page_of
+from sallyport.console.table import SIZE, Filter, Table, page_of
 from sallyport.console.visit import Problem, Visit
 from sallyport.domains.domain import Domain
 from sallyport.policy.rules.rule import DAYS

@@ -7,8 +7,9 @@ from sallyport.base.command import entries
 from sallyport.base.errors import Invalid
 from sallyport.base.setting_values import Address
 from sallyport.base.wire import Row
+from sallyport.console.columns import Column
 from sallyport.console.declare import Context, Pages
-from sallyport.console.table import Column, Filter, complete
+from sallyport.console.table import Filter, complete
 from sallyport.console.visit import Visit, address
 from sallyport.listen.causes import UNKNOWN, UNPROVEN
 from sallyport.vendors import PRODUCTS

@@ -5,10 +5,11 @@ from typing import Final
 from sallyport.base.command import entries
 from sallyport.base.errors import NotFound
 from sallyport.base.wire import JSON, Row
+from sallyport.console.columns import Column
 from sallyport.console.declare import Context, Pages
 from sallyport.console.pages.enforcement import person_url
 from sallyport.console.pages.reading import number_at, replies, rights
-from sallyport.console.table import Column, Filter, listed, recent, wanted
+from sallyport.console.table import Filter, listed, recent, wanted
 from sallyport.console.visit import Visit
 from sallyport.web.scope import OPERATORS, READERS
 

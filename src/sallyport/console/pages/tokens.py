@@ -5,9 +5,10 @@ from typing import Final
 from sallyport.base.command import entries
 from sallyport.base.errors import Invalid, NotFound
 from sallyport.base.wire import JSON, Row
+from sallyport.console.columns import Column
 from sallyport.console.declare import Context, Pages, Redirect
 from sallyport.console.pages.reading import number, one
-from sallyport.console.table import Column, Filter, complete
+from sallyport.console.table import Filter, complete
 from sallyport.console.visit import Visit
 from sallyport.web.scope import ADMINS, INSTALLATIONS
 

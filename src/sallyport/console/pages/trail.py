@@ -8,8 +8,9 @@ from typing import Final
 from sallyport.base.command import entries
 from sallyport.base.errors import Invalid
 from sallyport.base.wire import JSON, Row
+from sallyport.console.columns import Column
 from sallyport.console.declare import Context, Pages
-from sallyport.console.table import SEARCHED, Column, Filter, Table, has_slow_filter, listed, recent, wanted
+from sallyport.console.table import SEARCHED, Filter, Table, has_slow_filter, listed, recent, wanted
 from sallyport.console.visit import Problem, Visit
 from sallyport.web.scope import INSTALLATIONS, READERS
 

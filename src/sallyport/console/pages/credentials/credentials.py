@@ -4,6 +4,7 @@ import json
 from typing import Final
 
 from sallyport.base.wire import Row
+from sallyport.console.columns import Column
 from sallyport.console.declare import Context, Pages, Redirect
 from sallyport.console.pages.credentials.finding import (
     all_dids,
@@ -12,7 +13,7 @@ from sallyport.console.pages.credentials.finding import (
     wallet_choices,
 )
 from sallyport.console.pages.reading import find, number, of, pairs, rights
-from sallyport.console.table import Column, listed
+from sallyport.console.table import listed
 from sallyport.console.visit import Visit
 from sallyport.domains.domain import Domain
 from sallyport.web.scope import OPERATORS, READERS

@@ -3,6 +3,7 @@
 from typing import Final
 
 from sallyport.base.wire import Row
+from sallyport.console.columns import Column
 from sallyport.console.declare import Context, Pages, Redirect
 from sallyport.console.pages.credentials.finding import (
     SEARCH,
@@ -11,7 +12,7 @@ from sallyport.console.pages.credentials.finding import (
     wallet_choices,
 )
 from sallyport.console.pages.reading import choices, number, of, one, rights
-from sallyport.console.table import Column, Filter, complete
+from sallyport.console.table import Filter, complete
 from sallyport.console.visit import Visit
 from sallyport.did.crypto.keys import CURVES
 from sallyport.did.dids.bodies import METHODS

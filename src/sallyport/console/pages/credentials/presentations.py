@@ -5,13 +5,14 @@ from typing import Final
 from sallyport.base.command import entries
 from sallyport.base.errors import NotFound
 from sallyport.base.wire import JSON, Row
+from sallyport.console.columns import Column
 from sallyport.console.declare import Context, Pages, Redirect
 from sallyport.console.pages.credentials.finding import (
     all_dids,
     did_choices,
 )
 from sallyport.console.pages.reading import number, of, rights
-from sallyport.console.table import MOST_EXPORTED, SIZE, Column, Table
+from sallyport.console.table import MOST_EXPORTED, SIZE, Table
 from sallyport.console.visit import Visit
 from sallyport.domains.domain import Domain
 from sallyport.web.scope import OPERATORS, READERS

@@ -5,6 +5,7 @@ from typing import Final
 
 from sallyport.base.errors import Invalid
 from sallyport.base.wire import JSON, Row
+from sallyport.console.columns import Column
 from sallyport.console.declare import Context, Pages, Redirect
 from sallyport.console.pages.credentials.finding import (
     SEARCH,
@@ -13,7 +14,7 @@ from sallyport.console.pages.credentials.finding import (
     did_choices,
 )
 from sallyport.console.pages.reading import of, rights
-from sallyport.console.table import Column, complete
+from sallyport.console.table import complete
 from sallyport.console.visit import Visit
 from sallyport.web.scope import OPERATORS, READERS
 

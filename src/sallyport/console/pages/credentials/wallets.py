@@ -4,6 +4,7 @@ from typing import Final
 
 from sallyport.base.command import entries
 from sallyport.base.wire import Row
+from sallyport.console.columns import Column
 from sallyport.console.declare import Context, Pages
 from sallyport.console.pages.credentials.credentials import CREDENTIAL_COLUMNS, credential_row
 from sallyport.console.pages.credentials.dids import DID_COLUMNS, did_row
@@ -14,7 +15,7 @@ from sallyport.console.pages.credentials.finding import (
     owner_of,
 )
 from sallyport.console.pages.reading import every, number, of, one, rights
-from sallyport.console.table import Column, Filter, listed
+from sallyport.console.table import Filter, listed
 from sallyport.console.visit import Visit
 from sallyport.domains.domain import Domain
 from sallyport.web.scope import OPERATORS, READERS

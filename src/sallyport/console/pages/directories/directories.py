@@ -3,6 +3,7 @@
 from typing import Final
 
 from sallyport.base.wire import Row
+from sallyport.console.columns import Column
 from sallyport.console.declare import Context, Pages, Redirect
 from sallyport.console.pages.directories.finding import (
     SEARCH,
@@ -14,7 +15,7 @@ from sallyport.console.pages.directories.finding import (
 )
 from sallyport.console.pages.directories.imports import JOBS, jobs_of
 from sallyport.console.pages.reading import every, of, rights
-from sallyport.console.table import Column, complete
+from sallyport.console.table import complete
 from sallyport.console.visit import Visit
 from sallyport.domains.domain import Domain
 from sallyport.web.scope import OPERATORS, READERS

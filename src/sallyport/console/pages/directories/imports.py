@@ -4,6 +4,7 @@ from typing import Final
 
 from sallyport.base.command import entries
 from sallyport.base.wire import Row
+from sallyport.console.columns import Column
 from sallyport.console.declare import Context, Pages, Redirect
 from sallyport.console.pages.directories.finding import (
     address_of,
@@ -11,7 +12,6 @@ from sallyport.console.pages.directories.finding import (
     directory_at,
 )
 from sallyport.console.pages.reading import number, of, one, rights
-from sallyport.console.table import Column
 from sallyport.console.visit import Visit
 from sallyport.domains.domain import Domain
 from sallyport.web.scope import OPERATORS, READERS

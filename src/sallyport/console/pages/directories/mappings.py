@@ -4,13 +4,13 @@ from typing import Final
 
 from sallyport.base.command import entries
 from sallyport.base.wire import Row
+from sallyport.console.columns import Column
 from sallyport.console.declare import Context, Pages, Redirect
 from sallyport.console.pages.directories.finding import (
     address_of,
     directory_at,
 )
 from sallyport.console.pages.reading import every, number, pairs
-from sallyport.console.table import Column
 from sallyport.console.visit import Visit
 from sallyport.domains.domain import Domain
 from sallyport.web.scope import OPERATORS

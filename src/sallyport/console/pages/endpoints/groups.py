@@ -4,6 +4,7 @@ from typing import Final
 
 from sallyport.base.command import entries
 from sallyport.base.wire import JSON, Row
+from sallyport.console.columns import Column
 from sallyport.console.declare import Context, Pages, Redirect
 from sallyport.console.pages.endpoints.access import (
     GROUPS,
@@ -22,7 +23,7 @@ from sallyport.console.pages.endpoints.access import (
 )
 from sallyport.console.pages.endpoints.instances import INSTANCE_COLUMNS
 from sallyport.console.pages.reading import every, find, ids, joined, number, of, rights
-from sallyport.console.table import Column, listed
+from sallyport.console.table import listed
 from sallyport.console.visit import Visit
 from sallyport.domains.domain import Domain
 from sallyport.web.scope import OPERATORS, READERS

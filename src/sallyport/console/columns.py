@@ -1,0 +1,106 @@
+"""The columns of lists, and their cells as HTML. Cells are made here instead of in a template, because a page has
+hundreds of them, and a template takes several times as long for each."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import Final, Literal, cast
+
+from markupsafe import Markup, escape
+
+from sallyport.base.mac import as_mac
+from sallyport.base.wire import JSON, Row
+
+Kind = Literal["text", "long", "time", "number", "share", "duration", "code", "mac", "flag", "outcome"]
+"""The kinds of columns. long: text that wraps anywhere, so that long identifiers do not widen the list. share: a number
+from 0 to 1, shown as a percentage. duration: a number of seconds, shown as hours and minutes. mac: a MAC address in any
+notation, shown in one notation; a CSV file has it as the device sent it. Any other text is shown unchanged."""
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """A column. key: a field of the rows. is_chosen: whether the column is shown as long as the person has not chosen
+    columns. link: a function that returns the address to which the cell of a row links."""
+
+    key: str
+    title: str
+    kind: Kind = "text"
+    is_chosen: bool = True
+    link: Callable[[Row], str] | None = None
+
+
+_EMPTY: Final = Markup('<span class="none">&ndash;</span>')
+_CLASSES: Final[Mapping[str, str]] = MappingProxyType(
+    dict.fromkeys(("number", "share", "duration"), ' class="number"') | {"long": ' class="long"'}
+)
+
+
+def cells(row: Row, columns: Sequence[Column]) -> Markup:
+    """Return the cells of a row, each with the title of its column for narrow screens."""
+    shown = [f'<td data-title="{escape(each.title)}"{class_of(each)}>{cell(row, each)}</td>\n' for each in columns]
+    return Markup("".join(shown))  # noqa: S704  all parts are escaped
+
+
+def class_of(column: Column) -> Markup:
+    """Return the class attribute of the cells of a column; empty if they need none."""
+    return Markup(_CLASSES.get(column.kind, ""))  # noqa: S704  a constant
+
+
+def cell(row: Row, column: Column) -> Markup:
+    """Return the content of a cell."""
+    value = row.get(column.key)
+    if value is None or value in ("", []):
+        return _EMPTY
+    draw = _DRAWN.get(column.kind, _as_text)
+    if column.link is None:
+        return draw(value)
+    text = draw(value) if column.kind == "time" else escape(as_mac(str(value)) if column.kind == "mac" else value)
+    return Markup(f'<a href="{escape(column.link(row))}">{text}</a>')  # noqa: S704  both are escaped
+
+
+def as_time(text: object) -> Markup:
+    """Return an ISO 8601 time in UTC as an element that the script converts to the viewer's zone."""
+    value = str(text or "")
+    if not value:
+        return Markup("")
+    shown = value[:19].replace("T", " ")
+    return Markup(f'<time datetime="{escape(value)}">{escape(shown)} UTC</time>')  # noqa: S704  both are escaped
+
+
+def as_duration(seconds: float) -> str:
+    """Return a time in seconds as hours, minutes and seconds, such as `2 h 5 min`. Only the two largest parts are
+    shown."""
+    whole = int(seconds)
+    parts = ((whole // 86_400, "d"), (whole // 3600 % 24, "h"), (whole // 60 % 60, "min"), (whole % 60, "s"))
+    first = next((place for place, (number, _) in enumerate(parts) if number), len(parts) - 1)
+    return " ".join(f"{number} {unit}" for number, unit in parts[first : first + 2] if number) or "0 s"
+
+
+def as_percent(share: float) -> str:
+    """Return a share from 0 to 1 as a percentage."""
+    return f"{share * 100:.0f} %"
+
+
+def _as_text(value: JSON) -> Markup:
+    return escape(", ".join(str(each) for each in value) if isinstance(value, list) else value)
+
+
+def _as_code(value: JSON) -> Markup:
+    return Markup(f"<code>{escape(value)}</code>")  # noqa: S704  it is escaped
+
+
+def _as_outcome(value: JSON) -> Markup:
+    return Markup(f'<span class="outcome {escape(value)}">{escape(value)}</span>')  # noqa: S704  both are escaped
+
+
+_DRAWN: Final[Mapping[Kind, Callable[[JSON], Markup]]] = MappingProxyType(
+    {
+        "time": as_time,
+        "mac": lambda value: _as_code(as_mac(str(value))),
+        "code": _as_code,
+        "duration": lambda value: escape(as_duration(cast(float, value))),
+        "share": lambda value: escape(as_percent(cast(float, value))),
+        "flag": lambda value: escape("yes" if value else "no"),
+        "outcome": _as_outcome,
+    }
+)
