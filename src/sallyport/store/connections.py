@@ -6,6 +6,7 @@ import sqlite3
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence, Sized
 from contextlib import suppress
+from functools import lru_cache
 from itertools import chain
 from pathlib import Path
 from types import NoneType
@@ -163,19 +164,24 @@ class SqliteTx:
         interpreter lock, and the event loop can run. After each statement, the thread must get the lock again. Values
         of `same` are bound once for each statement.
         """
-        # Numbered parameters (`?1`) would do the same, but Python 3.14 no longer accepts a sequence for them.
-        before, after = (f"select {', '.join('?' * len(same))}, * from (", ") where true") if same else ("", "")  # noqa: S608
-        head = f"insert into {table} ({', '.join((*same, *columns))}) {before}values "
-        marks = f"({', '.join('?' * len(columns))})"
         left = list(rows)
         while left:
             part, left = left[:LONGEST_INSERT], left[LONGEST_INSERT:]
-            sql = f"{head}{', '.join([marks] * len(part))}{after} {on_conflict}"
+            sql = _insert_sql(table, tuple(columns), tuple(same), len(part), on_conflict)
             self._connection.execute(sql, [*same.values(), *chain.from_iterable(part)])
 
     def insert_all(self, parts: Sequence[NewRows]) -> None:
         for each in parts:
             self.insert(each.table, each.columns, each.rows, same=each.same, on_conflict=each.on_conflict)
+
+
+@lru_cache(maxsize=1024)
+def _insert_sql(table: str, columns: tuple[str, ...], same: tuple[str, ...], count: int, on_conflict: str) -> str:
+    """Return the statement that inserts `count` rows. same: the columns whose value is bound once for all rows."""
+    # Numbered parameters (`?1`) would do the same, but Python 3.14 no longer accepts a sequence for them.
+    before, after = (f"select {', '.join('?' * len(same))}, * from (", ") where true") if same else ("", "")  # noqa: S608
+    rows = ", ".join([f"({', '.join('?' * len(columns))})"] * count)
+    return f"insert into {table} ({', '.join((*same, *columns))}) {before}values {rows}{after} {on_conflict}"
 
 
 def open_connection(path: Path, *, read_only: bool = False) -> sqlite3.Connection:

@@ -12,6 +12,7 @@ import psycopg
 from sallyport.store.postgres import announcements, limits
 from sallyport.store.postgres.connection import Connection
 from sallyport.store.schema import (
+    ANSWERS_BY_ID,
     IDENTITIES,
     LOGIN_ATTRIBUTES,
     LOGIN_STEPS,
@@ -162,6 +163,12 @@ def create_request_list(connection: Connection) -> None:
 def add_login_attributes(connection: Connection) -> None:
     """Add the column for the attributes of a login's answer. PostgreSQL changes no row for this."""
     for statement in statements_of(LOGIN_ATTRIBUTES, PostgresDialect()):
+        connection.execute(statement.encode())
+
+
+def drop_answers_at(connection: Connection) -> None:
+    """Drop the index of kept answers by their time. A node of an earlier release purges them without it."""
+    for statement in statements_of(ANSWERS_BY_ID, PostgresDialect()):
         connection.execute(statement.encode())
 
 

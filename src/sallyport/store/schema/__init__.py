@@ -28,6 +28,8 @@ REQUEST_LIST: Final = "request_list"
 """The file of the step that indexes presentation requests."""
 LOGIN_ATTRIBUTES: Final = "login_attributes"
 """The file of the step that adds the attributes of an answer to the events."""
+ANSWERS_BY_ID: Final = "answers_by_id"
+"""The file of the step that drops the index of kept answers by their time."""
 SEARCHED: Final = (
     "devices", "directory_groups", "directory_users", "dids", "endpoint_groups", "endpoint_instances", "endpoint_users",
     "wallets",
