@@ -2,11 +2,11 @@
 
 import pytest
 
-from sallyport.base.wire import JSON
-from sallyport.console.columns import Column, Kind, as_duration, cell, cells
+from sallyport.base.wire import JSON, Row
+from sallyport.console.columns import Column, Kind, as_duration, cell, drawn
 
 HOSTILE = "<b title='\"'>&"
-ESCAPED = "&lt;b title=&#39;&#34;&#39;&gt;&amp;"
+ESCAPED = "&lt;b title=&#x27;&quot;&#x27;&gt;&amp;"
 
 
 @pytest.mark.parametrize(
@@ -45,10 +45,13 @@ def test_a_cell_may_be_a_link(kind: Kind, text: str) -> None:
     assert "<a" not in cell({"key": ""}, column)
 
 
-def test_the_cells_of_a_row() -> None:
+def test_the_cells_of_rows() -> None:
     """A cell has the title of its column and the class of its kind. A missing field is shown as an empty value."""
     columns = (Column("name", HOSTILE), Column("count", "Count", "number"), Column("long", "Long", "long"))
-    assert cells({"name": "ann", "count": 3}, columns) == (
+    row: Row = {"name": "ann", "count": 3}
+    ((found, cells),) = drawn([row], columns)
+    assert found is row
+    assert cells == (
         f'<td data-title="{ESCAPED}">ann</td>\n'
         '<td data-title="Count" class="number">3</td>\n'
         '<td data-title="Long" class="long"><span class="none">&ndash;</span></td>\n'

@@ -8,19 +8,20 @@ _MAC: Final = re.compile(
     r"[0-9a-f]{12}|[0-9a-f]{2}(?:([-:. ])[0-9a-f]{2})(?:\1[0-9a-f]{2}){4}"
     r"|[0-9a-f]{4}([-:.])[0-9a-f]{4}\2[0-9a-f]{4}|[0-9a-f]{6}[-:.][0-9a-f]{6}"
 )
+_SEPARATORS: Final = str.maketrans("", "", "-:. ")
 
 
 def station_key(station: str) -> str:
     """Return the form in which a Calling-Station-Id is compared: a MAC address as 12 hex digits, any other text
     case-folded."""
     text = station.strip().casefold()
-    return re.sub("[-:. ]", "", text) if _MAC.fullmatch(text) else text
+    return text.translate(_SEPARATORS) if _MAC.fullmatch(text) else text
 
 
 def mac_key(text: str) -> str:
     """Return a MAC address in any notation as 12 hex digits in lower case. Return an empty text for anything else."""
-    key = station_key(text)
-    return key if len(key) == DIGITS and all(digit in "0123456789abcdef" for digit in key) else ""
+    folded = text.strip().casefold()
+    return folded.translate(_SEPARATORS) if _MAC.fullmatch(folded) else ""
 
 
 def mac_text(key: str) -> str:

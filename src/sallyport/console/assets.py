@@ -57,7 +57,7 @@ class Assets:
             "static": self.url,
             "qr": qr,
             "cell": columns.cell,
-            "cells": columns.cells,
+            "drawn": columns.drawn,
             "class_of": columns.class_of,
         }
         self._turns: FairLimiter[int] = FairLimiter(RENDERING)

@@ -1,12 +1,13 @@
 """The columns of lists, and their cells as HTML. Cells are made here instead of in a template, because a page has
 hundreds of them, and a template takes several times as long for each."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from html import escape
 from types import MappingProxyType
 from typing import Final, Literal, cast
 
-from markupsafe import Markup, escape
+from markupsafe import Markup
 
 from sallyport.base.mac import as_mac
 from sallyport.base.wire import JSON, Row
@@ -29,16 +30,17 @@ class Column:
     link: Callable[[Row], str] | None = None
 
 
-_EMPTY: Final = Markup('<span class="none">&ndash;</span>')
+_EMPTY: Final = '<span class="none">&ndash;</span>'
 _CLASSES: Final[Mapping[str, str]] = MappingProxyType(
     dict.fromkeys(("number", "share", "duration"), ' class="number"') | {"long": ' class="long"'}
 )
 
 
-def cells(row: Row, columns: Sequence[Column]) -> Markup:
-    """Return the cells of a row, each with the title of its column for narrow screens."""
-    shown = [f'<td data-title="{escape(each.title)}"{class_of(each)}>{cell(row, each)}</td>\n' for each in columns]
-    return Markup("".join(shown))  # noqa: S704  all parts are escaped
+def drawn(rows: Iterable[Row], columns: Sequence[Column]) -> Iterator[tuple[Row, Markup]]:
+    """Yield each row with its cells. Each cell has the title of its column, for narrow screens."""
+    heads = [(f'<td data-title="{escape(each.title)}"{class_of(each)}>', each) for each in columns]
+    for row in rows:
+        yield row, Markup("".join([f"{head}{_content(row, each)}</td>\n" for head, each in heads]))  # noqa: S704
 
 
 def class_of(column: Column) -> Markup:
@@ -48,23 +50,12 @@ def class_of(column: Column) -> Markup:
 
 def cell(row: Row, column: Column) -> Markup:
     """Return the content of a cell."""
-    value = row.get(column.key)
-    if value is None or value in ("", []):
-        return _EMPTY
-    draw = _DRAWN.get(column.kind, _as_text)
-    if column.link is None:
-        return draw(value)
-    text = draw(value) if column.kind == "time" else escape(as_mac(str(value)) if column.kind == "mac" else value)
-    return Markup(f'<a href="{escape(column.link(row))}">{text}</a>')  # noqa: S704  both are escaped
+    return Markup(_content(row, column))  # noqa: S704  all parts are escaped
 
 
 def as_time(text: object) -> Markup:
     """Return an ISO 8601 time in UTC as an element that the script converts to the viewer's zone."""
-    value = str(text or "")
-    if not value:
-        return Markup("")
-    shown = value[:19].replace("T", " ")
-    return Markup(f'<time datetime="{escape(value)}">{escape(shown)} UTC</time>')  # noqa: S704  both are escaped
+    return Markup(_as_time(str(text or "")))  # noqa: S704  all parts are escaped
 
 
 def as_duration(seconds: float) -> str:
@@ -81,26 +72,46 @@ def as_percent(share: float) -> str:
     return f"{share * 100:.0f} %"
 
 
-def _as_text(value: JSON) -> Markup:
-    return escape(", ".join(str(each) for each in value) if isinstance(value, list) else value)
+def _content(row: Row, column: Column) -> str:
+    value = row.get(column.key)
+    if value is None or value in ("", []):
+        return _EMPTY
+    if column.link is None:
+        return _DRAWN.get(column.kind, _as_text)(value)
+    linked = {"time": _as_time, "mac": _as_linked_mac}.get(column.kind, _as_text)
+    return f'<a href="{escape(column.link(row))}">{linked(value)}</a>'
 
 
-def _as_code(value: JSON) -> Markup:
-    return Markup(f"<code>{escape(value)}</code>")  # noqa: S704  it is escaped
+def _as_text(value: JSON) -> str:
+    return escape(", ".join(map(str, value)) if isinstance(value, list) else str(value))
 
 
-def _as_outcome(value: JSON) -> Markup:
-    return Markup(f'<span class="outcome {escape(value)}">{escape(value)}</span>')  # noqa: S704  both are escaped
+def _as_time(value: JSON) -> str:
+    text = str(value)
+    return f'<time datetime="{escape(text)}">{escape(text[:19].replace("T", " "))} UTC</time>' if text else ""
 
 
-_DRAWN: Final[Mapping[Kind, Callable[[JSON], Markup]]] = MappingProxyType(
+def _as_code(value: JSON) -> str:
+    return f"<code>{escape(str(value))}</code>"
+
+
+def _as_linked_mac(value: JSON) -> str:
+    return escape(as_mac(str(value)))
+
+
+def _as_outcome(value: JSON) -> str:
+    text = escape(str(value))
+    return f'<span class="outcome {text}">{text}</span>'
+
+
+_DRAWN: Final[Mapping[Kind, Callable[[JSON], str]]] = MappingProxyType(
     {
-        "time": as_time,
+        "time": _as_time,
         "mac": lambda value: _as_code(as_mac(str(value))),
         "code": _as_code,
-        "duration": lambda value: escape(as_duration(cast(float, value))),
-        "share": lambda value: escape(as_percent(cast(float, value))),
-        "flag": lambda value: escape("yes" if value else "no"),
+        "duration": lambda value: as_duration(cast(float, value)),
+        "share": lambda value: as_percent(cast(float, value)),
+        "flag": lambda value: "yes" if value else "no",
         "outcome": _as_outcome,
     }
 )

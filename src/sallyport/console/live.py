@@ -42,10 +42,10 @@ Rows = Callable[[Sequence[NewEvent]], Awaitable[bytes]]
 
 @dataclass(slots=True)
 class _Rendered:
-    """The rows of one view after a look-up; None as long as they are not rendered."""
+    """The message of one view after a look-up; None as long as it is not rendered."""
 
     lock: trio.Lock = field(default_factory=trio.Lock)
-    html: bytes | None = None
+    message: bytes | None = None
 
 
 class Feed:
@@ -74,16 +74,18 @@ class Feed:
                 self._rendered = {}
         return [each for each in self._kept if each.id > event_id]
 
-    async def rows(self, view: Hashable, new: Sequence[NewEvent], rows: Rows) -> bytes:
-        """Return the rows of new events. They are rendered once for all pages of a view.
+    async def message(self, view: Hashable, new: Sequence[NewEvent], rows: Rows) -> bytes:
+        """Return the message with the rows of new events; empty if the page shows none of them. The rows are rendered
+        once for all pages of a view.
 
         view: everything that the rows depend on, except the events. new: must not be empty.
         """
         rendered = self._rendered.setdefault((view, new[0].id, new[-1].id), _Rendered())
         async with rendered.lock:
-            if rendered.html is None:
-                rendered.html = await rows(new)
-            return rendered.html
+            if rendered.message is None:
+                html = await rows(new)
+                rendered.message = message(html) if html else b""
+            return rendered.message
 
 
 class Streams:
@@ -151,7 +153,7 @@ class _Stream(Response):
                 if not await self._is_valid():
                     await _send(send, b"event: end\ndata:\n\n")
                     return
-            octets = message(html) if (html := await self._new_rows()) else b""
+            octets = await self._new_rows()
             if octets or now - sent >= BEAT_S:
                 sent = now
                 await _send(send, octets or b":\n\n")
@@ -160,7 +162,7 @@ class _Stream(Response):
         with suppress(StoreError):  # the next look-up finds the events
             if new := await self._streams.feed.after(self._since):
                 self._since = new[-1].id
-                return await self._streams.feed.rows(self._view, new, self._rows)
+                return await self._streams.feed.message(self._view, new, self._rows)
         return b""
 
 
