@@ -8,6 +8,7 @@ import pytest
 import trio
 from starlette.responses import Response
 
+from sallyport.console.running import packed, unpacked
 from sallyport.nodes.answers import KEPT_US, LARGEST, SharedAnswers
 from sallyport.nodes.node import DEAD_US
 from sallyport.store.postgres.engine import PostgresStore
@@ -55,23 +56,24 @@ async def test_another_node_shows_the_progress_and_then_the_answer(pair: Pair, c
 
 async def test_a_redirect_keeps_its_notice(pair: Pair, clock: SetClock) -> None:
     """The headers of an answer are those of the node that made it, with the cookie of its notice."""
-    shared = shared_of(pair)
     response = Response(status_code=303, headers={"location": "/x"})
     response.set_cookie("notice", "done")
-    await shared.put(OWN, "n", response)
-    found = await shared_of(pair, 1).take(OWN, "n")
-    assert found is not None and (found.status_code, found.raw_headers) == (303, response.raw_headers)
+    await shared_of(pair).put(OWN, "n", packed(response))
+    octets = await shared_of(pair, 1).take(OWN, "n")
+    assert octets is not None
+    found = unpacked(octets)
+    assert (found.status_code, found.raw_headers) == (303, response.raw_headers)
 
 
 async def test_an_answer_belongs_to_its_session_and_is_fetched_once(pair: Pair) -> None:
     """Another session does not get it, and after it was fetched it is gone from the database."""
     shared, elsewhere = shared_of(pair), shared_of(pair, 1)
-    await shared.put(OWN, "n", Response("secret"))
+    await shared.put(OWN, "n", b"secret")
     with pytest.raises(LookupError):
         await elsewhere.take(OTHER, "n")
     assert b"secret" not in (await stored(pair))[0]
     found = await elsewhere.take(OWN, "n")
-    assert found is not None and found.body == b"secret"
+    assert found == b"secret"
     with pytest.raises(LookupError):
         await shared.take(OWN, "n")
 
@@ -79,7 +81,7 @@ async def test_an_answer_belongs_to_its_session_and_is_fetched_once(pair: Pair) 
 async def test_a_late_state_does_not_replace_the_answer(pair: Pair) -> None:
     """The state `running` may be written after the answer."""
     shared = shared_of(pair)
-    await shared.put(OWN, "n", Response("done"))
+    await shared.put(OWN, "n", b"done")
     await shared.put(OWN, "n", None)
     assert await shared_of(pair, 1).take(OWN, "n") is not None
 
@@ -92,16 +94,16 @@ async def test_an_action_of_a_dead_node_does_not_run(pair: Pair) -> None:
     await silent(pair.two.store, "one", DEAD_US + 1)  # type: ignore[arg-type]
     with pytest.raises(LookupError):
         await elsewhere.take(OWN, "n")
-    await elsewhere.put(OWN, "other", Response("x"))
+    await elsewhere.put(OWN, "other", b"x")
     assert len(await stored(pair)) == 1
 
 
 async def test_an_unread_answer_expires(pair: Pair) -> None:
     """The next action deletes the answers that are too old."""
     shared = shared_of(pair)
-    await shared.put(OWN, "old", Response("x"))
+    await shared.put(OWN, "old", b"x")
     await pair.one.store.write(lambda tx: tx.execute("update console_answers set at = at - :us", us=KEPT_US + 1))
-    await shared.put(OWN, "new", Response("y"))
+    await shared.put(OWN, "new", b"y")
     assert len(await stored(pair)) == 1
 
 
@@ -109,7 +111,7 @@ async def test_a_large_answer_is_not_written(pair: Pair) -> None:
     """A large export is made again by the node that is asked for it."""
     shared = shared_of(pair)
     await shared.put(OWN, "n", None)
-    await shared.put(OWN, "n", Response(b"x" * (LARGEST + 1)))
+    await shared.put(OWN, "n", b"x" * (LARGEST + 1))
     with pytest.raises(LookupError):
         await shared_of(pair, 1).take(OWN, "n")
 

@@ -11,6 +11,7 @@ process that was restarted, is handled by its kind: a page is made again. After 
 at the result.
 """
 
+import json
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -93,7 +94,8 @@ class Running:
         FIRST_S. Raises LookupError if this session has no such answer. Raises StoreError."""
         action = self._actions.get(number)
         if action is None:
-            return await self._answers.take(session_id, number)
+            found = await self._answers.take(session_id, number)
+            return None if found is None else unpacked(found)
         if action.session_id != session_id:
             raise LookupError(number)
         answer = await self._own(action)
@@ -122,7 +124,8 @@ class Running:
     async def _tell(self, action: _Action) -> None:
         """Write the state of a slow action for the other processes."""
         try:
-            await self._answers.put(action.session_id, action.number, action.response)
+            answer = None if action.response is None else packed(action.response)
+            await self._answers.put(action.session_id, action.number, answer)
         except StoreError as error:  # this process still knows the answer
             log.warning("slow_answer_not_shared", error=str(error))
 
@@ -131,3 +134,18 @@ class Running:
         self._actions = {
             number: each for number, each in self._actions.items() if each.response is None or each.ended > oldest
         }
+
+
+def packed(answer: Response) -> bytes:
+    """Return the octets of a response: a line of JSON with its status and headers, then its body."""
+    headers = [(name.decode("latin-1"), value.decode("latin-1")) for name, value in answer.raw_headers]
+    return json.dumps([answer.status_code, headers]).encode() + b"\n" + bytes(answer.body)
+
+
+def unpacked(octets: bytes) -> Response:
+    """Return the response that `packed` has packed."""
+    head, _, body = octets.partition(b"\n")
+    status, headers = json.loads(head)
+    answer = Response(body, status)
+    answer.raw_headers = [(name.encode("latin-1"), value.encode("latin-1")) for name, value in headers]
+    return answer

@@ -6,10 +6,7 @@ answer. The answer is sealed, because it may contain a secret that is shown once
 deleted when its answer is fetched, or a short time afterwards.
 """
 
-import json
 from typing import Final, Protocol
-
-from starlette.responses import Response
 
 from sallyport.base.clock import SECOND
 from sallyport.base.errors import SecretError
@@ -25,13 +22,13 @@ LARGEST: Final = 1 << 20
 
 
 class SlowAnswers(Protocol):
-    """The interface for the answers of slow actions of all processes. session_id: the session of the console to which
-    an action belongs. number: the id of the action."""
+    """The interface for the answers of slow actions of all processes. An answer is octets, which the console makes.
+    session_id: the session of the console to which an action belongs. number: the id of the action."""
 
-    async def put(self, session_id: int, number: str, answer: Response | None) -> None:
+    async def put(self, session_id: int, number: str, answer: bytes | None) -> None:
         """Write that an action of this process runs, or its answer if it is complete. Raises StoreError."""
 
-    async def take(self, session_id: int, number: str) -> Response | None:
+    async def take(self, session_id: int, number: str) -> bytes | None:
         """Return the answer of an action, and delete it. Return None while the action runs. Raises LookupError if there
         is no such action of the session, if its process has ended, or if the answer is larger than LARGEST. Raises
         StoreError."""
@@ -43,10 +40,10 @@ class SlowAnswers(Protocol):
 class OwnAnswers:
     """The implementation for the embedded database, where this process is the only one."""
 
-    async def put(self, session_id: int, number: str, answer: Response | None) -> None:
+    async def put(self, session_id: int, number: str, answer: bytes | None) -> None:
         """Do nothing."""
 
-    async def take(self, session_id: int, number: str) -> Response | None:
+    async def take(self, session_id: int, number: str) -> bytes | None:
         """Raise LookupError."""
         raise LookupError(number)
 
@@ -62,20 +59,19 @@ class SharedAnswers:
         self._cluster = cluster
         self._vault = vault
 
-    async def put(self, session_id: int, number: str, answer: Response | None) -> None:
-        octets = b"" if answer is None else _packed(answer)
-        if len(octets) > LARGEST:
+    async def put(self, session_id: int, number: str, answer: bytes | None) -> None:
+        if answer is not None and len(answer) > LARGEST:
             await self.drop(number)
             return
 
         def work(tx: Tx) -> None:
-            sealed = self._vault.seal(octets, _identity(number)) if octets else None
+            sealed = None if answer is None else self._vault.seal(answer, _identity(number))
             repo.forget_answers(tx, KEPT_US)
             repo.put_answer(tx, number, session_id, self._cluster.session, sealed)
 
         await self._store.write_aside(work)
 
-    async def take(self, session_id: int, number: str) -> Response | None:
+    async def take(self, session_id: int, number: str) -> bytes | None:
         found = await self._store.read(lambda tx: repo.answer(tx, number, session_id))
         if found is None or (found.answer is None and not found.is_running):
             raise LookupError(number)
@@ -83,7 +79,7 @@ class SharedAnswers:
             return None
         await self.drop(number)
         try:
-            return _unpacked(self._vault.open(found.answer, _identity(number)))
+            return self._vault.open(found.answer, _identity(number))
         except SecretError as error:
             raise LookupError(number) from error
 
@@ -93,17 +89,3 @@ class SharedAnswers:
 
 def _identity(number: str) -> str:
     return f"console_answers/{number}/answer"
-
-
-def _packed(answer: Response) -> bytes:
-    """Return the octets of a response: a line of JSON with its status and headers, then its body."""
-    headers = [(name.decode("latin-1"), value.decode("latin-1")) for name, value in answer.raw_headers]
-    return json.dumps([answer.status_code, headers]).encode() + b"\n" + bytes(answer.body)
-
-
-def _unpacked(octets: bytes) -> Response:
-    head, _, body = octets.partition(b"\n")
-    status, headers = json.loads(head)
-    answer = Response(body, status)
-    answer.raw_headers = [(name.encode("latin-1"), value.encode("latin-1")) for name, value in headers]
-    return answer
