@@ -55,6 +55,15 @@ async def test_the_newest_login_is_first(site: Site, admin: Visitor) -> None:
     assert f'href="/logins/{number}?domain={other}"' in page.text
 
 
+async def test_a_login_of_monitor_mode_says_what_enforce_mode_would_answer(site: Site, admin: Visitor) -> None:
+    """The reason is that of the refusal in enforce mode, not of the answer."""
+    number = await add(
+        site, "ann", reason=Reason.BLOCKED, applied_decision="accept", decision="accept", would_have_been="reject"
+    )
+    text = text_of(await admin.get(f"/logins/{number}"))
+    assert "because the domain was in monitor mode. In enforce mode: reject : blocked by rule" in text
+
+
 @pytest.mark.parametrize(
     ("query", "expected"),
     [

@@ -6,7 +6,9 @@ from collections.abc import AsyncIterator
 import pytest
 import trio
 
+from sallyport.events.repo import COUNTER
 from sallyport.listen.causes import UNKNOWN
+from sallyport.store import counters
 from tests.console.visitor import Site, Visitor, text_of
 from tests.packets import access_request, attributes
 
@@ -38,7 +40,7 @@ async def test_an_unknown_address_is_registered_in_one_step(site: Site, root: Vi
     form = f"/senders/register?address={ADDRESS}"
     assert f'<a href="{form}">register it as a RADIUS client' in (await root.get("/senders")).text
     assert 'value="switch-77"' in (await root.get(form)).text
-    fields = {"address": ADDRESS, "name": "switch-77", "tenant": "1.1", "product": "", "secret": ""}
+    fields = {"address": ADDRESS, "name": "switch-77", "place": "1.1.1", "product": "", "secret": ""}
     page = await root.send("/senders/register", fields, page=form)
     (secret,) = re.findall(r'class="secret">(\w{32})<', page.text)
     client = site.areas.client_named("switch-77")
@@ -64,13 +66,13 @@ async def test_a_sender_is_listed_once_with_its_node(site: Site, root: Visitor) 
     [
         ({"address": "x"}, "must be an IP address or a network"),
         ({"name": ""}, "name"),
-        ({"tenant": "9.9"}, "choose a tenant"),
+        ({"place": "9.9.9"}, "choose a domain"),
     ],
-    ids=["address", "name", "tenant"],
+    ids=["address", "name", "place"],
 )
 async def test_a_wrong_value_is_named_at_its_field(site: Site, root: Visitor, fields: dict[str, str], why: str) -> None:
     """The form is shown again with the submitted values and the reason, and no client is made."""
-    sent = {"address": ADDRESS, "name": "switch-77", "tenant": "1.1", "product": "", "secret": "", **fields}
+    sent = {"address": ADDRESS, "name": "switch-77", "place": "1.1.1", "product": "", "secret": "", **fields}
     page = await root.send("/senders/register", sent)
     assert page.status_code == 400
     assert why in text_of(page)
@@ -81,7 +83,7 @@ async def test_a_wrong_value_is_named_at_its_field(site: Site, root: Visitor, fi
 async def test_a_secret_that_was_typed_is_not_shown(site: Site, root: Visitor) -> None:
     """Neither the answer nor the form after an error repeats a typed secret."""
     secret = "typed-by-the-admin-0123"
-    sent = {"address": ADDRESS, "name": "a", "tenant": "1.1", "product": "", "secret": secret}
+    sent = {"address": ADDRESS, "name": "a", "place": "1.1.1", "product": "", "secret": secret}
     assert secret not in (await root.send("/senders/register", {**sent, "name": ""})).text
     assert secret not in (await root.send("/senders/register", sent)).text
 
@@ -105,3 +107,32 @@ async def test_a_tenant_does_not_see_the_senders(site: Site, admin: Visitor) -> 
 async def test_no_sender_says_what_to_expect(root: Visitor) -> None:
     """The empty list explains when a device appears."""
     assert "Every sender gets an answer" in text_of(await root.get("/senders"))
+
+
+async def test_the_form_offers_the_domain_with_the_most_logins(site: Site, root: Visitor) -> None:
+    """A new client gets the chosen domain as default, and the other domains of the tenant as well."""
+    hear(site)
+    busy = await site.areas.domains.add(site.areas.tenant, "branch")
+    await site.areas.store.write(lambda tx: counters.add(tx, busy, COUNTER, 3))
+    form = await root.get(f"/senders/register?address={ADDRESS}")
+    assert f'<option value="1.1.{busy}" selected>branch (organization 1, tenant 1)</option>' in form.text
+    sent = {"address": ADDRESS, "name": "switch-77", "place": f"1.1.{busy}", "product": "", "secret": ""}
+    page = await root.send("/senders/register", sent)
+    client = site.areas.client_named("switch-77")
+    assert [*client.domain_ids] == [busy, site.areas.domain]
+    assert "Domain of its users branch" in text_of(page)
+    assert f'href="/clients/{client.id}"' in page.text
+
+
+async def test_an_address_without_logins_is_looked_for_among_the_senders(
+    site: Site, root: Visitor, admin: Visitor
+) -> None:
+    """If the live log or the list of clients has no match, it says where the sender is seen; only an installation
+    administrator gets the link."""
+    hear(site)
+    for path in ("/logins", "/clients"):
+        own, tenants = await root.get(f"{path}?search={ADDRESS}"), await admin.get(f"{path}?search={ADDRESS}")
+        assert f'href="/senders?search={ADDRESS}"' in own.text
+        for page in (own, tenants):
+            assert "An installation administrator sees it under Senders without an answer." in text_of(page)
+        assert "/senders" not in tenants.text

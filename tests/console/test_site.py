@@ -8,6 +8,8 @@ import pytest
 
 from sallyport.console.declare import Form
 from sallyport.console.pages import ALL
+from sallyport.events.repo import COUNTER
+from sallyport.store import counters
 from sallyport.web.scope import Role
 from tests.console.visitor import Site, Visitor, text_of
 
@@ -173,3 +175,14 @@ async def test_static_files_are_kept_by_browsers(site: Site) -> None:
         assert "immutable" in answer.headers["cache-control"]
         assert (await visitor.get("/static/other.css")).status_code == 404
         assert (await visitor.get("/static/..%2fbase.html")).status_code == 404
+
+
+async def test_a_page_without_a_domain_shows_the_one_with_the_most_logins(site: Site, admin: Visitor) -> None:
+    """The address selects another domain; a domain that does not exist is not replaced."""
+    busy = await site.areas.domains.add(site.areas.tenant, "branch")
+    chosen = '<option value="{}" selected>'
+    assert chosen.format(site.areas.domain) in (await admin.get("/devices")).text
+    await site.areas.store.write(lambda tx: counters.add(tx, busy, COUNTER, 3))
+    assert chosen.format(busy) in (await admin.get("/devices")).text
+    assert chosen.format(site.areas.domain) in (await admin.get(f"/devices?domain={site.areas.domain}")).text
+    assert (await admin.get("/devices?domain=99")).status_code == 404

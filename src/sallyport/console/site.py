@@ -33,6 +33,8 @@ MENU: Final = (
 )  # fmt: skip
 """The headings of the menu, in their order. The pages under the first have no heading."""
 TENANTS: Final = "/tenants"
+MOST_COMPARED: Final = 100
+"""Maximum number of domains of a tenant among which the one with the most logins is found."""
 """The page on which an installation administrator chooses a tenant."""
 QUIET: Final = "x-refresh"
 """The header of a request that the script has sent without the person."""
@@ -99,6 +101,8 @@ class Site:
         at = {name: str(value) for name, value in request.path_params.items()}
         kept = [(name, value) for name, value in query.multi_items() if name != running.PARAMETER]
         visit = Visit(request, self._services, person, at, QueryParams(kept))
+        if "domain" not in visit.query and len(domains := visit.domains()[:MOST_COMPARED]) > 1:
+            visit = replace(visit, main=await self._services.events.busiest([each.id for each in domains]))
         return await self._or_error(partial(self._answer_visit, place, visit, waits_for), visit)
 
     async def _answer_visit(self, place: _Place, visit: Visit, waits_for: str) -> Response:

@@ -58,7 +58,8 @@ class Table:
     searched_since: the time of the oldest entry that was searched; empty if all entries were. searched: the searched
     entries, as a text for a list without times. empty: a text for a list without rows, which says what to do next.
     can_sort: whether the person can sort the list. next_url: the address of the next page, for lists whose pages have
-    no numbers.
+    no numbers. no_match: where else to look if no row matches the filters; empty for nothing. no_match_url: the address
+    of this place; empty if the person may not open it.
     """
 
     visit: Visit
@@ -77,6 +78,8 @@ class Table:
     kept: Sequence[str] = field(default=("domain",))
     """Parameters of the address that belong to no filter, and that the form of the filters must keep."""
     choice: Choice | None = None
+    no_match: str = ""
+    no_match_url: str = ""
 
     @cached_property
     def chosen(self) -> list[Column]:

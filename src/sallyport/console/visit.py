@@ -108,7 +108,8 @@ class Problem:
 @dataclass(frozen=True)
 class Visit:
     """One request. at: the parameters of the path. query: the parameters of the address. fields: the fields of the
-    submitted form; empty if a page is shown. problem: the reason why the form was refused, if the page is shown again
+    submitted form; empty if a page is shown. main: the domain that a page shows if the address names none; 0 for the
+    first domain of the tenant. problem: the reason why the form was refused, if the page is shown again
     for this reason. key: the key of the form token; empty if the token is checked already."""
 
     request: Request
@@ -116,6 +117,7 @@ class Visit:
     person: Person
     at: Mapping[str, str]
     query: QueryParams
+    main: int = 0
     fields: QueryParams = field(default_factory=QueryParams)
     problem: Problem | None = None
     key: str = ""
@@ -209,12 +211,14 @@ class Visit:
 
     def domain(self) -> Domain:
         """Return the domain whose id is in the parameter `domain` of the address. Without this parameter, return the
-        first domain of the tenant. Raises NotFound if there is no such domain."""
+        main domain. Raises NotFound if there is no such domain."""
         wanted, domains = self.query.get("domain", ""), self.domains()
-        found = [each for each in domains if wanted in ("", str(each.id))]
-        if not found:
-            raise NotFound("domain not found" if wanted else "the tenant has no domain yet")
-        return found[0]
+        found = [each for each in domains if str(each.id) == (wanted or str(self.main))]
+        if wanted and not found:
+            raise NotFound("domain not found")
+        if not domains:
+            raise NotFound("the tenant has no domain yet")
+        return found[0] if found else domains[0]
 
     def url(self, **changes: object) -> str:
         """Return the address of this page with changed parameters. A parameter is left out if its new value is empty or

@@ -31,6 +31,11 @@ class Events:
             return {0: "" if cluster is None else cluster.name}
         return {each.id: each.name for each in await cluster.everyone()}
 
+    async def busiest(self, domain_ids: Sequence[int]) -> int:
+        """Return the domain with the most logins; of several, the first. domain_ids: must not be empty."""
+        totals = await self._store.read_now(lambda tx: [repo.total(tx, each) for each in domain_ids])
+        return domain_ids[totals.index(max(totals))]
+
     async def page(self, query: EventQuery) -> tuple[list[EventRow], int]:
         """Return one page of a domain's events, newest first, and the number of all matches."""
         return await self._look(query)(lambda tx: repo.page(tx, query))

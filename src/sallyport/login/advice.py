@@ -65,7 +65,8 @@ ADVICE: Final[Mapping[Reason, Advice]] = {
             ),
             Reason.UNKNOWN_USER: (
                 "The domain's first factor does not know this user.",
-                "Check the spelling, and the directory or the endpoint users of the domain.",
+                "Check the spelling, the domain of the RADIUS client, and the directory or the endpoint users of the "
+                "domain.",
             ),
             Reason.NO_CREDENTIALS: (
                 "The request has no password and no other credentials that can be checked.",

@@ -119,7 +119,7 @@ def _unsigned(visit: Visit, clients: Sequence[Row]) -> list[Concern]:
     text = (
         f"{who} requests without Message-Authenticator, which can be forged (CVE-2024-3596): {joined(list(unsigned))}."
     )
-    return [Concern(text, "/clients", "Show the clients")]
+    return [Concern(text, "/clients?column=name&column=address&column=lastUnsigned", "Show the clients")]
 
 
 def _names(clients: Sequence[Row], key: str, holds: Callable[[int], bool]) -> list[str]:

@@ -8,6 +8,7 @@ from sallyport.base.secret import new_shared_secret
 from sallyport.base.wire import JSON, Row
 from sallyport.console.columns import Column
 from sallyport.console.declare import Context, Pages, Redirect
+from sallyport.console.pages import senders
 from sallyport.console.pages.devices import device_columns
 from sallyport.console.pages.reading import number_at, rights
 from sallyport.console.table import Filter, listed
@@ -45,6 +46,7 @@ async def clients(visit: Visit) -> Context:
         Column("signatureRequired", "Signature required", "flag"),
         Column("requireMessageAuthenticator", "Setting of signatures"),
         Column("warnings", "Warnings"),
+        Column("lastUnsigned", "Last unsigned request", "time", is_chosen=False),
         Column("proxyStateLimited", "Unsigned Proxy-State dropped", "flag", is_chosen=False),
         Column("limitProxyState", "Setting of Proxy-State", is_chosen=False),
         Column("passwordVerified", "Checks passwords itself", "flag", is_chosen=False),
@@ -64,13 +66,14 @@ async def clients(visit: Visit) -> Context:
         most=1000,
     )
     table.rows = [{**row, "domainNames": _domain_names(row, names)} for row in table.rows]
-    return {"table": table, **rights(visit)}
+    senders.tell_elsewhere(table)
+    return {"table": table, "elsewhere": senders.ELSEWHERE, **rights(visit)}
 
 
 @pages.show("/clients/add", "Add a RADIUS client", roles=ADMINS, template="client_add.html")
 async def new(visit: Visit) -> Context:
     """Show the form of a new client."""
-    return _choices(visit)
+    return {**_choices(visit), "main": str(visit.main or next((each.id for each in visit.domains()), ""))}
 
 
 @pages.submit("/clients/add", roles=ADMINS, template="client_secret.html")

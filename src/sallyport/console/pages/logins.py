@@ -14,6 +14,7 @@ from sallyport.base.text import fold
 from sallyport.base.wire import JSON, Row
 from sallyport.console.columns import Column
 from sallyport.console.declare import Context, Pages
+from sallyport.console.pages import senders
 from sallyport.console.pages.enforcement import person_url
 from sallyport.console.pages.reading import of
 from sallyport.console.pages.rules import ACTIONS, READ, rules_read
@@ -184,10 +185,12 @@ async def _table(visit: Visit, domains: Sequence[Domain]) -> Table:
         older = str(answer.get("cursor", "")) if len(domains) == 1 else ""
     found.sort(key=lambda row: (str(row["time"]), int(str(row["eventId"]))), reverse=True)
     next_url = visit.url(cursor=older) if older else ""
-    return Table(
+    table = Table(
         visit, COLUMNS, found[:size], None, filters=FILTERS, empty=EMPTY, next_url=next_url,
         searched_since=searched_since,
     )  # fmt: skip
+    senders.tell_elsewhere(table)
+    return table
 
 
 async def newest(visit: Visit, domain: Domain, **fields: JSON) -> list[Row]:

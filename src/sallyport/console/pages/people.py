@@ -73,7 +73,7 @@ async def people(visit: Visit) -> Context:
             Column("did", "DID", "code", is_chosen=False),
             Column("created", "Added", "time", is_chosen=False),
         )
-        empty = "No local user yet. Add one with `sallyport user add`, or import a directory."
+        empty = "No local user yet. The command sallyport user add adds one; an import of a directory adds many."
         body = {"filter": {"filterBy": "userName", "value": search}}
         path, rows = USERS, "epmUsers"
     table = await listed(visit, columns, path, rows, body, domain=domain.id, filters=FILTERS, empty=empty, most=1000)

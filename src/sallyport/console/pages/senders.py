@@ -1,6 +1,7 @@
 """Pages about senders that get no answer: unknown addresses and senders of refused packets. An unknown address can be
 registered."""
 
+from collections.abc import Sequence
 from typing import Final
 
 from sallyport.base.command import entries
@@ -9,8 +10,9 @@ from sallyport.base.setting_values import Address
 from sallyport.base.wire import Row
 from sallyport.console.columns import Column
 from sallyport.console.declare import Context, Pages
-from sallyport.console.table import Filter, complete
+from sallyport.console.table import Filter, Table, complete
 from sallyport.console.visit import Visit, address
+from sallyport.domains.domain import Domain
 from sallyport.listen.causes import UNKNOWN, UNPROVEN
 from sallyport.vendors import PRODUCTS
 from sallyport.web.scope import INSTALLATIONS
@@ -50,6 +52,10 @@ COLUMNS: Final = (
     Column("node", "Node", is_chosen=False),
 )
 FILTERS: Final = (Filter("search", "Search"),)
+ELSEWHERE: Final = (
+    "A device whose address is no RADIUS client gets no answer, and has no logins. An installation administrator sees "
+    "it under Senders without an answer."
+)
 EMPTY: Final = (
     "Every sender gets an answer. A new device appears here with its first request; if it does not, check its server "
     "address, its ports and the firewalls in between."
@@ -75,37 +81,49 @@ async def registration(visit: Visit) -> Context:
     """Show the form that registers an address. The form contains the values that are known from the last packet of the
     address."""
     found = await _sender(visit)
-    products = ["", *PRODUCTS]
+    products, places = ["", *PRODUCTS], await _places(visit)
+    own = [value for value, (tenant, *_) in places.items() if tenant == visit.caller.tenant_id]
     return {
         "sender": found or {},
         "address": visit.query.get("address", ""),
         "products": [(each, each or "not known") for each in products],
-        "tenants": await _tenants(visit),
-        "present": f"{visit.caller.organization}.{visit.caller.tenant_number}",
+        "places": [(value, _place_text(*place[1:])) for value, place in places.items()],
+        "present": next((each for each in own if each.endswith(f".{visit.main}")), own[0] if own else ""),
     }
 
 
 @pages.submit(NEW, roles=INSTALLATIONS, template="sender_registered.html")
 async def register(visit: Visit) -> Context:
     """Register the address as a RADIUS client of a tenant. The answer shows the secret, only once."""
-    numbers = await visit.services.tenancy.numbers()
-    chosen = {f"{org}.{number}": (tenant, org, number) for tenant, (org, number) in numbers.items()}
-    wanted = chosen.get(visit.fields.get("tenant", ""))
-    if wanted is None:
-        raise Invalid.about("choose a tenant", "tenant")
+    place = (await _places(visit)).get(visit.fields.get("place", ""))
+    if place is None:
+        raise Invalid.about("choose a domain", "place")
+    *wanted, domain = place
     there = visit.in_tenant(*wanted)
+    domains = there.domains()
     body: Row = {name: visit.fields.get(name, "") for name in ("name", "address", "product", "secret")}
-    made = await there.call("/network_device/AddClient", {**body, "name": str(body["name"]).strip()})
+    body["name"] = str(body["name"]).strip()
+    if domain and domain != domains[0]:  # without domainIds, the client has all domains, and the first is the default
+        body["domainIds"] = [domain.id, *(each.id for each in domains if each != domain)]
+    made = await there.call("/network_device/AddClient", body)
     settings = visit.services.settings
     return {
         "title": f"{body['name']} is registered",
         "client": {**body, **made},
         "own_secret": bool(body["secret"]),
         "tenant": wanted,
+        "default": domain,
+        "is_here": wanted[0] == visit.caller.tenant_id,
         "authentication": _ports(settings.radius_auth_bind),
         "accounting": _ports(settings.radius_acct_bind),
-        "domains": there.domains(),
     }
+
+
+def tell_elsewhere(table: Table) -> None:
+    """Let a list without a match say where a sender without an answer is found."""
+    visit, table.no_match = table.visit, ELSEWHERE
+    if visit.person.is_installation:
+        table.no_match_url = address("/senders", [("search", visit.query.get("search", ""))])
 
 
 async def everyone(visit: Visit) -> list[Row]:
@@ -120,9 +138,23 @@ async def _sender(visit: Visit) -> Row | None:
     return next((each for each in await everyone(visit) if each["address"] == wanted), None)
 
 
-async def _tenants(visit: Visit) -> list[tuple[str, str]]:
-    numbers = sorted((await visit.services.tenancy.numbers()).values())
-    return [(f"{org}.{number}", f"organization {org}, tenant {number}") for org, number in numbers]
+_Place = tuple[int, int, int, Domain | None]
+"""The id of a tenant, the numbers of its organization and of itself, and one of its domains; None if it has none."""
+
+
+async def _places(visit: Visit) -> dict[str, _Place]:
+    """Return each domain of each tenant, by its value in the form."""
+    found: dict[str, _Place] = {}
+    numbers = await visit.services.tenancy.numbers()
+    for tenant, (org, number) in sorted(numbers.items(), key=lambda each: each[1]):
+        domains: Sequence[Domain | None] = visit.in_tenant(tenant, org, number).domains()
+        for domain in domains or [None]:
+            found[f"{org}.{number}.{domain.id if domain else 0}"] = (tenant, org, number, domain)
+    return found
+
+
+def _place_text(organization: int, number: int, domain: Domain | None) -> str:
+    return f"{domain.name if domain else 'no domain yet'} (organization {organization}, tenant {number})"
 
 
 def _ports(addresses: tuple[Address, ...]) -> str:
