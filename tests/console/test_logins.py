@@ -159,7 +159,9 @@ async def test_a_login_is_tested_as_it_would_be_decided_now(site: Site, admin: V
     page = await admin.get(f"/logins/{number}/now?domain={site.areas.domain}")
     assert page.status_code == 200, text_of(page)
     text = text_of(page)
-    assert "ann would get accept now: no provider" in text
+    assert (
+        "ann would get accept now, because the domain is in monitor mode. In enforce mode: reject : no provider" in text
+    )
     assert "corp, monitor" in text
     assert "none: require a second factor" in text
 

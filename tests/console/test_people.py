@@ -47,8 +47,8 @@ async def test_the_page_says_what_decides_now(site: Site, admin: Visitor) -> Non
     await book.rule(name="staff", action="mfa_required", users=["alice"])
     await book.events(["alice", "alicia", "ALICE"])
     page = text_of(await admin.get(ALICE))
-    assert "A login now: accept" in page
-    assert "enforce mode would answer reject" in page
+    assert "A login now: accept in monitor mode" in page
+    assert "In enforce mode, the answer would be reject" in page
     assert "not enrolled" in page
     assert "staff Require a second factor decides" in page
     assert "alicia" not in page
