@@ -109,6 +109,28 @@ def test_the_oldest_matching_entries_are_removed() -> None:
     assert bounded.put("e", 5, "owner") is None
 
 
+def test_a_renewed_entry_is_the_newest_of_its_owner() -> None:
+    """A renewed entry has a new value and the same owners, and is dropped last."""
+    bounded = BoundedMap[str, int](2)
+    bounded.put("a", 1, "owner")
+    bounded.put("b", 2, "owner")
+    bounded.renew("a", 3)
+    assert bounded.put("c", 4, "owner") == 2
+    assert (bounded.values(), bounded.oldest()) == ([3, 4], 3)
+
+
+def test_a_renewed_entry_expires_later() -> None:
+    """The lifetime of a renewed entry begins again. The lifetimes of the other entries do not."""
+    expiring = ExpiringMap[str, int](10, 7)
+    for key, now in (("a", 0), ("b", 1)):
+        expiring.put(key, now, now=now)
+    expiring.renew("a", 5, now=6)
+    assert expiring.expire(now=7) == []
+    assert expiring.expire(now=8) == [1]
+    assert expiring.get("a", now=12) == 5
+    assert expiring.expire(now=13) == [5]
+
+
 @given(st.lists(st.tuples(KEYS, st.integers(0, 5)), max_size=60), st.integers(1, 6))
 def test_an_entry_expires_after_its_lifetime(steps: list[tuple[int, int]], limit: int) -> None:
     """An entry is found until `lifetime` has passed since it was put. Then it is removed."""

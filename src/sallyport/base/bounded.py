@@ -12,6 +12,7 @@ Reading is as fast as reading a dictionary. A change takes constant time for eac
 would be slower: after many removals at the front, `next(iter(...))` steps over every gap to find the oldest key.
 """
 
+import math
 from collections import OrderedDict
 from collections.abc import Callable, Hashable, Iterator
 from typing import Generic, TypeVar
@@ -63,10 +64,7 @@ class BoundedMap(Generic[K, V]):
         values = self._values
         if key in values:
             if self._owners.get(key, ()) == owners:
-                values[key] = value
-                values.move_to_end(key)
-                if owners:
-                    self._shares.renew(key, owners)
+                self.renew(key, value)
                 return None
             self.pop(key)
         values[key] = value
@@ -77,12 +75,24 @@ class BoundedMap(Generic[K, V]):
             return None
         return self.pop(self._shares.oldest() if owners else next(iter(values)))
 
+    def renew(self, key: K, value: V) -> None:
+        """Set the value of an existing key, and make the entry the newest. Its owners remain."""
+        self._values[key] = value
+        self._values.move_to_end(key)
+        owners = self._owners.get(key)
+        if owners is not None:
+            self._shares.renew(key, owners)
+
     def pop(self, key: K) -> V | None:
         """Remove an entry and return its value. Return None if the key has no entry."""
         owners = self._owners.pop(key, None)
         if owners is not None:
             self._shares.remove(key, owners)
         return self._values.pop(key, None)
+
+    def oldest(self) -> V | None:
+        """Return the value of the oldest entry. Return None if the map is empty."""
+        return next(iter(self._values.values()), None)
 
     def pop_oldest_while(self, is_over: Callable[[V], bool]) -> list[V]:
         """Remove the oldest entries, one after another, as long as `is_over` returns true for the value of the oldest
@@ -106,15 +116,16 @@ class BoundedMap(Generic[K, V]):
 class ExpiringMap(Generic[K, V]):
     """A bounded map whose entries expire. Each `put` removes the expired entries.
 
-    lifetime: how long an entry is valid after its last `put`. It has the same unit as the times that are passed as
-    `now`.
+    lifetime: how long an entry is valid after its last `put` or `renew`. It has the same unit as the times that are
+    passed as `now`.
     """
 
-    __slots__ = ("_lifetime", "_map")
+    __slots__ = ("_expires_at", "_lifetime", "_map")
 
     def __init__(self, limit: int, lifetime: float) -> None:
         self._lifetime = lifetime
         self._map = BoundedMap[K, tuple[float, V]](limit)
+        self._expires_at = -math.inf  # no entry expires earlier
 
     def __len__(self) -> int:
         return len(self._map)
@@ -123,6 +134,11 @@ class ExpiringMap(Generic[K, V]):
         """Return the value of a key. Return None if the key has no entry or the entry has expired."""
         entry = self._map.get(key)
         return entry[1] if entry is not None and now < entry[0] else None
+
+    def renew(self, key: K, value: V, *, now: float) -> None:
+        """Set the value of an existing key, and make it the newest entry. Its owners remain, and no entry is
+        removed."""
+        self._map.renew(key, (now + self._lifetime, value))
 
     def put(self, key: K, value: V, *owners: Hashable, now: float) -> None:
         """Set the value of a key, and make it the newest entry. owners: see `BoundedMap.put`."""
@@ -135,7 +151,12 @@ class ExpiringMap(Generic[K, V]):
 
     def expire(self, *, now: float) -> list[V]:
         """Remove the expired entries. Return their values, the oldest first."""
-        return [value for _, value in self._map.pop_oldest_while(lambda entry: entry[0] <= now)]
+        if now < self._expires_at:
+            return []
+        expired = [value for _, value in self._map.pop_oldest_while(lambda entry: entry[0] <= now)]
+        oldest = self._map.oldest()
+        self._expires_at = now if oldest is None else oldest[0]
+        return expired
 
 
 class _Share(Generic[K]):

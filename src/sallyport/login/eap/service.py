@@ -294,14 +294,14 @@ class Eap:
     def _come_to(self, login: Login, eap: EapLogin, state: bytes, outcome: Outcome) -> EapResult | None:
         login.user, login.named_by, login.waits = eap.user or login.user, eap.named_by, eap.waits
         login.outside = not eap.user
-        if isinstance(outcome, Waiting | Check):
+        if isinstance(outcome, (Waiting, Check)):
             raise PacketError("the server is still checking the last EAP response of this login", "duplicate")
         if isinstance(outcome, Send):
             challenge = push_eap_message(outcome.octets) + push_attribute(STATE, state)
             login.found = Found(challenge=challenge)
-            login.method = f"eap-{eap.conversation.method}"
             if eap.refused is None or eap.decided:
                 return None
+            login.method = f"eap-{eap.conversation.method}"
             eap.decided = True
             return eap.refused
         login.method = outcome.method

@@ -31,12 +31,11 @@ from sallyport.radius.eap.packet import (
     FAILURE,
     IDENTITY,
     NAK,
-    REQUEST,
     RESPONSE,
     SUCCESS,
     Packet,
     decode,
-    encode,
+    encode_request,
     end,
 )
 
@@ -102,28 +101,31 @@ class Conversation:
         packet = decode(octets)
         if packet.code != RESPONSE:
             raise PacketError("the EAP packet is not a response")
-        return self._respond(packet, octets)
+        outcome = self.respond(packet)
+        self._response = octets
+        return outcome
 
-    def answer(self, verdict: Verdict) -> Outcome:
-        """Continue after the caller's verdict on the method's question."""
-        assert self._method is not None  # noqa: S101  it put the question
-        self._outcome = self._become(self._method.answer(verdict))
-        return self._outcome
-
-    def _respond(self, packet: Packet, octets: bytes) -> Outcome:
-        if isinstance(self._outcome, Check | Done):
+    def respond(self, packet: Packet) -> Outcome:
+        """Process an EAP response, which must not be a retransmission. Raises PacketError as in `receive`."""
+        if isinstance(self._outcome, (Check, Done)):
             raise PacketError("the client has sent an EAP response without a request")
         if packet.identifier != self._identifier and self._identifier is not None:
             raise PacketError(f"the EAP response is for request {packet.identifier} instead of {self._identifier}")
         expected = IDENTITY if self._method is None else self._method.kind
         if packet.kind != expected and not (packet.kind == NAK and self._can_choose):
             raise PacketError(f"the EAP response has the type {packet.kind} instead of {expected}")
-        self._response, self._identifier = octets, packet.identifier
+        self._identifier = packet.identifier
         self._rounds += 1
         try:
             self._outcome = self._go_on(packet)
         except PacketError as error:
             self._outcome = self._fail(str(error))
+        return self._outcome
+
+    def answer(self, verdict: Verdict) -> Outcome:
+        """Continue after the caller's verdict on the method's question."""
+        assert self._method is not None  # noqa: S101  it put the question
+        self._outcome = self._become(self._method.answer(verdict))
         return self._outcome
 
     def _go_on(self, packet: Packet) -> Outcome:
@@ -181,7 +183,7 @@ class Conversation:
 
     def _request(self, kind: int, data: bytes) -> Outcome:
         self._identifier = 0 if self._identifier is None else self._identifier + 1 & 0xFF
-        self._outcome = Send(encode(Packet(REQUEST, self._identifier, kind, data)))
+        self._outcome = Send(encode_request(self._identifier, kind, data))
         return self._outcome
 
     def _fail(self, reason: str, failure: Failure = Failure.BROKEN) -> Outcome:
@@ -252,7 +254,7 @@ class Conversations(Generic[_Talk]):
         known = self._talks.get(state, now=now)
         if known is None or known[1] != client_id:
             return None
-        self._talks.put(state, known, *known[:2], now=now)
+        self._talks.renew(state, known, now=now)
         return known[2]
 
     def other_node(self, state: bytes) -> int | None:

@@ -5,6 +5,7 @@ It also splits the TLS messages of EAP-TLS, TTLS and PEAP into fragments, and jo
 """
 
 from dataclasses import dataclass
+from struct import Struct
 from typing import Final
 
 from sallyport.base.errors import PacketError
@@ -30,6 +31,7 @@ EXTENSIONS: Final = 33
 
 TYPE_NAMES: Final = {MD5: "md5", GTC: "gtc", TLS: "tls", TTLS: "ttls", PEAP: "peap", MSCHAPV2: "mschapv2"}
 HEADER: Final = 5
+_HEADER: Final = Struct("!BBHB")  # code, identifier, length, type
 _CARRIED: Final = 253  # maximum octets in one attribute
 
 
@@ -46,18 +48,25 @@ class Packet:
 def decode(octets: bytes) -> Packet:
     """Parse an EAP request or response (RFC 3748 section 4.1). Octets after the packet's Length are padding. Raises
     PacketError."""
-    length = int.from_bytes(octets[2:4])
-    if len(octets) < HEADER or not HEADER <= length <= len(octets):
-        raise PacketError(f"the EAP packet has {len(octets)} octets, but its length field is {length}")
-    if octets[0] not in (REQUEST, RESPONSE):
-        raise PacketError(f"the EAP packet has the code {octets[0]}, but must be a request or a response")
-    return Packet(octets[0], octets[1], octets[4], octets[HEADER:length])
+    size = len(octets)
+    if size < HEADER:
+        raise PacketError(f"the EAP packet has {size} octets, fewer than {HEADER}")
+    code, identifier, length, kind = _HEADER.unpack_from(octets)
+    if not HEADER <= length <= size:
+        raise PacketError(f"the EAP packet has {size} octets, but its length field is {length}")
+    if code not in (REQUEST, RESPONSE):
+        raise PacketError(f"the EAP packet has the code {code}, but must be a request or a response")
+    return Packet(code, identifier, kind, octets[HEADER:length])
 
 
 def encode(packet: Packet) -> bytes:
     """Return an EAP request or response in octets."""
-    length = HEADER + len(packet.data)
-    return bytes((packet.code, packet.identifier)) + length.to_bytes(2) + bytes((packet.kind,)) + packet.data
+    return _HEADER.pack(packet.code, packet.identifier, HEADER + len(packet.data), packet.kind) + packet.data
+
+
+def encode_request(identifier: int, kind: int, data: bytes) -> bytes:
+    """Return an EAP request in octets."""
+    return _HEADER.pack(REQUEST, identifier, HEADER + len(data), kind) + data
 
 
 def end(code: int, identifier: int) -> bytes:

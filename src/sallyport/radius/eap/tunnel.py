@@ -13,6 +13,8 @@ from sallyport.base.errors import PacketError
 from sallyport.radius.eap.resumption import digest
 
 _READ: Final = 16_384
+"""Maximum number of octets in a record (RFC 8446 section 5.1), so that each call reads a whole record."""
+_RECORD_HEADER: Final = 5
 _MOST_CLEAR: Final = 65_536
 _HELLO_READ: Final = b"SSLv3/TLS read client hello"
 _FINISHED_WRITTEN: Final = b"SSLv3/TLS write finished"
@@ -172,9 +174,13 @@ class Tunnel:
             if not self.established:
                 self._connection.do_handshake()
                 self.established = True
-                self._watch.note(self._connection)  # in TLS 1.2 without a ticket, the session is known only now
+                if self._watch.resumed is None:
+                    self._watch.note(self._connection)  # in TLS 1.2 without a ticket, the session is known only now
+            is_one_record = len(octets) == _RECORD_HEADER + int.from_bytes(octets[3:5])
             while len(self._clear) <= _MOST_CLEAR:
                 self._clear += self._connection.recv(_READ)
+                if is_one_record:
+                    return  # otherwise the next call would only raise WantReadError, which takes longer
             self.trouble = "too many octets inside TLS"
         except SSL.WantReadError:
             pass
