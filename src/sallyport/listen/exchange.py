@@ -108,7 +108,7 @@ class Exchange:
         self.in_flight = 0
         self.handed_over = 0  # logins that are checked by a first factor without a task
         self.delayed = Delayed(reject_delay_s, self._reply)
-        self._undecided = Undecided(nursery, self._decide_later)
+        self._undecided = Undecided(nursery, self._decide_postponed, self._decide_later)
         self._round_budget = RoundBudget()
         self._just_decided: list[Login] = []
         self._counts = Counts(kind, label, services.radius_metrics, services.login_metrics)
@@ -260,6 +260,20 @@ class Exchange:
         except Exception as error:
             self._fail(login, error)
         return self._duplicates.unpark(login.known, now=time.monotonic())
+
+    def _decide_postponed(self, login: Login) -> bool:
+        """Continue a round of EAP that `RoundBudget` has postponed. Return False if the login needs a task."""
+        if login.method != Method.EAP or login.proven or login.continuation is not None:
+            return False
+        try:
+            decision = self._pipeline.converse(login)
+            if decision is None:
+                return False
+            self._conclude(login, decision)
+        except Exception as error:
+            self._fail(login, error)
+        self._duplicates.unpark(login.known, now=time.monotonic())
+        return True
 
     async def _decide_later(self, login: Login) -> None:
         try:

@@ -58,29 +58,36 @@ class Delayed:
 
 
 BEGIN_AT_ONCE: Final = 2
-"""Maximum number of logins whose tasks start in one pass of the event loop. Until it waits for its provider, each of
-them takes a millisecond or more, in several passes. A provider gets only one new call in each pass anyway."""
+"""Maximum number of postponed logins that continue in one pass of the event loop. Until it waits for its provider, each
+of them takes a millisecond or more, in several passes. A provider gets only one new call in each pass anyway."""
 AT_ONCE_S: Final = 0.004
 """CPU time in seconds for the rounds of EAP among datagrams that were read together. One of ten rounds needs a
-signature, which takes a millisecond. Further rounds get tasks. So the logins behind them that need no EAP are not
+signature, which takes a millisecond. Further rounds are postponed. So the logins behind them that need no EAP are not
 delayed. CPU time is measured because the time of other programs must not count."""
 
 
 class Undecided:
-    """Logins that each get a task. decide: the function that runs in the task.
+    """Logins that wait for a later pass of the event loop. A few of them continue in each pass, and tenants and sources
+    take turns. Otherwise a thousand simultaneous logins would delay the later logins that can be decided at once.
 
-    A few tasks start in each pass of the event loop, and tenants and sources take turns. Otherwise a thousand
-    simultaneous logins would delay the later logins that can be decided at once.
+    decide_now: a function that decides a login without waiting. It returns False if the login needs a task. decide: the
+    function that runs in the task.
     """
 
-    def __init__(self, nursery: trio.Nursery, decide: Callable[[Login], Awaitable[None]]) -> None:
+    def __init__(
+        self,
+        nursery: trio.Nursery,
+        decide_now: Callable[[Login], bool],
+        decide: Callable[[Login], Awaitable[None]],
+    ) -> None:
         self._nursery = nursery
+        self._decide_now = decide_now
         self._decide = decide
         self._waiting: FairShares[int, Source, Login] = FairShares()
         self._begins = False
 
     def put(self, login: Login) -> None:
-        """Add a login. Its task starts in one of the next passes of the event loop."""
+        """Add a login. It continues in one of the next passes of the event loop."""
         self._waiting.put(login.client.tenant_id, login.source, login)
         if not self._begins:
             self._begins = True
@@ -89,14 +96,16 @@ class Undecided:
     async def _begin(self) -> None:
         while self._waiting:
             for _ in range(min(BEGIN_AT_ONCE, len(self._waiting))):
-                self._nursery.start_soon(self._decide, self._waiting.take())
+                login = self._waiting.take()
+                if not self._decide_now(login):
+                    self._nursery.start_soon(self._decide, login)
             await trio.lowlevel.checkpoint()
         self._begins = False
 
 
 class RoundBudget:
     """A budget of CPU time for rounds of EAP. Each time the socket becomes readable, up to 64 datagrams are read. The
-    rounds of EAP in these datagrams share the budget. When the budget is used up, each further round gets a task."""
+    rounds of EAP in these datagrams share the budget. When the budget is used up, each further round is postponed."""
 
     def __init__(self) -> None:
         self._came = self._until = -math.inf

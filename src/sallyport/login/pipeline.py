@@ -146,16 +146,13 @@ class Pipeline:
         return Waits(first_us=round((self.now() - began) * SECOND))
 
     async def check(self, login: Login) -> Decision | None:
-        """Decide a login that `begin` did not decide. Return None if the caller must await `ask`. Return ROUND if the
-        first factor must exchange more messages with the client. Raises StoreError, SecretError, PacketError."""
+        """Decide a login that neither `begin` nor `converse` has decided. Return None if the caller must await `ask`.
+        Return ROUND if the first factor must exchange more messages with the client. Raises StoreError, SecretError,
+        PacketError."""
         domain = login.domain
         assert domain is not None  # noqa: S101  begin found it
         if login.proven or self.names_challenge(login) is not None:
             return None
-        if login.continuation is None and self.rounds.serves(login, domain):
-            decision = self.rounds.converse(login)
-            if decision is not None or login.continuation is None:
-                return decision
         if login.continuation is not None:
             return await login.continuation()
         if domain.first_factor is LOCAL:

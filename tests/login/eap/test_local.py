@@ -4,6 +4,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+import trio
 from cryptography import x509
 
 from sallyport.certs.authority import fingerprint
@@ -86,12 +87,28 @@ async def test_a_nas_says_how_much_it_carries(nas: Nas, mtu: bytes | None, most:
     assert (code, max(lengths)) == (ACCESS_ACCEPT, most)
 
 
+class Spawned(trio.abc.Instrument):
+    """The names of the tasks that have started."""
+
+    def __init__(self) -> None:
+        self.names: list[str] = []
+
+    def task_spawned(self, task: trio.lowlevel.Task) -> None:
+        """Add the name of a new task."""
+        self.names.append(task.name)
+
+
 async def test_many_at_once(nas: Nas) -> None:
-    """If many conversations begin in one wake-up, all of them are answered, however many start a task."""
+    """If many conversations begin in one wake-up, all of them are answered. The postponed rounds need no tasks of their
+    own."""
     areas = nas.wire.areas
     datagrams = [nas.request(encode(Packet(RESPONSE, 0, IDENTITY, ANN)), ANN) for _ in range(60)]
+    spawned = Spawned()
+    trio.lowlevel.add_instrument(spawned)
     nas.wire.put(*datagrams)
     answers = [await nas.wire.take() for _ in datagrams]
+    trio.lowlevel.remove_instrument(spawned)
+    assert not [name for name in spawned.names if name.endswith("_decide_later")]
     assert sorted(reply[1] for reply, _ in answers) == sorted(datagram[1] for datagram in datagrams)
     assert {reply[0] for reply, _ in answers} == {ACCESS_CHALLENGE}
     assert areas.sample("sallyport_radius_rounds_total", listener="auth") == 60
