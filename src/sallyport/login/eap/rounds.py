@@ -11,7 +11,7 @@ from sallyport.endpoints.service import MISSING, Missing
 from sallyport.endpoints.user import User
 from sallyport.login.decision import ROUND, decide
 from sallyport.login.eap.login import EapResult, InnerSecondFactor, OpenQuestion
-from sallyport.login.eap.service import Eap
+from sallyport.login.eap.service import SERVED, Eap
 from sallyport.login.eap.verifiers import Station
 from sallyport.login.first.password import still
 from sallyport.login.login import PASSED, Decision, Login, Reason, Verdict
@@ -72,7 +72,7 @@ class Rounds:
     def serves(self, login: Login, domain: Domain) -> bool:
         """Return whether this service itself handles the EAP conversation of a login."""
         return login.method == Method.EAP and (
-            self._eap.serves(domain) or bool(self._steps.bypass.admits_by_eap(login, domain.id))
+            domain.first_factor in SERVED or bool(self._steps.bypass.admits_by_eap(login, domain.id))
         )
 
     async def _answer(self, login: Login, domain: Domain, question: OpenQuestion) -> Decision | None:

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Iterator, Mapping
-from contextlib import contextmanager
+import time
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Final
 
 import structlog
-import trio
 
 from sallyport.base.bounded import BoundedMap
 from sallyport.base.clock import SECOND
@@ -54,6 +53,7 @@ if TYPE_CHECKING:
     from sallyport.login.second.session import Session
 
 SERVED: Final = frozenset({FirstFactor.LOCAL, FirstFactor.LDAP})
+"""The first factors of domains whose EAP conversations this service itself handles."""
 MOST_OFFERS: Final = 1024
 """Maximum number of cached lists of offered methods. Each combination of domain and Framed-MTU takes one entry."""
 LARGEST: Final = 1300
@@ -80,7 +80,7 @@ class Eap:
         steps: Pipeline,
         ask: Callable[[Login, Domain, Session | None, Code], Awaitable[InnerSecondFactor | None]],
         *,
-        now: Callable[[], float] = trio.current_time,
+        now: Callable[[], float] = time.monotonic,
     ) -> None:
         self._steps = steps
         self._ask = ask
@@ -90,10 +90,6 @@ class Eap:
         self._loaded: Credentials | None = None
         self._server: TlsServer | None = None
         self._offers = BoundedMap[Terms, Offers](MOST_OFFERS)
-
-    def serves(self, domain: Domain) -> bool:
-        """Return whether this service itself handles the EAP conversations of a domain's logins."""
-        return domain.first_factor in SERVED
 
     def receive(self, login: Login, domain: Domain, station: Station | None = None) -> EapResult | OpenQuestion | None:
         """Continue or begin the EAP conversation of a request, without waiting. Raises PacketError if the request does
@@ -116,11 +112,14 @@ class Eap:
         outcome = eap.conversation.receive(octets) if octets else eap.conversation.begin()
         if not isinstance(outcome, Check):
             return self._come_to(login, eap, state, outcome)
-        with self._answering(login, state):
+        try:
             verdict = self._verdict_at_once(login, eap, outcome, domain)
             if verdict is None:
                 return OpenQuestion(eap, state, outcome)
             outcome = eap.conversation.answer(verdict)
+        except BaseException:
+            self._logins.end(state)  # the client will get no answer
+            raise
         return (
             OpenQuestion(eap, state, outcome)
             if isinstance(outcome, Check)
@@ -132,20 +131,14 @@ class Eap:
         otherwise None, as in `receive`. Raises StoreError, SecretError."""
         eap = question.eap
         outcome: Outcome = question.check
-        with self._answering(login, question.state):
+        try:
             while isinstance(outcome, Check):
                 verdict = await self._verdict(login, domain, eap, outcome)
                 outcome = eap.conversation.answer(verdict)
-        return self._come_to(login, eap, question.state, outcome)
-
-    @contextmanager
-    def _answering(self, login: Login, state: bytes) -> Iterator[None]:
-        """Remove the conversation if the block raises, because the client will get no answer."""
-        try:
-            yield
         except BaseException:
-            self._logins.end(state)
+            self._logins.end(question.state)  # the client will get no answer
             raise
+        return self._come_to(login, eap, question.state, outcome)
 
     def _conversation(self, login: Login, domain: Domain, station: Station | None) -> tuple[EapLogin | Reason, bytes]:
         now, state = self._now(), login.request.first.get(STATE)

@@ -159,6 +159,8 @@ class Framing:
                 raise PacketError(f"the length field of a fragment has {len(piece)} octets instead of 4")
             self._announce(int.from_bytes(piece[:4]))
             piece = piece[4:]
+        elif not flags & MORE and not self._in:
+            return piece  # most messages have one fragment, without the optional length
         self._in += piece
         if len(self._in) > (self._announced or MAX_MESSAGE):
             raise PacketError("the fragments are together longer than the announced length of their message")

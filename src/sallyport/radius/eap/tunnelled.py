@@ -111,13 +111,12 @@ class Tunnelled:
     def _receive(self, message: bytes) -> Step:
         tunnel, stood = self._tunnel, self._tunnel.established
         tunnel.receive(message)
-        if tunnel.resumed is not None and self._holder is None:
-            return self._recognize(tunnel.resumed)
+        resumed = tunnel.resumed
+        if resumed is not None and self._holder is None:
+            return self._recognize(resumed)
         if tunnel.trouble or not tunnel.established:
             return self._shake()
-        if (
-            tunnel.resumed != self._session
-        ):  # a client that replays another client's ClientHello cannot finish the handshake
+        if resumed != self._session:  # a client that replays another client's ClientHello cannot finish the handshake
             return Failed("the client's second ClientHello resumes another session than its first", Failure.TLS)
         clear = tunnel.read()
         if stood:
