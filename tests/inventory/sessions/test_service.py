@@ -56,6 +56,18 @@ async def test_a_session_has_one_row_over_several_transactions(areas: Areas) -> 
     assert (row.started, row.updated, row.stopped) == (NOW, NOW + 90 * SECOND, NOW + 90 * SECOND)
 
 
+async def test_a_record_changes_only_the_facts_of_its_own_session(areas: Areas) -> None:
+    """One transaction can change the facts of a session, and only the counters of another one."""
+    facts = {"USER_NAME": "ann", "NAS_PORT": 7}
+    await write(areas, started(**facts), report(1, 0, b"s2", **facts))
+    moved = report(3, 60, b"s2", USER_NAME="bob", ACCT_SESSION_TIME=60)
+    assert await write(areas, interim(60, ACCT_INPUT_OCTETS=5), moved) == [True, True]
+    assert [(row.user_name, row.nas_port, row.input_octets, row.session_time) for row in await listed(areas)] == [
+        ("bob", 7, 0, 60), ("ann", 7, 5, 60),
+    ]  # fmt: skip
+    assert [row.acct_session_id for row in await listed(areas, user_name="bob")] == [b"s2"]
+
+
 async def test_a_record_counts_once(areas: Areas) -> None:
     """A retransmission with another identifier is not stored, whether it comes in the same transaction or in a later
     one."""

@@ -2,7 +2,8 @@
 
 A transaction reads the sessions of its records and writes them back, up to 64 sessions in one statement. When a
 statement sets an indexed column, SQLite rewrites the index of the column. Therefore an update sets an indexed column
-only if its value has changed. An update that changes only the counters of a live session then writes no index.
+only if its value has changed. An update that changes only the counters of a live session then writes no index. Most
+records repeat the descriptive values of their session. These values are then not passed to the statement.
 
 The query for a page first selects the ids of the newest sessions. The indexes separate live, stopped and lost sessions,
 so the query merges three lists.
@@ -14,8 +15,8 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Any, TypeVar, cast
 
-from sallyport.inventory.sessions.report import COUNTS, FACTS
-from sallyport.inventory.sessions.session import NAS_REBOOT, Session, SessionState, Stored
+from sallyport.inventory.sessions.report import COUNTS, FACTS, USER
+from sallyport.inventory.sessions.session import NAS_REBOOT, Session, SessionState, Watched
 from sallyport.store import counters
 from sallyport.store.model import Tx, Value, containing, without_case
 from sallyport.store.search import bounded_total, from_end
@@ -31,12 +32,18 @@ DAY_US = 86_400_000_000
 LONGEST = 64  # maximum sessions in a statement
 AT_ONCE = 32  # maximum sessions that end in the transaction of an Accounting-On or -Off; the others end later
 
+_KEY = ("domain_id", "device_id", "acct_session_id", "newest")
 _PLAIN = ("started", "first_seen", "updated", "stopped", "state", "terminate_cause", "records", "recent", "follows")
-_COLUMNS = ("domain_id", "device_id", "acct_session_id", "newest", *FACTS, *COUNTS, *_PLAIN)
-_STARTED = 4 + len(FACTS) + len(COUNTS)
-_FACTS, _COUNTS = slice(4, 4 + len(FACTS)), slice(4 + len(FACTS), _STARTED)
-_UNINDEXED = tuple(name for name in (*FACTS, *COUNTS, *_PLAIN) if name not in (*Stored._fields, "follows"))
+_BRIEF = (*_KEY, *COUNTS, *_PLAIN)
+"""The columns of a statement that leaves the descriptive values unchanged."""
+_COLUMNS = (*_BRIEF, *FACTS)
+_PLAIN_AT = len(_KEY) + len(COUNTS)
+_COUNTS, _REST, _FACTS = slice(len(_KEY), _PLAIN_AT), slice(_PLAIN_AT, len(_BRIEF)), slice(len(_BRIEF), None)
+_INDEXED = ("state", "user_name", "started", "stopped")
+_FIXED = frozenset({*_KEY, *_INDEXED, "follows"})  # columns that `_update` sets only if they have changed, or never
+_NAMES = [(f"v{number}", f"s{number}") for number in range(LONGEST)]
 _STATES = {each.value: each for each in SessionState}
+_STATE_NAMES = {each: each.value for each in SessionState}
 
 
 def newest(tx: Tx, keys: Collection[Key]) -> dict[Key, Session]:
@@ -44,10 +51,10 @@ def newest(tx: Tx, keys: Collection[Key]) -> dict[Key, Session]:
     found: dict[Key, Session] = {}
     for part in _blocks(list(keys)):
         parameters: dict[str, Value] = {}
-        for number, (device_id, acct_session_id) in enumerate(part):
-            parameters[f"v{number}"], parameters[f"s{number}"] = device_id, acct_session_id
-        for session in map(_session, tx.rows(_select(len(part)), **parameters)):
-            found[session.device_id, session.acct_session_id] = session
+        for (device, session), key in zip(_NAMES, part):  # noqa: B905  a part has at most LONGEST keys
+            parameters[device], parameters[session] = key
+        for each in map(_session, tx.rows(_select(len(part)), **parameters)):
+            found[each.device_id, each.acct_session_id] = each
     return found
 
 
@@ -79,29 +86,29 @@ def _session(row: tuple[Value, ...]) -> Session:
     The function reads the columns by position for speed, because it runs for most accounting records.
     """
     values = cast(tuple[Any, ...], row)
-    started, first_seen, updated, stopped, state, cause, records, recent, follows = values[_STARTED:]
+    started, first_seen, updated, stopped, state, cause, records, recent, follows = values[_REST]
     session = Session(*values[:3], started=started, follows=bool(follows))
     session.facts, session.counts = values[_FACTS], values[_COUNTS]
     session.first_seen, session.updated, session.stopped = first_seen, updated, stopped
     session.state, session.cause = _STATES[state], cause
     session.records, session.recent = records, recent
-    session.stored = session.indexed
+    session.stored = session.watched
     return session
 
 
 def _row(session: Session) -> tuple[Value, ...]:
+    """Return the values of _BRIEF."""
     return (
         session.domain_id,
         session.device_id,
         session.acct_session_id,
         1,
-        *session.facts,
         *session.counts,
         session.started,
         session.first_seen,
         session.updated,
         session.stopped,
-        session.state.value,
+        _STATE_NAMES[session.state],
         session.cause,
         session.records,
         session.recent,
@@ -109,13 +116,31 @@ def _row(session: Session) -> tuple[Value, ...]:
     )
 
 
+_Written = tuple[tuple[str, ...], tuple[str, ...]]
+"""The columns that a statement writes, and the indexed columns that it also sets in existing rows."""
+
+
+def _written(before: Watched, now: Watched) -> _Written:
+    """Return the columns to write of a session that has a row."""
+    moved = tuple(name for name, a, b in zip(_INDEXED, _indexed(before), _indexed(now), strict=True) if a != b)
+    return _BRIEF if before.facts == now.facts else _COLUMNS, moved
+
+
+def _indexed(values: Watched) -> tuple[Value, ...]:
+    return values.state, values.facts[USER], values.started, values.stopped
+
+
+_NEW: _Written = (_COLUMNS, ())
+_UNMOVED: _Written = (_BRIEF, ())
+
+
 @cache
-def _update(moved: tuple[str, ...]) -> str:
+def _update(columns: tuple[str, ...], moved: tuple[str, ...]) -> str:
     """Return the `on conflict` clause that updates an existing row.
 
-    moved: the indexed columns whose values have changed.
+    columns: the inserted columns. moved: the indexed columns whose values have changed.
     """
-    taken = ", ".join(f"{name} = excluded.{name}" for name in (*_UNINDEXED, *moved))
+    taken = ", ".join(f"{name} = excluded.{name}" for name in columns if name not in _FIXED or name in moved)
     return f"on conflict (device_id, acct_session_id) where newest = 1 do update set {taken}"
 
 
@@ -124,20 +149,21 @@ def put(tx: Tx, sessions: Iterable[Session]) -> None:
 
     A session must be the newest one of its device that has its Acct-Session-Id.
     """
-    groups: dict[tuple[str, ...], list[tuple[Value, ...]]] = {}
+    groups: dict[_Written, list[tuple[Value, ...]]] = {}
     totals: Counter[tuple[int, str]] = Counter()
     for session in sessions:
-        indexed, stored = session.indexed, session.stored
-        if stored is None or stored.state is not session.state:
-            totals[session.domain_id, COUNTER + session.state] += 1
+        now, stored = session.watched, session.stored
+        if stored is None or stored.state is not now.state:
+            totals[session.domain_id, COUNTER + now.state] += 1
             if stored is not None:
                 totals[session.domain_id, COUNTER + stored.state] -= 1
-        moved = tuple(name for name, a, b in zip(Stored._fields, indexed, stored or indexed, strict=True) if a != b)
-        groups.setdefault(moved, []).append(_row(session))
-        session.stored = indexed
-    for moved, rows in groups.items():
+        written = _NEW if stored is None else _UNMOVED if stored == now else _written(stored, now)
+        row = _row(session)
+        groups.setdefault(written, []).append(row if written[0] is _BRIEF else row + session.facts)
+        session.stored = now
+    for (columns, moved), rows in groups.items():
         for part in _blocks(rows):
-            tx.insert("sessions", _COLUMNS, part, on_conflict=_update(moved))
+            tx.insert("sessions", columns, part, on_conflict=_update(columns, moved))
     counters.add_share(tx, totals)
 
 

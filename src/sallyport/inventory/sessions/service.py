@@ -41,30 +41,15 @@ class Record(NamedTuple):
     device_id: int
     report: Report
 
-    @property
-    def key(self) -> Key:
-        """The key of the session that the record belongs to."""
-        return self.device_id, self.report.session_id
-
-    @property
-    def has_session(self) -> bool:
-        """Whether the record belongs to a session. Such a record has a device and an Acct-Session-Id."""
-        return self.device_id > 0 and bool(self.report.session_id)
-
-    @property
-    def ends_all(self) -> bool:
-        """Whether the device restarts or shuts down (Accounting-On, Accounting-Off: RFC 2866 section 5.1)."""
-        return self.report.status in OF_DEVICE
-
 
 def write_records(tx: Tx, records: Iterable[Record]) -> list[bool]:
     """Update the sessions with accounting records, in the transaction that stores the records. For each record, return
-    whether the record is to be stored.
+    whether it must be stored.
 
     If a record was already applied, and the device has sent it again, it is not stored again.
     """
     fresh: list[bool] = []
-    for ends_all, group in groupby(records, key=lambda record: record.ends_all):
+    for ends_all, group in groupby(records, key=_ends_all):
         part = list(group)
         if ends_all:
             for record in filter(lambda record: record.device_id, part):
@@ -75,17 +60,23 @@ def write_records(tx: Tx, records: Iterable[Record]) -> list[bool]:
     return fresh
 
 
+def _ends_all(record: Record) -> bool:
+    """Return whether the device restarts or shuts down (Accounting-On, Accounting-Off: RFC 2866 section 5.1)."""
+    return record.report.status in OF_DEVICE
+
+
 def _take_in(tx: Tx, records: Sequence[Record]) -> list[bool]:
-    sessions = repo.newest(tx, {record.key for record in records if record.has_session})
-    changed: dict[Key, Session] = {}
+    """Apply records to their sessions. A record belongs to a session if it has a device and an Acct-Session-Id."""
+    keys: list[Key] = [(record.device_id, record.report.session_id) for record in records]
+    sessions = repo.newest(tx, {key for key in keys if key[0] > 0 and key[1]})
+    changed: dict[Key, Session] = {}  # in the order of the records
     fresh = []
-    for record in records:
-        report, key = record.report, record.key
-        if not record.has_session:
-            fresh.append(True)
-            continue
-        session = sessions.get(key)
+    for record, key in zip(records, keys, strict=True):
+        report, session = record.report, sessions.get(key)
         if session is None:
+            if not (key[0] > 0 and key[1]):
+                fresh.append(True)
+                continue
             session = sessions[key] = _new_session(record)
         elif session.is_over_for(report):
             session.give_up()

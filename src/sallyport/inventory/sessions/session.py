@@ -28,11 +28,11 @@ class SessionState(StrEnum):
 LIVE, STOPPED, LOST = SessionState
 
 
-class Stored(NamedTuple):
-    """The indexed columns of a session."""
+class Watched(NamedTuple):
+    """The values of a session that most records do not change."""
 
     state: SessionState
-    user_name: Value
+    facts: tuple[Value, ...]
     started: int
     stopped: int | None
 
@@ -47,8 +47,8 @@ class Session:
     facts: the descriptive values, in the order of report.FACTS. counts: the counters, in the order of report.COUNTS.
     started: the earliest begin according to any record. first_seen: the time of the first event. updated: the time of
     the last event. records: the number of different records. recent: the digests of the last records. follows: whether
-    an earlier session had the same Acct-Session-Id. stored: the values of the indexed columns in the store, or None if
-    the session has no row yet.
+    an earlier session had the same Acct-Session-Id. stored: the values in the store that most records do not change, or
+    None if the session has no row yet.
     """
 
     __slots__ = (
@@ -71,21 +71,20 @@ class Session:
         self.stopped: int | None = None
         self.cause: int | None = None
         self.state = LIVE
-        self.stored: Stored | None = None
+        self.stored: Watched | None = None
         self.records = 0
         self.recent = b""
         self.follows = follows
 
     @property
-    def indexed(self) -> Stored:
-        """The values of the indexed columns."""
-        return Stored(self.state, self.facts[USER], self.started, self.stopped)
+    def watched(self) -> Watched:
+        """The values that most records do not change."""
+        return Watched(self.state, self.facts, self.started, self.stopped)
 
     def is_over_for(self, report: Report) -> bool:
         """Return whether this session had already ended before the record. The record then belongs to a later session
         with the same Acct-Session-Id."""
-        repeated = self._is_repeated(report)
-        if report.status == START and not repeated:
+        if report.status == START and not self._is_repeated(report):
             if self._differs(report, MULTI_SESSION):
                 return True
             if self.stopped is None:
