@@ -162,4 +162,5 @@ class Duplicates:
             if now >= self._turn_at:
                 self._turn(now)
             if not entry.replaced:
-                self._windows.setdefault(entry.owner, _Window()).fresh[entry.key] = entry
+                window = self._windows.get(entry.owner) or self._windows.setdefault(entry.owner, _Window())
+                window.fresh[entry.key] = entry

@@ -119,8 +119,10 @@ def hide_password(password: bytes, secret: SharedSecret, authenticator: bytes) -
     than 128 octets."""
     if len(password) > MAX_PASSWORD:
         raise ValueError(f"the password has {len(password)} octets, but RADIUS allows only {MAX_PASSWORD}")
-    clear = password.ljust(max(16, (len(password) + 15) // 16 * 16), b"\0")
-    return hide_blocks(clear, secret, authenticator)
+    if len(password) <= 16:
+        pad = md5(secret.octets + authenticator).digest()
+        return (int.from_bytes(pad) ^ int.from_bytes(password.ljust(16, b"\0"))).to_bytes(16)
+    return hide_blocks(password.ljust((len(password) + 15) // 16 * 16, b"\0"), secret, authenticator)
 
 
 def reveal_blocks(hidden: bytes, secret: SharedSecret, seed: bytes) -> bytes:

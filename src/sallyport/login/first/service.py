@@ -65,7 +65,7 @@ class FirstFactors:
 
     def checker(self, domain: Domain, tell: Tell = silent) -> Checker | Reason:
         """Return the checker of a domain, or the reason why there is none."""
-        row = self.rows.value.get((domain.id, domain.first_factor.value))
+        row = self.rows.value.get((domain.id, domain.factor))
         if row is None:
             tell(f"the first factor {domain.first_factor} has no configuration; set one")
             return Reason.FIRST_FACTOR_UNAVAILABLE
@@ -77,14 +77,14 @@ class FirstFactors:
 
     def stamp(self, domain: Domain) -> str:
         """Return a value that changes with each change of a domain's first factor."""
-        row = self.rows.value.get((domain.id, domain.first_factor.value))
+        row = self.rows.value.get((domain.id, domain.factor))
         return "" if row is None else str(row.changed_at)
 
     def begin(
         self, login: Login, domain: Domain, takes_code: Callable[[], bool], done: Callable[[Reason], None]
     ) -> bool:
         """Start to check a login without a task, see `AtOnce.begin`. Return False if the caller must await `check`."""
-        row = self.rows.value.get((domain.id, domain.first_factor.value))
+        row = self.rows.value.get((domain.id, domain.factor))
         at_once = None if row is None else self._at_work(row).at_once
         return at_once is not None and at_once.begin(login, takes_code, done)
 
