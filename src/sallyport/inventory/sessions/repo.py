@@ -13,6 +13,7 @@ from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
+from itertools import compress
 from typing import Any, TypeVar, cast
 
 from sallyport.inventory.sessions.report import COUNTS, FACTS, USER
@@ -116,31 +117,28 @@ def _row(session: Session) -> tuple[Value, ...]:
     )
 
 
-_Written = tuple[tuple[str, ...], tuple[str, ...]]
-"""The columns that a statement writes, and the indexed columns that it also sets in existing rows."""
+_Changes = tuple[bool, bool, bool, bool, bool]
+"""Whether the descriptive values of a session have changed, and whether each column of _INDEXED has changed."""
+_NEW: _Changes = (True, False, False, False, False)  # of a session that has no row yet
+_NONE: _Changes = (False, False, False, False, False)
 
 
-def _written(before: Watched, now: Watched) -> _Written:
-    """Return the columns to write of a session that has a row."""
-    pairs = zip(_INDEXED, _indexed(before), _indexed(now), strict=True)
-    moved = tuple([name for name, a, b in pairs if a != b])  # a list, because a generator would take twice as long
-    return _BRIEF if before.facts == now.facts else _COLUMNS, moved
-
-
-def _indexed(values: Watched) -> tuple[Value, ...]:
-    return values.state, values.facts[USER], values.started, values.stopped
-
-
-_NEW: _Written = (_COLUMNS, ())
-_UNMOVED: _Written = (_BRIEF, ())
+def _changes(before: Watched, now: Watched) -> _Changes:
+    """Compare a session that has a row with the values in the row."""
+    old, new = before.facts, now.facts
+    return (
+        old != new,
+        before.state is not now.state,
+        old[USER] != new[USER],
+        before.started != now.started,
+        before.stopped != now.stopped,
+    )
 
 
 @cache
-def _update(columns: tuple[str, ...], moved: tuple[str, ...]) -> str:
-    """Return the `on conflict` clause that updates an existing row.
-
-    columns: the inserted columns. moved: the indexed columns whose values have changed.
-    """
+def _update(changes: _Changes) -> str:
+    """Return the `on conflict` clause that updates an existing row."""
+    columns, moved = _COLUMNS if changes[0] else _BRIEF, {*compress(_INDEXED, changes[1:])}
     taken = ", ".join(f"{name} = excluded.{name}" for name in columns if name not in _FIXED or name in moved)
     return f"on conflict (device_id, acct_session_id) where newest = 1 do update set {taken}"
 
@@ -150,7 +148,7 @@ def put(tx: Tx, sessions: Iterable[Session]) -> None:
 
     A session must be the newest one of its device that has its Acct-Session-Id.
     """
-    groups: dict[_Written, list[tuple[Value, ...]]] = {}
+    groups: dict[_Changes, list[tuple[Value, ...]]] = {}
     totals: Counter[tuple[int, str]] = Counter()
     for session in sessions:
         now, stored = session.watched, session.stored
@@ -158,13 +156,14 @@ def put(tx: Tx, sessions: Iterable[Session]) -> None:
             totals[session.domain_id, COUNTER + now.state] += 1
             if stored is not None:
                 totals[session.domain_id, COUNTER + stored.state] -= 1
-        written = _NEW if stored is None else _UNMOVED if stored == now else _written(stored, now)
+        changes = _NEW if stored is None else _NONE if stored == now else _changes(stored, now)
         row = _row(session)
-        groups.setdefault(written, []).append(row if written[0] is _BRIEF else row + session.facts)
+        groups.setdefault(changes, []).append(row + session.facts if changes[0] else row)
         session.stored = now
-    for (columns, moved), rows in groups.items():
+    for changes, rows in groups.items():
+        columns = _COLUMNS if changes[0] else _BRIEF
         for part in _blocks(rows):
-            tx.insert("sessions", columns, part, on_conflict=_update(columns, moved))
+            tx.insert("sessions", columns, part, on_conflict=_update(changes))
     counters.add_share(tx, totals)
 
 
