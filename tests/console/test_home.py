@@ -9,10 +9,12 @@ from sallyport.base.clock import SECOND, now_us
 from sallyport.console.pages.attention import of_disk
 from sallyport.directory.directory import Configuration, DirectoryKind
 from sallyport.events.hours import HOUR
+from sallyport.listen.causes import GARBLED, UNKNOWN
 from sallyport.login.login import Reason
 from sallyport.web.scope import Role
 from tests.console.test_logins import add
 from tests.console.visitor import Site, Visitor, text_of
+from tests.packets import access_request, attributes
 from tests.radius.eap.certificates import Authority
 
 DAY_S = 86_400
@@ -151,8 +153,24 @@ async def test_an_installation_administrator_sees_certificates_and_the_disk(site
     async with site.visitor() as admin:
         await admin.sign_in(await site.token(Role.ADMIN))
         theirs = concerns((await admin.get("/")).text)
-    assert [each for each in own if each not in theirs] == ["1 unknown address without an answer. Show the senders"]
-    assert own.index("1 unknown address without an answer. Show the senders") > 0
+    told = "A device gets no answer, because its address is no RADIUS client: 192.0.2.66. Register it"
+    assert [each for each in own if each not in theirs] == [told]
+    assert own.index(told) > 0
+
+
+async def test_senders_without_an_answer_are_named(site: Site) -> None:
+    """Home names them by address and NAS-Identifier, and tells unknown senders from refused ones."""
+    for number, reason in ((66, UNKNOWN), (67, UNKNOWN), (68, GARBLED)):
+        datagram = access_request(attributes(NAS_IDENTIFIER=b"<b>%d" % number))
+        site.areas.senders.note(f"192.0.2.{number}", reason, site.clock.now, datagram=datagram)
+    seed = await site.administrator()
+    async with site.visitor() as root:
+        await root.sign_in_as("root", site.code(seed))
+        page = (await root.get("/")).text
+    assert "<b>6" not in page
+    text = " ".join(concerns(page))
+    assert "2 devices get no answer, because their addresses are no RADIUS clients: 192.0.2.6" in text
+    assert "Packets are refused that come from 192.0.2.68" in text
 
 
 @pytest.mark.parametrize(

@@ -28,6 +28,8 @@ DAY_US: Final = 86_400 * SECOND
 """Time without a request after which a RADIUS client counts as silent, and time for which a client counts as unsigned
 after an unsigned request, in microseconds."""
 MOST_DIRECTORIES: Final = 100
+LONGEST_NAME: Final = 40
+"""Maximum length of a NAS-Identifier, in characters."""
 RECENT: Final = 2
 """Number of hours, up to now, whose logins show a failing provider. The present hour may have just begun."""
 STATUS: Final = "/api/v1/getImportStatus"
@@ -128,15 +130,26 @@ def _names(clients: Sequence[Row], key: str, holds: Callable[[int], bool]) -> li
 
 async def _senders(visit: Visit) -> list[Concern]:
     found = await senders.everyone(visit)
-    unknown = sum(each["reason"] == UNKNOWN for each in found)
+    unknown = [each for each in found if each["reason"] == UNKNOWN]
+    refused = [_sender_name(each) for each in found if each["reason"] != UNKNOWN]
+    names = joined([_sender_name(each) for each in unknown])
     concerns = []
-    if unknown:
-        text = f"{counted(unknown, 'unknown address', 'unknown addresses')} without an answer."
-        concerns.append(Concern(text, "/senders", "Show the senders"))
-    if len(found) > unknown:
-        text = f"Packets of {counted(len(found) - unknown, 'known address', 'known addresses')} refused."
+    if len(unknown) == 1:
+        text = f"A device gets no answer, because its address is no RADIUS client: {names}."
+        register = address(senders.NEW, [("address", str(unknown[0]["address"]))])
+        concerns.append(Concern(text, register, "Register it"))
+    elif unknown:
+        text = f"{len(unknown)} devices get no answer, because their addresses are no RADIUS clients: {names}."
+        concerns.append(Concern(text, "/senders", "Show the devices"))
+    if refused:
+        text = f"Packets are refused that come from {joined(list(refused))}."
         concerns.append(Concern(text, "/senders", "Show the causes"))
     return concerns
+
+
+def _sender_name(sender: Row) -> str:
+    name = str(sender.get("nas_identifier") or "")[:LONGEST_NAME]
+    return f"{sender['address']} ({name})" if name else str(sender["address"])
 
 
 # --- certificates -----------------------------------------------------------------------------------------------------
