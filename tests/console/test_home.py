@@ -1,6 +1,7 @@
 """The home page: what needs attention, and the sparklines of the last day."""
 
 import re
+from html import unescape
 from pathlib import Path
 
 import pytest
@@ -71,9 +72,11 @@ async def test_a_client_that_sends_unsigned_requests_is_named(site: Site, admin:
     """A client is named for a day after its last request without Message-Authenticator."""
     await site.areas.client("192.0.2.1/32", name="old")
     await device(site, "192.0.2.1", unsigned_s=DAY_S - 60)
-    assert "requests without Message-Authenticator, which can be forged (CVE-2024-3596): old." in text_of(
-        await admin.get("/")
-    )
+    home = await admin.get("/")
+    assert "requests without Message-Authenticator, which can be forged (CVE-2024-3596): old." in text_of(home)
+    (link,) = re.findall(r'href="(/clients[^"]*)">Show the clients', home.text)
+    listed = await admin.get(unescape(link))
+    assert re.search(r'data-title="Last unsigned request"><time datetime="', listed.text)
     site.clock.pass_by(120)
     assert "without Message-Authenticator" not in text_of(await admin.get("/"))
 
@@ -153,7 +156,7 @@ async def test_an_installation_administrator_sees_certificates_and_the_disk(site
     async with site.visitor() as admin:
         await admin.sign_in(await site.token(Role.ADMIN))
         theirs = concerns((await admin.get("/")).text)
-    told = "A device gets no answer, because its address is no RADIUS client: 192.0.2.66. Register it"
+    told = "An address gets no answer, because it is no RADIUS client: 192.0.2.66. Register it"
     assert [each for each in own if each not in theirs] == [told]
     assert own.index(told) > 0
 
@@ -169,8 +172,8 @@ async def test_senders_without_an_answer_are_named(site: Site) -> None:
         page = (await root.get("/")).text
     assert "<b>6" not in page
     text = " ".join(concerns(page))
-    assert "2 devices get no answer, because their addresses are no RADIUS clients: 192.0.2.6" in text
-    assert "Packets are refused that come from 192.0.2.68" in text
+    assert "2 addresses get no answer, because they are no RADIUS clients: 192.0.2.6" in text
+    assert "Packets from 192.0.2.68 (&lt;b&gt;68) are refused." in text
 
 
 @pytest.mark.parametrize(

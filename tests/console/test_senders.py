@@ -6,9 +6,8 @@ from collections.abc import AsyncIterator
 import pytest
 import trio
 
-from sallyport.events.repo import COUNTER
 from sallyport.listen.causes import UNKNOWN
-from sallyport.store import counters
+from tests.console.test_logins import add
 from tests.console.visitor import Site, Visitor, text_of
 from tests.packets import access_request, attributes
 
@@ -109,11 +108,11 @@ async def test_no_sender_says_what_to_expect(root: Visitor) -> None:
     assert "Every sender gets an answer" in text_of(await root.get("/senders"))
 
 
-async def test_the_form_offers_the_domain_with_the_most_logins(site: Site, root: Visitor) -> None:
+async def test_the_form_offers_the_first_domain_with_logins(site: Site, root: Visitor) -> None:
     """A new client gets the chosen domain as default, and the other domains of the tenant as well."""
     hear(site)
     busy = await site.areas.domains.add(site.areas.tenant, "branch")
-    await site.areas.store.write(lambda tx: counters.add(tx, busy, COUNTER, 3))
+    await add(site, "ann", domain=busy)
     form = await root.get(f"/senders/register?address={ADDRESS}")
     assert f'<option value="1.1.{busy}" selected>branch (organization 1, tenant 1)</option>' in form.text
     sent = {"address": ADDRESS, "name": "switch-77", "place": f"1.1.{busy}", "product": "", "secret": ""}

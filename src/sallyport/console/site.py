@@ -33,9 +33,9 @@ MENU: Final = (
 )  # fmt: skip
 """The headings of the menu, in their order. The pages under the first have no heading."""
 TENANTS: Final = "/tenants"
-MOST_COMPARED: Final = 100
-"""Maximum number of domains of a tenant among which the one with the most logins is found."""
 """The page on which an installation administrator chooses a tenant."""
+MOST_EXAMINED: Final = 100
+"""Maximum number of domains of a tenant among which the first one with a login is found."""
 QUIET: Final = "x-refresh"
 """The header of a request that the script has sent without the person."""
 _Handler: TypeAlias = Callable[[Request], Awaitable[Response]]
@@ -101,11 +101,12 @@ class Site:
         at = {name: str(value) for name, value in request.path_params.items()}
         kept = [(name, value) for name, value in query.multi_items() if name != running.PARAMETER]
         visit = Visit(request, self._services, person, at, QueryParams(kept))
-        if "domain" not in visit.query and len(domains := visit.domains()[:MOST_COMPARED]) > 1:
-            visit = replace(visit, main=await self._services.events.busiest([each.id for each in domains]))
         return await self._or_error(partial(self._answer_visit, place, visit, waits_for), visit)
 
     async def _answer_visit(self, place: _Place, visit: Visit, waits_for: str) -> Response:
+        domains = visit.domains()[:MOST_EXAMINED]
+        if len(domains) > 1 and not visit.query.get("domain") and not place.page.is_quiet:
+            visit = replace(visit, main=await self._services.events.first_used([each.id for each in domains]))
         if visit.request.method == "POST" and place.form is not None:
             visit = await self._with_form(place.form, visit)
             work, is_slow = partial(self._submitted, place, place.form, visit), place.form.is_slow

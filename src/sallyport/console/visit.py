@@ -108,9 +108,9 @@ class Problem:
 @dataclass(frozen=True)
 class Visit:
     """One request. at: the parameters of the path. query: the parameters of the address. fields: the fields of the
-    submitted form; empty if a page is shown. main: the domain that a page shows if the address names none; 0 for the
-    first domain of the tenant. problem: the reason why the form was refused, if the page is shown again
-    for this reason. key: the key of the form token; empty if the token is checked already."""
+    submitted form; empty if a page is shown. main: the domain that a page shows if the address names none, which is the
+    first one with a login; 0 for the first domain of the tenant. problem: the reason why the form was refused, if the
+    page is shown again for this reason. key: the key of the form token; empty if the token is checked already."""
 
     request: Request
     services: Services

@@ -86,9 +86,9 @@ def page(tx: Tx, query: EventQuery) -> tuple[list[EventRow], int]:
     return newest(tx, query), matching(tx, query)
 
 
-def total(tx: Tx, domain_id: int) -> int:
-    """Return the number of a domain's logins."""
-    return counters.total(tx, domain_id, COUNTER)
+def has_login(tx: Tx, domain_id: int) -> bool:
+    """Return whether a domain has a login."""
+    return tx.value(int, "select 1 from events where domain_id = :d limit 1", d=domain_id) is not None
 
 
 def newest(tx: Tx, query: EventQuery) -> list[EventRow]:
@@ -115,7 +115,7 @@ def matching(tx: Tx, query: EventQuery) -> int:
     """Return the number of all matches. If the query selects all events of a domain, the number comes from the stored
     counter."""
     if _is_whole(query):
-        return total(tx, query.domain_id)
+        return counters.total(tx, query.domain_id, COUNTER)
     where, parameters = _filter(query)
     return tx.value(int, f"select count(*) from events where {where}", **parameters) or 0
 

@@ -31,10 +31,9 @@ class Events:
             return {0: "" if cluster is None else cluster.name}
         return {each.id: each.name for each in await cluster.everyone()}
 
-    async def busiest(self, domain_ids: Sequence[int]) -> int:
-        """Return the domain with the most logins; of several, the first. domain_ids: must not be empty."""
-        totals = await self._store.read_now(lambda tx: [repo.total(tx, each) for each in domain_ids])
-        return domain_ids[totals.index(max(totals))]
+    async def first_used(self, domain_ids: Sequence[int]) -> int:
+        """Return the first domain that has a login, or 0 if there is none."""
+        return await self._store.read_now(lambda tx: next((each for each in domain_ids if repo.has_login(tx, each)), 0))
 
     async def page(self, query: EventQuery) -> tuple[list[EventRow], int]:
         """Return one page of a domain's events, newest first, and the number of all matches."""

@@ -223,15 +223,15 @@ class Journal:
         await every(PURGE_S, self._purge, failure="answer_purge_failed")
 
     async def _purge(self) -> None:
-        skew_us = SKEW_US if self._cluster and self._cluster.is_shared else 0
-        await self._store.write(partial(_purge, before=self._clock() - self._keep_us - skew_us))
+        skew_us, now = SKEW_US if self._cluster and self._cluster.is_shared else 0, self._clock()
+        await self._store.write(partial(_purge, before=now - self._keep_us - skew_us, now=now + skew_us))
 
 
-def _purge(tx: Tx, before: int) -> int:
+def _purge(tx: Tx, before: int, now: int) -> int:
     """Delete the answers before the oldest one that is not expired. The table has no index of times, because each batch
-    of logins would have to write it."""
-    kept = "coalesce((select id from answers where at >= :at order by id limit 1), :all)"
-    return tx.execute(f"delete from answers where id < {kept}", at=before, all=2**62)  # noqa: S608
+    of logins would have to write it. An answer from the future does not count: the clock was set back after it."""
+    kept = "coalesce((select id from answers where at >= :at and at <= :now order by id limit 1), :all)"
+    return tx.execute(f"delete from answers where id < {kept}", at=before, now=now, all=2**62)  # noqa: S608
 
 
 class _Batch:

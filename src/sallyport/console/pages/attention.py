@@ -29,7 +29,7 @@ DAY_US: Final = 86_400 * SECOND
 after an unsigned request, in microseconds."""
 MOST_DIRECTORIES: Final = 100
 LONGEST_NAME: Final = 40
-"""Maximum length of a NAS-Identifier, in characters."""
+"""Maximum length of a NAS-Identifier on Home, in characters."""
 RECENT: Final = 2
 """Number of hours, up to now, whose logins show a failing provider. The present hour may have just begun."""
 STATUS: Final = "/api/v1/getImportStatus"
@@ -135,14 +135,14 @@ async def _senders(visit: Visit) -> list[Concern]:
     names = joined([_sender_name(each) for each in unknown])
     concerns = []
     if len(unknown) == 1:
-        text = f"A device gets no answer, because its address is no RADIUS client: {names}."
+        text = f"An address gets no answer, because it is no RADIUS client: {names}."
         register = address(senders.NEW, [("address", str(unknown[0]["address"]))])
         concerns.append(Concern(text, register, "Register it"))
     elif unknown:
-        text = f"{len(unknown)} devices get no answer, because their addresses are no RADIUS clients: {names}."
-        concerns.append(Concern(text, "/senders", "Show the devices"))
+        text = f"{len(unknown)} addresses get no answer, because they are no RADIUS clients: {names}."
+        concerns.append(Concern(text, "/senders", "Show the addresses"))
     if refused:
-        text = f"Packets are refused that come from {joined(list(refused))}."
+        text = f"Packets from {joined(list(refused))} are refused."
         concerns.append(Concern(text, "/senders", "Show the causes"))
     return concerns
 

@@ -65,7 +65,11 @@ async def clients(visit: Visit) -> Context:
         empty="No RADIUS client yet. Add one: only known addresses are answered.",
         most=1000,
     )
-    table.rows = [{**row, "domainNames": _domain_names(row, names)} for row in table.rows]
+    unsigned = await _last_unsigned(visit) if "lastUnsigned" in visit.query.getlist("column") else {}
+    table.rows = [
+        {**row, "domainNames": _domain_names(row, names), "lastUnsigned": unsigned.get(row["clientId"], "")}
+        for row in table.rows
+    ]
     senders.tell_elsewhere(table)
     return {"table": table, "elsewhere": senders.ELSEWHERE, **rights(visit)}
 
@@ -176,6 +180,11 @@ async def delete(visit: Visit) -> Redirect:
     found = await _client(visit)
     await visit.call("/network_device/DeleteClient", {"clientId": found["clientId"]})
     return Redirect("/clients", f"{found['name']} is deleted. Its requests are not answered any more.")
+
+
+async def _last_unsigned(visit: Visit) -> dict[JSON, JSON]:
+    activity = entries((await visit.call("/network_device/ClientActivity"))["clients"])
+    return {each["clientId"]: each["lastUnsigned"] for each in activity}
 
 
 async def _client(visit: Visit) -> Row:

@@ -1,8 +1,8 @@
 """The service for devices and stations: it reads pages, deletes devices, and writes counts to the store."""
 
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from functools import partial
-from typing import Final
+from typing import Final, TypeVar
 
 import structlog
 import trio
@@ -35,6 +35,8 @@ WARN_AGAIN_US = 3600 * SECOND
 MAX_WARNED = 10_000
 NOTHING: Final = Changes([], [])
 
+T = TypeVar("T")
+
 log = structlog.get_logger()
 
 
@@ -65,19 +67,16 @@ class Devices:
             await self._flush_or_log()
         work = partial(repo.page, query=query)
         look = self._store.search if query.search or query.column or query.limit > SHORT else self._store.read_now
-        rows, total = await look(work)
-        while self._is_writing(rows):
-            await self._written.wait()
-            rows, total = await look(work)
+        rows, total = await self._beside_flushes(lambda: look(work), lambda found: found[0])
         self._add_unwritten(rows)
         return rows, total
 
     async def one(self, domain_id: int, device_id: int) -> DeviceRow:
         """Return a domain's device. Raises NotFound."""
-        row = await self._store.read_now(lambda tx: repo.find(tx, domain_id, device_id))
-        while row is not None and self._is_writing([row]):
-            await self._written.wait()
-            row = await self._store.read_now(lambda tx: repo.find(tx, domain_id, device_id))
+        row = await self._beside_flushes(
+            lambda: self._store.read_now(lambda tx: repo.find(tx, domain_id, device_id)),
+            lambda found: [found] if found else [],
+        )
         if row is None:
             raise NotFound("device not found")
         self._add_unwritten([row])
@@ -89,6 +88,16 @@ class Devices:
         if domain_id is None:
             raise NotFound("device not found")
         return domain_id
+
+    async def _beside_flushes(self, look: Callable[[], Awaitable[T]], rows_of: Callable[[T], Sequence[DeviceRow]]) -> T:
+        """Read rows. Read again if a flush is writing these rows, or if a flush has begun or ended meanwhile."""
+        while True:
+            writing, written = self._writing, self._written
+            found = await look()
+            if self._is_writing(rows_of(found)):
+                await self._written.wait()
+            elif self._writing is writing and self._written is written:
+                return found
 
     def _is_writing(self, rows: Sequence[DeviceRow]) -> bool:
         """Return whether a flush is writing some of these rows at the moment. In this case the rows, as they were read,
