@@ -3,7 +3,7 @@
 import pytest
 
 from sallyport.base.wire import JSON, Row
-from sallyport.console.columns import Column, Kind, as_duration, cell, drawn
+from sallyport.console.columns import Column, Kind, as_duration, cell, with_cells
 
 HOSTILE = "<b title='\"'>&"
 ESCAPED = "&lt;b title=&#x27;&quot;&#x27;&gt;&amp;"
@@ -49,7 +49,7 @@ def test_the_cells_of_rows() -> None:
     """A cell has the title of its column and the class of its kind. A missing field is shown as an empty value."""
     columns = (Column("name", HOSTILE), Column("count", "Count", "number"), Column("long", "Long", "long"))
     row: Row = {"name": "ann", "count": 3}
-    ((found, cells),) = drawn([row], columns)
+    ((found, cells),) = with_cells([row], columns)
     assert found is row
     assert cells == (
         f'<td data-title="{ESCAPED}">ann</td>\n'

@@ -152,7 +152,8 @@ async def test_a_login_of_an_earlier_version_says_so(site: Site, admin: Visitor)
 
 
 async def test_a_login_is_tested_as_it_would_be_decided_now(site: Site, admin: Visitor) -> None:
-    """The page names the factors and the mode for the user and the client of the login, and what is missing."""
+    """The page names the factors and the mode for the user and the client of the login. It also names the missing
+    provider."""
     await site.areas.client("192.0.2.1/32")
     await site.areas.add_user(site.areas.domain, "ann", b"hello")
     number = await add(site, "ann", reason=Reason.WRONG_PASSWORD)

@@ -14,8 +14,7 @@ _SEPARATORS: Final = str.maketrans("", "", "-:. ")
 def station_key(station: str) -> str:
     """Return the form in which a Calling-Station-Id is compared: a MAC address as 12 hex digits, any other text
     case-folded."""
-    text = station.strip().casefold()
-    return text.translate(_SEPARATORS) if _MAC.fullmatch(text) else text
+    return mac_key(station) or station.strip().casefold()
 
 
 def mac_key(text: str) -> str:

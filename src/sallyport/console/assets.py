@@ -57,7 +57,7 @@ class Assets:
             "static": self.url,
             "qr": qr,
             "cell": columns.cell,
-            "drawn": columns.drawn,
+            "with_cells": columns.with_cells,
             "class_of": columns.class_of,
         }
         self._turns: FairLimiter[int] = FairLimiter(RENDERING)

@@ -36,7 +36,7 @@ _CLASSES: Final[Mapping[str, str]] = MappingProxyType(
 )
 
 
-def drawn(rows: Iterable[Row], columns: Sequence[Column]) -> Iterator[tuple[Row, Markup]]:
+def with_cells(rows: Iterable[Row], columns: Sequence[Column]) -> Iterator[tuple[Row, Markup]]:
     """Yield each row with its cells. Each cell has the title of its column, for narrow screens."""
     heads = [(f'<td data-title="{escape(each.title)}"{class_of(each)}>', each) for each in columns]
     for row in rows:
@@ -55,7 +55,7 @@ def cell(row: Row, column: Column) -> Markup:
 
 def as_time(text: object) -> Markup:
     """Return an ISO 8601 time in UTC as an element that the script converts to the viewer's zone."""
-    return Markup(_as_time(str(text or "")))  # noqa: S704  all parts are escaped
+    return Markup(_as_time(str(text)) if text else "")  # noqa: S704  all parts are escaped
 
 
 def as_duration(seconds: float) -> str:
@@ -77,9 +77,8 @@ def _content(row: Row, column: Column) -> str:
     if value is None or value in ("", []):
         return _EMPTY
     if column.link is None:
-        return _DRAWN.get(column.kind, _as_text)(value)
-    linked = {"time": _as_time, "mac": _as_linked_mac}.get(column.kind, _as_text)
-    return f'<a href="{escape(column.link(row))}">{linked(value)}</a>'
+        return _HTML.get(column.kind, _as_text)(value)
+    return f'<a href="{escape(column.link(row))}">{_LINKED.get(column.kind, _as_text)(value)}</a>'
 
 
 def _as_text(value: JSON) -> str:
@@ -88,7 +87,7 @@ def _as_text(value: JSON) -> str:
 
 def _as_time(value: JSON) -> str:
     text = str(value)
-    return f'<time datetime="{escape(text)}">{escape(text[:19].replace("T", " "))} UTC</time>' if text else ""
+    return f'<time datetime="{escape(text)}">{escape(text[:19].replace("T", " "))} UTC</time>'
 
 
 def _as_code(value: JSON) -> str:
@@ -104,7 +103,7 @@ def _as_outcome(value: JSON) -> str:
     return f'<span class="outcome {text}">{text}</span>'
 
 
-_DRAWN: Final[Mapping[Kind, Callable[[JSON], str]]] = MappingProxyType(
+_HTML: Final[Mapping[Kind, Callable[[JSON], str]]] = MappingProxyType(
     {
         "time": _as_time,
         "mac": lambda value: _as_code(as_mac(str(value))),
@@ -115,3 +114,6 @@ _DRAWN: Final[Mapping[Kind, Callable[[JSON], str]]] = MappingProxyType(
         "outcome": _as_outcome,
     }
 )
+"""The HTML of a value by the kind of its column; any other kind is text."""
+_LINKED: Final[Mapping[Kind, Callable[[JSON], str]]] = MappingProxyType({"time": _as_time, "mac": _as_linked_mac})
+"""The same for the text of a link."""

@@ -158,7 +158,7 @@ async def recent(
     visit: Visit, path: str, rows: str, time: str, filters: Sequence[str], *, domain: int | None = None
 ) -> dict[str, JSON]:
     """Return the field `from` for a log whose filters have no index, so that a page need not search a million entries.
-    The result is empty if the whole log is to be searched (see `has_slow_filter`).
+    The result is empty if the page must search the whole log (see `has_slow_filter`).
 
     The other parameters are those of `since`. filters: the names of the filters. Raises Refused, StoreError.
     """

@@ -192,8 +192,8 @@ def _expires(days: int) -> str:
 
 
 async def _provider(visit: Visit, domain: Domain) -> AsyncIterator[Concern]:
-    """Yield that a domain has no provider, or that its provider failed when it was last asked. The service does not ask
-    a provider while nobody logs in, so this is the last known state."""
+    """Yield that a domain has no provider, or that its provider failed when it was last asked. The service asks a
+    provider only at logins, so this is the last known state."""
     try:
         found = await visit.call("/ad/GetMFAProvider", domain=domain.id)
     except NotFound:

@@ -31,11 +31,12 @@ from sallyport.radius.eap.packet import (
     FAILURE,
     IDENTITY,
     NAK,
+    REQUEST,
     RESPONSE,
     SUCCESS,
     Packet,
     decode,
-    encode_request,
+    encode,
     end,
 )
 
@@ -183,7 +184,7 @@ class Conversation:
 
     def _request(self, kind: int, data: bytes) -> Outcome:
         self._identifier = 0 if self._identifier is None else self._identifier + 1 & 0xFF
-        self._outcome = Send(encode_request(self._identifier, kind, data))
+        self._outcome = Send(encode(Packet(REQUEST, self._identifier, kind, data)))
         return self._outcome
 
     def _fail(self, reason: str, failure: Failure = Failure.BROKEN) -> Outcome:

@@ -64,11 +64,6 @@ def encode(packet: Packet) -> bytes:
     return _HEADER.pack(packet.code, packet.identifier, HEADER + len(packet.data), packet.kind) + packet.data
 
 
-def encode_request(identifier: int, kind: int, data: bytes) -> bytes:
-    """Return an EAP request in octets."""
-    return _HEADER.pack(REQUEST, identifier, HEADER + len(data), kind) + data
-
-
 def end(code: int, identifier: int) -> bytes:
     """Return EAP-Success or EAP-Failure in octets (RFC 3748 section 4.2). identifier: the identifier of the client's
     last response."""

@@ -10,7 +10,7 @@ from typing import Final
 from sallyport.base.errors import PacketError
 from sallyport.radius.eap.conversation import Conversation, failed
 from sallyport.radius.eap.model import Check, Done, Failed, Next, Offers, Outcome, Passed, Send, Step, Verdict
-from sallyport.radius.eap.packet import EXTENSIONS, RESPONSE, Packet, encode_request
+from sallyport.radius.eap.packet import EXTENSIONS, REQUEST, RESPONSE, Packet, encode
 from sallyport.radius.eap.resumption import Holder
 
 _HEADERLESS: Final = 4  # the omitted octets: code, identifier, length
@@ -77,7 +77,7 @@ class PeapPhase:
         self._end = end
         result = _SUCCESS if isinstance(end, Passed) else _FAILURE
         identifier = self._eap.identifier + 1 & 0xFF
-        return Next(encode_request(identifier, EXTENSIONS, _MANDATORY_RESULT + result.to_bytes(2)))
+        return Next(encode(Packet(REQUEST, identifier, EXTENSIONS, _MANDATORY_RESULT + result.to_bytes(2))))
 
     def _conclude(self, clear: bytes) -> Step:
         end = self._end
