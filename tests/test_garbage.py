@@ -9,7 +9,7 @@ import pytest
 import trio
 from trio.testing import MockClock
 
-from sallyport.garbage import LONGEST_S, LOOK_S, SHORTEST_S, collect_garbage, next_pause
+from sallyport.garbage import LONGEST_S, LOOK_S, MANY, SHORTEST_S, collect_garbage, next_pause
 
 GROWN_S, OLD_S = 5.0, 10.0
 
@@ -55,12 +55,34 @@ async def test_a_young_cycle_is_freed_by_the_next_collection(autojump_clock: Moc
 async def test_a_cycle_in_the_second_generation_is_freed_by_its_collection(autojump_clock: MockClock) -> None:
     """A cycle in the second generation is freed although requests wait."""
     async with trio.open_nursery() as nursery:
-        nursery.start_soon(partial(collect_garbage, lambda: 1000, grown_s=GROWN_S))
+        nursery.start_soon(partial(collect_garbage, lambda: MANY, grown_s=GROWN_S))
         await trio.sleep(LONGEST_S / 2)
         cycle = grown_old()
         await trio.sleep(GROWN_S / 2)
         assert cycle() is not None
         await trio.sleep(GROWN_S)
+        assert cycle() is None
+        nursery.cancel_scope.cancel()
+
+
+async def test_a_collection_of_the_second_generation_waits_while_very_many_requests_wait(
+    autojump_clock: MockClock,
+) -> None:
+    """It is delayed until fewer requests wait, and by `old_s` at most."""
+    waiting = MANY + 1
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(partial(collect_garbage, lambda: waiting, grown_s=GROWN_S, old_s=4 * GROWN_S))
+        await trio.sleep(LONGEST_S / 2)
+        cycle = grown_old()
+        await trio.sleep(GROWN_S * 2)
+        assert cycle() is not None
+        waiting = MANY
+        await trio.sleep(LONGEST_S)
+        assert cycle() is None
+        waiting, cycle = MANY + 1, grown_old()
+        await trio.sleep(GROWN_S * 4)
+        assert cycle() is not None
+        await trio.sleep(GROWN_S + LONGEST_S)
         assert cycle() is None
         nursery.cancel_scope.cancel()
 

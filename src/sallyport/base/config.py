@@ -194,7 +194,7 @@ class Settings(BaseModel):
         "user answer",
     )
     max_waiting_requests: int = Field(
-        32768, ge=1, description="maximum number of requests that wait at the same time, over all RADIUS clients"
+        65536, ge=1, description="maximum number of requests that wait at the same time, over all RADIUS clients"
     )
     lockout_failures: int = Field(
         10,
