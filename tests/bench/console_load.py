@@ -2,6 +2,9 @@
 
 The console has four people who page through the slowest lists, each with a pause between two pages, and 20 open live
 logs, half of them with a filter that matches no login. One thread reads all of these streams.
+
+The browsers, the load generator and the service share the processors. So the same pages delay logins even if another
+process serves them, whose live logs get no logins. The third kind of turn measures this.
 """
 
 import selectors
@@ -9,7 +12,7 @@ import socket
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, nullcontext
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
@@ -40,26 +43,30 @@ class Seen:
     error: BaseException | None = None
 
 
-def measure(
-    service: RunningService,
-    people: Sequence[httpx.Client],
-    addresses: Sequence[str],
-    directory: Path,
-    settings: Settings,
-) -> str:
-    """Return a table of both. people: the browsers of signed-in people. addresses: the addresses that they open."""
-    program = compile_radload(directory)
-    alone, beside = list[Load](), list[tuple[Load, Seen]]()
+@dataclass(frozen=True, slots=True)
+class Console:
+    """The console of a service. people: the browsers of signed-in people. addresses: the addresses that they open."""
+
+    service: RunningService
+    people: Sequence[httpx.Client]
+    addresses: Sequence[str]
+
+
+def measure(console: Console, other: Console, directory: Path, settings: Settings) -> str:
+    """Return a table of the logins of the service of `console`. other: the console of another process with a copy of
+    the store."""
+    program, service = compile_radload(directory), console.service
+    rows: dict[str, list[list[str]]] = {"alone": [], "with the console": [], "beside that of another process": []}
     logins(service, program, 2)  # devices register at their first login
     for _ in range(settings.rounds):
-        alone.append(logins(service, program, settings.seconds))
-        seen = Seen()
-        with _console(service, people, addresses, seen):
-            beside.append((logins(service, program, settings.seconds), seen))
-    rows = [["alone", *figures(each), "", ""] for each in alone]
-    rows += [["with the console", *figures(each), *_pages(seen)] for each, seen in beside]
+        for kind, used in zip(rows, (None, console, other), strict=True):
+            seen = Seen()
+            with nullcontext() if used is None else _used(used, seen):
+                load = logins(service, program, settings.seconds)
+            rows[kind].append([kind, *figures(load), *(("", "") if used is None else _pages(seen))])
     headers = ["", "logins/s", "lost", "p50 ms", "p99 ms", "longest ms", "CPU µs each", "pages, p50 ms", "live MiB"]
-    return tabulate(rows, headers, tablefmt="github", disable_numparse=True, colalign=["left", *["right"] * 8])
+    told = [row for several in rows.values() for row in several]
+    return tabulate(told, headers, tablefmt="github", disable_numparse=True, colalign=["left", *["right"] * 8])
 
 
 def logins(service: RunningService, program: Path, seconds: float) -> Load:
@@ -85,12 +92,10 @@ def _pages(seen: Seen) -> list[str]:
 
 
 @contextmanager
-def _console(
-    service: RunningService, people: Sequence[httpx.Client], addresses: Sequence[str], seen: Seen
-) -> Iterator[None]:
+def _used(console: Console, seen: Seen) -> Iterator[None]:
     """Open the streams and page through the addresses until the block ends. Raises BenchmarkError if a page has an
     error, or a stream ends."""
-    ended = threading.Event()
+    ended, service, people, addresses = threading.Event(), console.service, console.people, console.addresses
     with ExitStack() as stack:
         opened = (_stream(service, people[number % len(people)], number) for number in range(STREAMS))
         streams = [stack.enter_context(each) for each in opened]

@@ -20,3 +20,4 @@ def test_each_page_is_measured(tmp_path: Path) -> None:
     told = measure(tmp_path, FEW, Settings(tmp_path, rounds=1, seconds=0.4, requests=0, servers=()))
     assert "/devices?domain=" in told
     assert "with the console" in told
+    assert "beside that of another process" in told
