@@ -19,7 +19,7 @@ from .settings import BenchmarkError, Settings
 from .spread import Aim, compared
 
 SESSIONS = (
-    "select (select count(*) from sessions) + (select count(*) from sessions where session_time >= 60) "
+    "select (select count(*) from sessions) + (select count(*) from sessions where input_octets > 0) "
     "+ (select count(*) from sessions where stopped is not null), (select count(*) from accounting_records)"
 )
 THEIRS = "freeradius-accounting"

@@ -57,7 +57,7 @@ SECTIONS = """\
 """
 
 RECORDS = (
-    "select (select count(*) from radacct) + (select count(*) from radacct where acctsessiontime >= 60) "
+    "select (select count(*) from radacct) + (select count(*) from radacct where acctinputoctets > 0) "
     "+ (select count(*) from radacct where acctstoptime is not null)"
 )
 

@@ -18,14 +18,14 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { MAX_PACKET = 4096, MAX_REQUESTS = 2000000, MAX_SOCKETS = 256, MAX_PIDS = 16, MAX_PREFIX = 64 };
+enum { MAX_PACKET = 4096, MAX_REQUESTS = 4000000, MAX_SOCKETS = 256, MAX_PIDS = 16, MAX_PREFIX = 64 };
 enum { IN_A_ROW = 1024 }; /* records of one kind, more than are outstanding, so that those of a session come in order */
 enum { TIMER = MAX_SOCKETS }; /* what epoll names the timer of a paced run */
 
 static const char USAGE[] =
     "radload sends RADIUS Access-Requests to a loopback address and prints one line of JSON.\n"
     "  -h ADDRESS  server, 127.0.0.0/8 or ::1 (127.0.0.1)   -p PORT     its port (1812)\n"
-    "  -S SECRET   shared secret (testing123)               -n COUNT    requests to send, at most 2000000 (60000)\n"
+    "  -S SECRET   shared secret (testing123)               -n COUNT    requests to send, at most 4000000 (60000)\n"
     "  -w COUNT    requests outstanding (32)                -r RATE     requests a second instead of a window;\n"
     "                                                                   latency then counts from the time due\n"
     "  -T SECONDS  stop sending after that time (60)        -t SECONDS  wait before a retransmission (2)\n"

@@ -136,7 +136,8 @@ static void push_login(struct request *request, const struct login *login) {
     push_sender(request, login);
 }
 
-/* An interim record after a minute, a Stop after two (RFC 2866 section 5). */
+/* The counters grow as after one and two minutes. But the records of a session follow one another within milliseconds, so
+ * that its time is 0 s: a device that claims more begins its session again with each record (RFC 2866 section 5.7). */
 static void push_record(struct request *request, const struct login *login) {
     char text[32];
     uint32_t minutes = login->status == START ? 0 : login->status == INTERIM ? 1 : 2;
@@ -147,7 +148,7 @@ static void push_record(struct request *request, const struct login *login) {
     push_number(request, FRAMED_IP_ADDRESS, 0x0A800000u + (uint32_t)login->user);
     push_sender(request, login);
     if (minutes == 0) return;
-    push_number(request, ACCT_SESSION_TIME, minutes * 60);
+    push_number(request, ACCT_SESSION_TIME, 0);
     push_number(request, ACCT_INPUT_OCTETS, minutes * 100000);
     push_number(request, ACCT_OUTPUT_OCTETS, minutes * 900000);
     push_number(request, ACCT_INPUT_PACKETS, minutes * 400);
