@@ -9,6 +9,7 @@ import pytest
 from sallyport.base.clock import SECOND, now_us
 from sallyport.console.pages.attention import of_disk
 from sallyport.directory.directory import Configuration, DirectoryKind
+from sallyport.domains.domain import Mode
 from sallyport.events.hours import HOUR
 from sallyport.listen.causes import GARBLED, UNKNOWN
 from sallyport.login.login import Reason
@@ -199,6 +200,8 @@ async def test_the_preview_of_a_domain_without_logins_is_not_offered(site: Site,
     text = text_of(await admin.get("/"))
     assert "Who would be refused if branch enforces?" in text
     assert "if corp enforces?" not in text
+    await site.areas.domains.set_mode([busy], Mode.ENFORCE)
+    assert "Who would be refused" not in text_of(await admin.get("/"))
 
 
 @pytest.mark.parametrize(

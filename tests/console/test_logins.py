@@ -135,6 +135,14 @@ async def test_a_login_shows_its_rule_and_the_times_of_its_steps(site: Site, adm
     assert "checked by local login rules passed no rule matched" in plain
 
 
+async def test_a_login_shows_its_station_in_one_notation(site: Site, admin: Visitor) -> None:
+    """The steps and the details have the notation of the lists."""
+    number = await add(site, "ann", station="02-00-00-00-00-AB")
+    text = text_of(await admin.get(f"/logins/{number}?domain={site.areas.domain}"))
+    assert "for station 02:00:00:00:00:ab" in text
+    assert "Station 02:00:00:00:00:ab" in text
+
+
 async def test_a_refusal_names_its_rule_with_the_reason(site: Site, admin: Visitor) -> None:
     """The rule that blocked a login is named before the steps, and the rule of an accepted login only in its step."""
     blocked = await add(site, "ann", reason=Reason.BLOCKED, rule_id=7, rule_name="left")

@@ -65,10 +65,9 @@ async def home(visit: Visit) -> Context:
 
 def monitored(domains: Sequence[Domain], day: Sequence[HourOfLogins]) -> list[Domain]:
     """Return the domains in monitor mode that have logins of the last day, because a preview of enforcement decides
-    recorded logins. If none has logins, return all domains in monitor mode."""
+    recorded logins. If no domain has logins, return all domains in monitor mode."""
     used = {count.domain_id for hour in day for count in hour.counts or () if count.logins}
-    found = [domain for domain in domains if domain.mode is Mode.MONITOR]
-    return [domain for domain in found if domain.id in used] or found
+    return [domain for domain in domains if domain.mode is Mode.MONITOR and (not used or domain.id in used)]
 
 
 def sparkline(answer: str, title: str, day: Sequence[HourOfLogins]) -> Sparkline:
