@@ -252,7 +252,8 @@ async def _locked(visit: Visit, domain: Domain) -> list[Concern]:
     locked = (await visit.call("/ad/ListLockouts", {"pageSize": 1}, domain=domain.id))["totalCount"]
     if not locked:
         return []
-    text = f"{counted(locked, 'user or station', 'users or stations')} of {domain.name} locked out after failures."
+    who = counted(locked, f"user or station of {domain.name} is", f"users or stations of {domain.name} are")
+    text = f"{who} locked out after failures."
     return [Concern(text, of("/lockouts", domain), "Show the lock-outs")]
 
 
