@@ -110,6 +110,7 @@ STARTS = (
     "/devices/delete?domain=2&device=1&device=2",
     "/directories/2?domain=2",
     "/domains/2",
+    "/domains/2/enrolments",
     "/domains/2/first-factor",
     "/domains/2/first-factor/set?kind=ldap",
     "/domains/2/first-factor/set?kind=radius",

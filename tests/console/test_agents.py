@@ -22,7 +22,7 @@ async def test_an_agent_is_shown_with_its_drift_and_reports(site: Site, admin: V
     assert "1 lasting change" in text_of(await admin.get("/agents"))
     page = text_of(await admin.get(f"/agents/{host.id}"))
     assert "privilege eve member of sudo no" in page
-    assert "create ann" in page and "delete bob busy" in page
+    assert "create ann" in page and "delete bob: busy" in page
     assert "Accounts in it ann" in page
     assert "web privilege eve" in text_of(await admin.get("/agents/drift"))
     assert (await admin.get("/agents/999")).status_code == 404

@@ -23,13 +23,22 @@ async def test_the_preview_names_users_with_reasons(site: Site, admin: Visitor) 
     """It says who would be refused and why, by filters in the address, and can be exported."""
     at = await with_logins(site)
     page = await admin.get(f"{at}/preview")
-    assert "1 user or device that monitor mode accepts would be refused" in text_of(page)
+    assert "1 user that monitor mode accepts would be refused" in text_of(page)
     assert f'href="/people/person?domain={site.areas.domain}&amp;user=bob"' in page.text
     refused = text_of(await admin.get(f"{at}/preview?outcome=reject&days=7"))
     assert "bob reject not enrolled" in refused
     assert "alice challenge" not in refused
     lines = (await admin.get(f"{at}/preview?format=csv")).text.splitlines()
     assert [line.split(",")[:2] for line in lines[1:]] == [["bob", "reject"], ["alice", "challenge"]]
+
+
+async def test_the_preview_counts_users_and_their_devices(site: Site, admin: Visitor) -> None:
+    """Without a provider, enforce mode refuses the logins of each user at each device."""
+    book = Book(site.areas)
+    await book.users("alice", "bob")
+    await book.events(["alice", "bob"], device_id=await book.device())
+    page = await admin.get(f"/domains/{site.areas.domain}/preview")
+    assert "2 users and 1 device that monitor mode accepts would be refused." in text_of(page)
 
 
 async def test_the_switch_shows_who_would_be_refused(site: Site, admin: Visitor) -> None:

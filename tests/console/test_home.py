@@ -9,6 +9,7 @@ import pytest
 from sallyport.base.clock import SECOND, now_us
 from sallyport.console.pages.attention import of_disk
 from sallyport.directory.directory import Configuration, DirectoryKind
+from sallyport.domains.domain import Mode
 from sallyport.events.hours import HOUR
 from sallyport.listen.causes import GARBLED, UNKNOWN
 from sallyport.login.login import Reason
@@ -144,7 +145,7 @@ async def job(site: Site, kind: str, state: str, message: str) -> None:
 
 
 async def test_an_installation_administrator_sees_certificates_and_the_disk(site: Site) -> None:
-    """Facts of the installation are shown to its administrator, after the facts of the tenant, and to no other
+    """Facts of the installation are shown to its administrator, after what makes logins fail now, and to no other
     person."""
     areas = site.areas
     await add(site, "ann", reason=Reason.UNREACHABLE)
@@ -174,6 +175,33 @@ async def test_senders_without_an_answer_are_named(site: Site) -> None:
     text = " ".join(concerns(page))
     assert "2 addresses get no answer, because they are no RADIUS clients: 192.0.2.6" in text
     assert "Packets from 192.0.2.68 (&lt;b&gt;68) are refused." in text
+
+
+async def test_what_makes_logins_fail_comes_first(site: Site) -> None:
+    """Then come devices without an answer, before the settings that are still missing."""
+    await site.areas.client("192.0.2.1/32", name="vpn")
+    await add(site, "ann", reason=Reason.UNREACHABLE)
+    site.areas.senders.note("192.0.2.66", UNKNOWN, site.clock.now)
+    seed = await site.administrator()
+    async with site.visitor() as root:
+        await root.sign_in_as("root", site.code(seed))
+        own = concerns((await root.get("/")).text)
+    assert [each.split(" ")[0:3] for each in own[:3]] == [
+        ["1", "login", "of"], ["An", "address", "gets"], ["The", "domain", "corp"],
+    ]  # fmt: skip
+
+
+async def test_the_preview_of_a_domain_without_logins_is_not_offered(site: Site, admin: Visitor) -> None:
+    """Home links to the preview of each domain that has logins of the last day. Without any logins, it links to all."""
+    busy = await site.areas.domains.add(site.areas.tenant, "branch")
+    assert "if corp enforces? Who would be refused if branch enforces?" in text_of(await admin.get("/"))
+    await add(site, "ann", domain=busy)
+    site.clock.pass_by(60)  # the present hour is read again
+    text = text_of(await admin.get("/"))
+    assert "Who would be refused if branch enforces?" in text
+    assert "if corp enforces?" not in text
+    await site.areas.domains.set_mode([busy], Mode.ENFORCE)
+    assert "Who would be refused" not in text_of(await admin.get("/"))
 
 
 @pytest.mark.parametrize(

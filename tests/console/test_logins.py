@@ -118,7 +118,7 @@ async def test_a_login_shows_its_steps_and_what_to_do(site: Site, admin: Visitor
     assert ADVICE[Reason.WRONG_PASSWORD].remedy in text
     page = await admin.get(f"/logins/{number}?domain={site.areas.domain}")
     assert f"/logins/{earlier}?" in page.text
-    assert "Factors and lock-out of ann" in text_of(page)
+    assert text_of(page).index("Factors and lock-out of ann") < text_of(page).index("Steps")
     assert f"/people/person?domain={site.areas.domain}&amp;user=ann" in page.text
 
 
@@ -133,6 +133,23 @@ async def test_a_login_shows_its_rule_and_the_times_of_its_steps(site: Site, adm
     assert "second factor passed not required (6.5 s)" in text
     plain = text_of(await admin.get(f"/logins/{await add(site, 'ann', rule_id=0)}?domain={site.areas.domain}"))
     assert "checked by local login rules passed no rule matched" in plain
+
+
+async def test_a_login_shows_its_station_in_one_notation(site: Site, admin: Visitor) -> None:
+    """The steps and the details have the notation of the lists."""
+    number = await add(site, "ann", station="02-00-00-00-00-AB")
+    text = text_of(await admin.get(f"/logins/{number}?domain={site.areas.domain}"))
+    assert "for station 02:00:00:00:00:ab" in text
+    assert "Station 02:00:00:00:00:ab" in text
+
+
+async def test_a_refusal_names_its_rule_with_the_reason(site: Site, admin: Visitor) -> None:
+    """The rule that blocked a login is named before the steps, and the rule of an accepted login only in its step."""
+    blocked = await add(site, "ann", reason=Reason.BLOCKED, rule_id=7, rule_name="left")
+    text = text_of(await admin.get(f"/logins/{blocked}?domain={site.areas.domain}"))
+    assert "A login rule blocks this login. The rule: left What to do:" in text
+    wrong = await add(site, "ann", reason=Reason.WRONG_CODE, rule_id=7, rule_name="left")
+    assert "The rule:" not in text_of(await admin.get(f"/logins/{wrong}?domain={site.areas.domain}"))
 
 
 async def test_a_login_shows_the_attributes_of_its_answer(site: Site, admin: Visitor) -> None:

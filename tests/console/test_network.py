@@ -83,6 +83,7 @@ async def test_several_devices_are_deleted_at_once(site: Site, admin: Visitor) -
     page = f"/devices/delete?device={numbers[0]}&device={numbers[1]}"
     shown = text_of(await admin.get(page))
     assert "Delete 2 devices" in shown
+    assert "These stay: their logins in the log, their history, and the RADIUS clients." in shown
     assert "the device ap-1" in shown and "the device ap-2" in shown and "ap-3" not in shown
     gone = await admin.send("/devices/delete?device=999&" + page.partition("?")[2], page=page)
     assert gone.status_code == 404

@@ -117,9 +117,11 @@ async def test_a_locked_out_user_is_unlocked(site: Site, admin: Visitor) -> None
 
 
 async def test_a_locked_out_station_is_unlocked(site: Site, admin: Visitor) -> None:
-    """The list of lock-outs leads to the station's form."""
+    """Home and the list of lock-outs lead to the station's form, in one notation of the station."""
     await lock(site, "station", "02-00-00-00-00-01", b"02-00-00-00-00-01".hex())
+    assert "1 user or station of corp is locked out after failures." in text_of(await admin.get("/"))
     (where,) = set(re.findall(r'href="(/lockouts/station[^"]*)"', (await admin.get("/lockouts")).text))
+    assert "The station 02:00:00:00:00:01 is locked out since" in text_of(await admin.get(where.replace("&amp;", "&")))
     answer = await admin.send(where.replace("&amp;", "&"))
     assert "unlocked" in text_of(await admin.get(answer.headers["location"]))
     assert "No lock-out" in text_of(await admin.get("/lockouts"))

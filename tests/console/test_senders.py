@@ -1,11 +1,13 @@
 """Senders without an answer, and the registration of an unknown address."""
 
 import re
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 
 import pytest
 import trio
 
+from sallyport.base.setting_values import Address
+from sallyport.console.pages.senders import hosts
 from sallyport.listen.causes import UNKNOWN
 from tests.console.test_logins import add
 from tests.console.visitor import Site, Visitor, text_of
@@ -114,13 +116,45 @@ async def test_the_form_offers_the_first_domain_with_logins(site: Site, root: Vi
     busy = await site.areas.domains.add(site.areas.tenant, "branch")
     await add(site, "ann", domain=busy)
     form = await root.get(f"/senders/register?address={ADDRESS}")
-    assert f'<option value="1.1.{busy}" selected>branch (organization 1, tenant 1)</option>' in form.text
+    assert f'<option value="1.1.{busy}" selected>branch</option>' in form.text
     sent = {"address": ADDRESS, "name": "switch-77", "place": f"1.1.{busy}", "product": "", "secret": ""}
     page = await root.send("/senders/register", sent)
     client = site.areas.client_named("switch-77")
     assert [*client.domain_ids] == [busy, site.areas.domain]
     assert "Domain of its users branch" in text_of(page)
     assert f'href="/clients/{client.id}"' in page.text
+    assert f'href="/logins?search={ADDRESS}">Watch its logins' in page.text
+
+
+async def test_the_form_names_the_tenants_of_several(site: Site, root: Visitor) -> None:
+    """The page of a client of another tenant has no link to its logins, because they belong to that tenant."""
+    hear(site)
+    other = await site.areas.domains.add(await site.areas.tenancy.ensure_tenant(2, 3), "theirs")
+    form = await root.get(f"/senders/register?address={ADDRESS}")
+    assert f'<option value="2.3.{other}">theirs (organization 2, tenant 3)</option>' in form.text
+    sent = {"address": ADDRESS, "name": "switch-77", "place": f"2.3.{other}", "product": "", "secret": ""}
+    page = await root.send("/senders/register", sent)
+    assert "Tenant organization 2, tenant 3" in text_of(page)
+    assert "Watch its logins" not in page.text
+
+
+async def test_the_logins_of_a_network_are_not_searched_by_its_address(site: Site, root: Visitor) -> None:
+    """No login contains the text of a network, so the link leads to all logins."""
+    sent = {"address": "192.0.2.0/24", "name": "floor", "place": "1.1.1", "product": "", "secret": ""}
+    assert 'href="/logins">Watch its logins' in (await root.send("/senders/register", sent)).text
+
+
+@pytest.mark.parametrize(
+    ("bound", "shown"),
+    [
+        pytest.param(("192.0.2.1", "2001:db8::1", "192.0.2.1"), "192.0.2.1, 2001:db8::1", id="addresses"),
+        pytest.param(("0.0.0.0",), "", id="all IPv4 addresses"),
+        pytest.param(("::", "192.0.2.1"), "", id="all addresses"),
+    ],
+)
+def test_the_address_of_the_service_is_shown_if_it_is_known(bound: Sequence[str], shown: str) -> None:
+    """A service that listens at all addresses does not know the address that the device reaches."""
+    assert hosts(tuple(Address(each, 1812) for each in bound)) == shown
 
 
 async def test_an_address_without_logins_is_looked_for_among_the_senders(

@@ -168,7 +168,7 @@ ADVICE: Final[Mapping[Reason, Advice]] = {
             ),
             Reason.NOT_ENROLLED: (
                 "The user has no second factor.",
-                "Enrol the user before the domain enforces.",
+                "Enrol the user: in enforce mode, the login of a user without a second factor is refused.",
             ),
             Reason.TAKES_NO_CODE: (
                 "This kind of login has no place for a code.",

@@ -268,7 +268,11 @@ def _report(row: Row) -> Row:
     """Return a report for the page, with its actions in words."""
     told = row["told"] if isinstance(row["told"], dict) else {}
     done = [
-        " ".join(str(part) for key in ("kind", "name", "detail", "error") if (part := each.get(key)))
+        ": ".join(text for text in (_words(each, "kind", "name", "detail"), _words(each, "error")) if text)
         for each in entries(told.get("actions"))
     ]
     return {**row, "done": list[JSON](text for text in done if text)}
+
+
+def _words(row: Row, *keys: str) -> str:
+    return " ".join(str(part) for key in keys if (part := row.get(key)))

@@ -56,13 +56,14 @@ class Concern:
 
 
 async def concerns(visit: Visit, day: Sequence[HourOfLogins]) -> list[Concern]:
-    """Return what needs attention: what prevents every login, silent clients, certificates, providers and imports,
-    senders without an answer, unsigned clients, lock-outs, disk.
+    """Return what needs attention: first what makes logins fail now, then senders without an answer, silent clients,
+    certificates, providers and imports, unsigned clients, lock-outs, disk.
 
     day: the logins of the last day by hour. Raises Refused, StoreError.
     """
     domains, installation = visit.domains()[:MOST_DOMAINS], visit.person.is_installation
     found = [each async for each in _setup(visit)]
+    found += await _senders(visit) if installation else []
     clients = await _clients(visit)
     found += _silent(visit, clients)
     directories = [(domain, await _directories(visit, domain)) for domain in domains]
@@ -72,11 +73,11 @@ async def concerns(visit: Visit, day: Sequence[HourOfLogins]) -> list[Concern]:
     found += _failing(domains, day)
     for domain, each in directories:
         found += await _imports(visit, domain, each)
-    found += await _senders(visit) if installation else []
     found += _unsigned(visit, clients)
     for domain in domains:
         found += await _locked(visit, domain)
-    return [*found, *(_disk(visit) if installation else ())]
+    found += _disk(visit) if installation else []
+    return sorted(found, key=lambda concern: not concern.is_bad)
 
 
 async def _setup(visit: Visit) -> AsyncIterator[Concern]:
@@ -251,7 +252,8 @@ async def _locked(visit: Visit, domain: Domain) -> list[Concern]:
     locked = (await visit.call("/ad/ListLockouts", {"pageSize": 1}, domain=domain.id))["totalCount"]
     if not locked:
         return []
-    text = f"{counted(locked, 'user or station', 'users or stations')} of {domain.name} locked out after failures."
+    who = counted(locked, f"user or station of {domain.name} is", f"users or stations of {domain.name} are")
+    text = f"{who} locked out after failures."
     return [Concern(text, of("/lockouts", domain), "Show the lock-outs")]
 
 

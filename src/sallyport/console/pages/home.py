@@ -11,14 +11,14 @@ from sallyport.console.declare import Context, Pages
 from sallyport.console.pages import attention, logins
 from sallyport.console.pages.attention import MOST_DOMAINS
 from sallyport.console.visit import Visit
-from sallyport.domains.domain import Mode
+from sallyport.domains.domain import Domain, Mode
 from sallyport.events.hours import HourOfLogins
 from sallyport.web.scope import READERS
 
 pages = Pages()
 REFUSED: Final = 8
 MONITORED: Final = 3
-"""Number of domains in monitor mode with a link to the preview of enforcement."""
+"""Maximum number of domains in monitor mode with a link to the preview of enforcement."""
 HEIGHT: Final = 40
 WIDTH: Final = 10
 GAP: Final = 2
@@ -59,8 +59,15 @@ async def home(visit: Visit) -> Context:
         "size": (len(day) * WIDTH, HEIGHT),
         "bar": WIDTH - GAP,
         "refused": refused[:REFUSED],
-        "monitored": [domain for domain in domains if domain.mode is Mode.MONITOR][:MONITORED],
+        "monitored": monitored(domains, day)[:MONITORED],
     }
+
+
+def monitored(domains: Sequence[Domain], day: Sequence[HourOfLogins]) -> list[Domain]:
+    """Return the domains in monitor mode that have logins of the last day, because a preview of enforcement decides
+    recorded logins. If no domain has logins, return all domains in monitor mode."""
+    used = {count.domain_id for hour in day for count in hour.counts or () if count.logins}
+    return [domain for domain in domains if domain.mode is Mode.MONITOR and (not used or domain.id in used)]
 
 
 def sparkline(answer: str, title: str, day: Sequence[HourOfLogins]) -> Sparkline:

@@ -9,7 +9,7 @@ from starlette.responses import Response
 
 from sallyport.base.command import entries
 from sallyport.base.errors import NotFound
-from sallyport.base.mac import mac_key, station_key
+from sallyport.base.mac import as_mac, mac_key, station_key
 from sallyport.base.text import fold
 from sallyport.base.wire import JSON, Row
 from sallyport.console.columns import Column
@@ -281,7 +281,7 @@ def steps(row: Row, domain: Domain) -> list[Shown]:
     rule = {"path": of(f"/rules/{row['ruleId']}/edit", domain), "link": str(row["rule"])} if row["ruleId"] else {}
     device, method = row["device_name"] or "a device without a name", row["method"] or "no method"
     sent = f"{device} ({row['client_ip']}) sent it with {method}"
-    station = f", for station {row['station']}" if row["station"] else ""
+    station = f", for station {as_mac(str(row['station']))}" if row["station"] else ""
     through = f", through {row['ip_address']}" if row["ip_address"] != row["client_ip"] else ""
     shown = [Shown("request", "passed", sent + station + through)]
     for number, step in enumerate(order):

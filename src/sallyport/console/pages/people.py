@@ -4,6 +4,7 @@ from typing import Final
 
 from sallyport.base.command import entries
 from sallyport.base.errors import NotFound, Refused
+from sallyport.base.mac import as_mac
 from sallyport.base.text import fold
 from sallyport.base.wire import JSON, Row
 from sallyport.console.columns import Column
@@ -231,7 +232,7 @@ async def locked_station(visit: Visit) -> Context:
     """Show the lock-out of a station."""
     domain, station = visit.domain(), visit.query.get("station", "")
     found = await _lockout(visit, domain, station, "station")
-    return {"title": f"Unlock {station}", "lockout": found, "back": f"/lockouts?domain={domain.id}"}
+    return {"title": f"Unlock {as_mac(station)}", "lockout": found, "back": f"/lockouts?domain={domain.id}"}
 
 
 @pages.submit("/lockouts/station", roles=OPERATORS)
@@ -239,7 +240,7 @@ async def unlock_station(visit: Visit) -> Redirect:
     """Unlock the station."""
     domain, station = visit.domain(), visit.query.get("station", "")
     answer = await visit.call("/ad/Unlock", {"station": station}, domain=domain.id)
-    return Redirect(f"/lockouts?domain={domain.id}", f"{station}: {answer['message']}.")
+    return Redirect(f"/lockouts?domain={domain.id}", f"{as_mac(station)}: {answer['message']}.")
 
 
 def login_columns(domain: Domain) -> tuple[Column, ...]:

@@ -2,6 +2,7 @@
 registered."""
 
 from collections.abc import Sequence
+from ipaddress import ip_address
 from typing import Final
 
 from sallyport.base.command import entries
@@ -83,11 +84,12 @@ async def registration(visit: Visit) -> Context:
     found = await _sender(visit)
     products, places = ["", *PRODUCTS], await _places(visit)
     own = [value for value, (tenant, *_) in places.items() if tenant == visit.caller.tenant_id]
+    is_only = len({tenant for tenant, *_ in places.values()}) == 1
     return {
         "sender": found or {},
         "address": visit.query.get("address", ""),
         "products": [(each, each or "not known") for each in products],
-        "places": [(value, _place_text(*place[1:])) for value, place in places.items()],
+        "places": [(value, _place_text(*place[1:], is_only=is_only)) for value, place in places.items()],
         "present": next((each for each in own if each.endswith(f".{visit.main}")), own[0] if own else ""),
     }
 
@@ -114,6 +116,8 @@ async def register(visit: Visit) -> Context:
         "tenant": wanted,
         "default": domain,
         "is_here": wanted[0] == visit.caller.tenant_id,
+        "server": hosts(settings.radius_auth_bind),
+        "logins_url": address("/logins", [("search", str(body["address"]))] if "/" not in str(body["address"]) else []),
         "authentication": _ports(settings.radius_auth_bind),
         "accounting": _ports(settings.radius_acct_bind),
     }
@@ -153,8 +157,16 @@ async def _places(visit: Visit) -> dict[str, _Place]:
     return found
 
 
-def _place_text(organization: int, number: int, domain: Domain | None) -> str:
-    return f"{domain.name if domain else 'no domain yet'} (organization {organization}, tenant {number})"
+def _place_text(organization: int, number: int, domain: Domain | None, *, is_only: bool) -> str:
+    """Return the text of a choice. It names the tenant, unless there is only one."""
+    name = domain.name if domain else "no domain yet"
+    return name if is_only else f"{name} (organization {organization}, tenant {number})"
+
+
+def hosts(addresses: tuple[Address, ...]) -> str:
+    """Return the addresses at which the service listens. Return an empty text if it listens at all addresses."""
+    found = dict.fromkeys(each.host for each in addresses)
+    return "" if any(ip_address(each).is_unspecified for each in found) else ", ".join(found)
 
 
 def _ports(addresses: tuple[Address, ...]) -> str:
