@@ -10,6 +10,7 @@ from sallyport.did.credentials.credential import Schema
 from sallyport.did.dids import repo as dids
 from sallyport.did.dids.did import Kind, NewDid
 from sallyport.did.wallets.wallet import NewWallet
+from sallyport.policy.rules.bodies import RuleFields
 from sallyport.store.model import Tx
 from tests.console.test_credentials import SCHEMA, make
 from tests.console.visitor import Site, Visitor, text_of
@@ -184,6 +185,21 @@ async def test_schemas_are_filtered_and_paged(site: Site, admin: Visitor) -> Non
     assert "badge 7 deleted no" in text_of(await admin.get("/schemas?search=badge+7"))
     export = await admin.get("/schemas?format=csv&column=name")
     assert export.text.count("\r\n") == SIZE + 3
+
+
+async def test_a_rule_is_moved_before_one_of_many(site: Site, admin: Visitor) -> None:
+    """With more rules than a form offers as a choice, the other rule is named by its id or its name."""
+    for number in range(SIZE + 1):
+        body = RuleFields.model_validate({"name": f"Rule {number}", "action": "block", "users": [f"u{number}"]})
+        await site.areas.rules.add(site.areas.domain, body)
+    last = f"/rules/{SIZE + 1}"
+    assert is_text((await admin.get(f"{last}/move")).text, "before")
+    assert 'no rule has the id or the name "rule"' in text_of(await admin.send(f"{last}/move", {"before": "rule"}))
+    assert (await admin.send(f"{last}/move", {"before": "rule 0"})).status_code == 303
+    assert re.search(rf"1 Rule {SIZE} block.* 2 Rule 0 block", text_of(await admin.get("/rules")), re.IGNORECASE)
+    assert f"Rule {SIZE}" in text_of(await admin.get(f"{last}/edit"))
+    for missing in (0, SIZE + 2):
+        assert (await admin.get(f"/rules/{missing}/edit")).status_code == 404
 
 
 async def test_a_wallet_with_many_holders(site: Site, admin: Visitor) -> None:
