@@ -180,6 +180,14 @@ def test_search(tenant: Tenant) -> None:
     assert tenant.ask(SEARCH, name="lice", didType="user")["count"] == 1
     assert tenant.ask(SEARCH, name="lice", pageNumber=2)["didList"] == []
     assert tenant.refused(SEARCH, didType="hunter2") == (400, "invalid didType")
+    (own,) = tenant.ask(SEARCH, didType="issuer", domainId=tenant.domain)["didList"]
+    assert [each["did"] for each in tenant.ask(SEARCH, didId=own["id"])["didList"]] == [by]
+    assert tenant.ask(SEARCH, didId=own["id"], didType="user") == {"count": 0, "didList": []}
+    branch = tenant.ask("/ad/AddDomain", domainName="branch")["domainId"]
+    assert tenant.ask(SEARCH, domainId=branch) == {"count": 0, "didList": []}
+    other = tenant.world.tenant("other")
+    assert tenant.refused(SEARCH, domainId=other.domain) == (403, "domain not in tenant")
+    assert other.ask(SEARCH, didId=own["id"]) == {"count": 0, "didList": []}
     assert tenant.refused(SEARCH, pageSize=1001) == (400, "invalid pageSize")
 
 
@@ -249,9 +257,11 @@ def test_a_new_schema(tenant: Tenant) -> None:
     assert content["Schema"] == {"$id": content["Schema"]["$id"], **JSON_SCHEMA}
     assert read_public(tenant, content["Schema"]["$id"]).json() == content
     assert tenant.ask(SCHEMAS, domainId=tenant.domain, issuerDid=by) == [
-        {"id": made["id"], "name": "Badge", "author": by, "signed": True}
+        {"id": made["id"], "name": "Badge", "author": by, "authorName": "The issuer", "signed": True}
     ]
     assert tenant.ask(SCHEMAS, domainId=tenant.domain, issuerDid=issuer(tenant)) == []
+    assert [each["id"] for each in tenant.ask(SCHEMAS, domainId=tenant.domain, filter="ADG")] == [made["id"]]
+    assert tenant.ask(SCHEMAS, domainId=tenant.domain, filter="zzyzx") == []
     assert "proof" not in schema(tenant, by, sign=False)["Schema"]
 
 

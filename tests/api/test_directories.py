@@ -54,7 +54,16 @@ def test_nested_groups_and_cycles(tenant: Tenant) -> None:
         ("all", 2), ("ops", 1), ("night", 2),
     ]  # fmt: skip
     assert answer["totalCount"] == 3
+    (directory,) = tenant.ask(LIST, domainId=tenant.domain)["directories"]
+    of_directory = {"directoryId": directory["directoryId"], "pageSize": 2}
+    assert tenant.ask(GROUPS, domainId=tenant.domain, **of_directory) == {**answer, "groups": answer["groups"][:2]}
+    (found,) = tenant.ask(GROUPS, domainId=tenant.domain, **of_directory, search="NIGHT")["groups"]
+    assert found == answer["groups"][2]
     other = tenant.ask("/ad/AddDomain", domainName="branch")["domainId"]
+    for search in ("", "night"):
+        fields = {**of_directory, "search": search}
+        assert tenant.ask(GROUPS, domainId=tenant.domain, **fields | {"directoryId": 10**9})["groups"] == []
+        assert tenant.ask(GROUPS, domainId=other, **fields)["groups"] == []
     assert tenant.refused(MEMBERS, domainId=other, groupId=answer["groups"][0]["groupId"]) == (404, "group not found")
 
 

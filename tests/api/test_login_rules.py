@@ -74,6 +74,9 @@ def test_rules_are_paged(world: World, tenant: Tenant) -> None:
     branch = tenant.ask("/ad/AddDomain", domainName="branch")["domainId"]
     theirs = add(tenant, "Rule of the branch", domainId=branch)
     assert [len(listed(tenant)), tenant.ask(LIST, domainId=tenant.domain)["totalCount"]] == [10, 12]
+    third = listed(tenant)[2]
+    assert listed(tenant, ruleId=third["ruleId"]) == [third]
+    assert listed(tenant.world.tenant("other"), ruleId=third["ruleId"]) == []
     assert [each["ruleId"] for page in (1, 2, 3, 4) for each in listed(tenant, pageId=page, pageSize=4)] == ids
     assert [each["position"] for each in listed(tenant, pageSize=2)] == [12, 11]
     assert [each["name"] for each in listed(tenant, search="RULE 1")] == ["Rule 1", "Rule 10", "Rule 11"]

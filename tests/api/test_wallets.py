@@ -79,6 +79,11 @@ def test_the_list_of_wallet_users(holder: Holder, path: str) -> None:
     }
     found = tenant.ask(path, domainId=tenant.domain, filter="ELSEWHERE")["users"]
     assert [each["username"] for each in found] == ["bob"]
+    assert tenant.ask(path, domainId=tenant.domain, walletId=holder.wallet)["users"] == answer["users"]
+    assert tenant.ask(path, domainId=tenant.domain, walletId=holder.wallet, filter="CORP")["count"] == 1
+    assert tenant.ask(path, domainId=tenant.domain, walletId=holder.wallet, filter="elsewhere")["count"] == 0
+    other = tenant.world.tenant("other")
+    assert other.ask(path, domainId=other.domain, walletId=holder.wallet)["users"] == []
 
 
 def test_arrays_of_assignments(holder: Holder) -> None:

@@ -11,16 +11,22 @@ from functools import partial
 from pathlib import Path
 
 from sallyport.base.clock import SECOND, now_us
+from sallyport.did.credentials import repo as credentials
+from sallyport.did.credentials.credential import Schema
 from sallyport.did.crypto import vc
 from sallyport.did.crypto.documents import key_did
 from sallyport.did.crypto.jws import Signer
 from sallyport.did.crypto.keys import ED25519, PrivateKey
+from sallyport.did.dids import repo as dids
+from sallyport.did.dids.did import Kind, NewDid
 from sallyport.did.wallets import repo as wallets
 from sallyport.did.wallets.key import new_wallet_key
 from sallyport.did.wallets.wallet import NewWallet
+from sallyport.directory.directory import GROUP_COUNT
 from sallyport.inventory.devices import repo as inventory
 from sallyport.store import audit, counters
 from sallyport.store.model import Tx, Value
+from sallyport.store.search import SearchIndex
 from sallyport.store.sqlite import SqliteStore
 from tests.service import RunningService
 
@@ -54,7 +60,10 @@ class Size:
     groups: int = 2_000
     people: int = 100_000
     credentials: int = 100_000
-    wallets: int = 1_000
+    wallets: int = 100_000
+    dids: int = 100_000
+    schemas: int = 9_000
+    directory_groups: int = 100_000
     agents: int = 10_000
     lockouts: int = 10_000
     bypass: int = 100_000
@@ -113,6 +122,9 @@ async def fill(data: Path, domain_id: int, size: Size) -> str:
         await filled.write(store, "api_keys", size.agents, partial(filled.key, first))
         await store.write(partial(counters.add, domain_id=domain_id, name="api_keys", change=size.agents))
         await _credentials(store, domain_id, tenant_id, size)
+        directory = await store.read(partial(_first, "directories", domain_id))
+        add = partial(_directory_group, domain_id, directory)
+        await endpoints.in_turns(store, size.directory_groups, add, "groups of a directory")
     octets = (data / "sallyport.db").stat().st_size
     return f"The database has {octets / (1 << 30):.1f} GiB; it was filled in {time.monotonic() - started:,.0f} s."
 
@@ -140,6 +152,35 @@ async def _credentials(store: SqliteStore, domain_id: int, tenant_id: int, size:
     add = await store.write(partial(did.begin, domain_id, token))
     await endpoints.in_turns(store, size.credentials, add, "credentials")
     await endpoints.in_turns(store, size.wallets, partial(_wallet, domain_id, tenant_id), "wallets")
+    await endpoints.in_turns(store, size.dids, partial(_did, domain_id, tenant_id), "DIDs")
+    issuer = await store.read(partial(_first, "dids", domain_id))
+    await endpoints.in_turns(store, size.schemas, partial(_schema, domain_id, tenant_id, issuer), "schemas")
+
+
+def _did(domain_id: int, tenant_id: int, tx: Tx, number: int) -> None:
+    """Add a holder, or an issuer in place of each hundredth holder."""
+    kind, name = (Kind.USER, f"more holder {number}") if number % 100 else (Kind.ISSUER, f"more issuer {number}")
+    new = NewDid(domain_id, "key", name, "", ED25519.name)
+    dids.add(tx, tenant_id, new, kind, f"did:key:zMore{number}", 0, wallet_id=None, issuer_id=None)
+
+
+def _schema(domain_id: int, tenant_id: int, issuer: int, tx: Tx, number: int) -> None:
+    new = Schema(0, tenant_id, domain_id, f"schema-{domain_id}-{number}", f"badge {number}", "{}")
+    credentials.add_schema(tx, new, issuer, 0)
+
+
+def _directory_group(domain_id: int, directory: int, tx: Tx, number: int) -> None:
+    name, key = f"more group {number}", f"cn=more group {number}".encode()
+    columns = ("domain_id", "directory_id", "external_id", "dn", "dn_key", "name", "digest", "seen")
+    values = (domain_id, directory, f"more-{number}", key.decode(), key, name, b"", 0)
+    added = ", ".join(f":{column}" for column in columns)
+    sql = (
+        f"insert into directory_groups ({', '.join(columns)}, created_at, updated_at) "  # noqa: S608
+        f"values ({added}, 0, 0) returning id"
+    )
+    group = tx.value(int, sql, **dict(zip(columns, values, strict=True))) or 0
+    SearchIndex("directory_groups_search").add(tx, domain_id, group, (name,))
+    counters.add(tx, domain_id, GROUP_COUNT, 1)
 
 
 def _wallet(domain_id: int, tenant_id: int, tx: Tx, number: int) -> None:

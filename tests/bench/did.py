@@ -24,7 +24,7 @@ from sallyport.did.crypto.documents import did_of, key_did, resolve
 from sallyport.did.crypto.jws import Signer
 from sallyport.did.crypto.keys import ED25519, PrivateKey
 from sallyport.did.dids import repo as dids
-from sallyport.did.dids.did import Kind, NewDid
+from sallyport.did.dids.did import Kind, NewDid, Search
 from sallyport.store.model import Tx
 from sallyport.store.search import Stretch
 from sallyport.store.sqlite import SqliteStore
@@ -86,7 +86,7 @@ class DidCase:
 
         def count(tx: Tx) -> int:
             tenant_id = tx.value(int, "select tenant_id from domains where id = :id", id=tenant.domain_id) or 0
-            return dids.search(tx, tenant_id, self.text, None, 0, 10)[1]
+            return dids.search(tx, Search(tenant_id, self.text))[1]
 
         return count
 

@@ -10,7 +10,8 @@ from tests.bench.settings import Settings
 
 FEW = Size(
     devices=40, stations=40, sessions=100, events=200, audit=40, users=200, instances=40, groups=2, people=40,
-    credentials=10, wallets=2, agents=10, lockouts=10, bypass=10, clients=3, rules=2,
+    credentials=10, wallets=2, dids=3, schemas=2, directory_groups=2, agents=10, lockouts=10, bypass=10, clients=3,
+    rules=2,
 )  # fmt: skip
 
 

@@ -9,7 +9,7 @@ import pytest
 from sallyport.did.credentials import repo as credentials
 from sallyport.did.credentials.credential import Credential, Status
 from sallyport.did.dids import repo as dids
-from sallyport.did.dids.did import Kind, NewDid
+from sallyport.did.dids.did import Kind, NewDid, Search
 from sallyport.did.presentations import repo as requests
 from sallyport.did.wallets import repo as wallets
 from sallyport.did.wallets.wallet import NewWallet
@@ -78,12 +78,22 @@ def test_a_page_of_credentials_is_found_by_its_position(path: Path) -> None:
         lambda tx: dids.page(tx, DEEP),
         lambda tx: dids.page(tx, DEEP, issuer_id=7),
         lambda tx: dids.page(tx, DEEP, wallet_id=5),
-        lambda tx: dids.search(tx, 1, "", None, 500_000, 10),
-        lambda tx: dids.search(tx, 1, "", Kind.USER, 500_000, 10),
+        lambda tx: dids.search(tx, Search(1, offset=500_000)),
+        lambda tx: dids.search(tx, Search(1, kind=Kind.USER, offset=500_000)),
+        lambda tx: dids.search(tx, Search(1, kind=Kind.ISSUER, domain_id=3, offset=500_000)),
         lambda tx: wallets.page(tx, DEEP),
         lambda tx: credentials.of_wallet(tx, 5, Status.ACCEPTED, DEEP),
     ],
-    ids=["DIDs", "of an issuer", "of a wallet", "of a tenant", "of a kind", "wallets", "a wallet's credentials"],
+    ids=[
+        "DIDs",
+        "of an issuer",
+        "of a wallet",
+        "of a tenant",
+        "of a kind",
+        "of a kind in a domain",
+        "wallets",
+        "a wallet's credentials",
+    ],
 )
 def test_other_pages_skip_rows_in_an_index(path: Path, work: Work[object]) -> None:
     """Entries of these lists can be deleted, so they have no fixed position. The rows before a page are skipped in an
@@ -95,8 +105,16 @@ def test_other_pages_skip_rows_in_an_index(path: Path, work: Work[object]) -> No
 
 
 def test_a_whole_did_is_found_by_its_index(path: Path) -> None:
-    found = plans(path, lambda tx: dids.search(tx, 1, "did:key:z", Kind.USER, 0, 10))
+    found = plans(path, lambda tx: dids.search(tx, Search(1, "did:key:z", Kind.USER)))
     assert "SEARCH dids USING INDEX dids_did (did=?)" in found
+    found = plans(path, lambda tx: dids.search(tx, Search(1, kind=Kind.USER, domain_id=3, did_id=7)))
+    assert "SEARCH dids USING INTEGER PRIMARY KEY (rowid=?)" in found
+
+
+def test_few_issuers_beside_many_holders_are_found_by_their_kind(path: Path) -> None:
+    """A page of a domain's issuers reads no holder, and no issuer of another domain."""
+    found = plans(path, lambda tx: dids.search(tx, Search(1, kind=Kind.ISSUER, domain_id=3)))
+    assert "SEARCH dids USING COVERING INDEX dids_domain_kind (domain_id=? AND kind=? AND deleted_at=?)" in found
 
 
 def test_a_late_page_equals_the_part_of_the_whole_list() -> None:

@@ -57,9 +57,9 @@ class Table:
     total: the number of all matching rows; None if it is not known. is_minimum: whether more rows match.
     searched_since: the time of the oldest entry that was searched; empty if all entries were. searched: the searched
     entries, as a text for a list without times. empty: a text for a list without rows, which says what to do next.
-    can_sort: whether the person can sort the list. next_url: the address of the next page, for lists whose pages have
-    no numbers. no_match: where else to look if no row matches the filters; empty for nothing. no_match_url: the address
-    of this place; empty if the person may not open it.
+    can_sort: whether the person can sort the list. next_url: the address of the next page, for lists whose total is not
+    known. next_text: the text of the link to it. no_match: where else to look if no row matches the filters; empty for
+    nothing. no_match_url: the address of this place; empty if the person may not open it.
     """
 
     visit: Visit
@@ -72,6 +72,7 @@ class Table:
     empty: str = "There is nothing here yet."
     can_sort: bool = False
     next_url: str = ""
+    next_text: str = "Older"
     is_minimum: bool = False
     searched_since: str = ""
     searched: str = ""

@@ -80,6 +80,10 @@ class ListDirectoryGroups(InDomain, Paged):
     search: Search = Field(
         default="", description="Part of the name of a group, case-insensitive. Leave it empty to list all groups."
     )
+    directoryId: Id = Field(
+        default=0,
+        description="Id of a directory. Only its groups are listed. Leave it 0 to list the groups of all directories.",
+    )
 
 
 class DirectoryGroup(Model):

@@ -114,8 +114,8 @@ def agent_operations(service: Runs, gate: Gate) -> Operations:
 def _declare_lists(declared: Operations, service: Directories) -> None:
     @declared.post("/ad/GetAllGroupsByDomain", roles=READERS)
     async def groups_by_domain(body: ListDirectoryGroups, caller: Caller) -> Plain[DirectoryGroupList]:
-        """List the groups of a domain's directories, ordered by id."""
-        found, total = await service.groups(_stretch(body), body.search)
+        """List the groups of a domain's directories, or of one directory, ordered by id."""
+        found, total = await service.groups(_stretch(body), body.search, body.directoryId)
         names = await service.names(body.domainId)
         return Plain({"groups": [group_entry(each, names) for each in found], **_total(total)})
 

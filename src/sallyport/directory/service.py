@@ -61,9 +61,10 @@ class Directories:
 
     # --- people and groups ------------------------------------------------------------------------------------------
 
-    async def groups(self, stretch: Stretch, search: str) -> tuple[list[Group], int]:
-        """Return one page of a domain's groups, and the number of matches."""
-        return await self._store.search(lambda tx: entries.groups(tx, stretch, search))
+    async def groups(self, stretch: Stretch, search: str, directory_id: int = 0) -> tuple[list[Group], int]:
+        """Return one page of a domain's groups, and the number of matches. directory_id: the directory of the groups; 0
+        for all directories of the domain."""
+        return await self._store.search(lambda tx: entries.groups(tx, stretch, search, directory_id))
 
     async def users(self, stretch: Stretch, search: str, *, cloud: bool = False) -> tuple[list[User], int]:
         """Return one page of a domain's people, and the number of matches."""

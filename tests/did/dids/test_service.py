@@ -14,12 +14,13 @@ from sallyport.did.crypto.documents import ASSERTION, AUTHENTICATION, MAX_METHOD
 from sallyport.did.crypto.encoding import to_base64url
 from sallyport.did.crypto.keys import ED25519, PrivateKey
 from sallyport.did.dids import repo
-from sallyport.did.dids.did import Kind
+from sallyport.did.dids.did import Kind, Search
 from sallyport.did.dids.operations import day_first
 from sallyport.did.wallets.key import open_with
 from sallyport.did.wallets.wallet import NewWallet
+from sallyport.store import counters
 from sallyport.store.model import Tx
-from sallyport.store.search import Stretch
+from sallyport.store.search import MOST_COUNTED, Stretch
 from sallyport.store.sqlite import SEARCHERS
 from sallyport.store.vault import Vault
 from tests.areas import Areas
@@ -128,7 +129,7 @@ async def test_dids_are_listed_and_searched(areas: Areas) -> None:
     assert await dids.page(Stretch(areas.domain, 1, 1)) == ([second], 3)
 
     async def found(text: str, kind: Kind | None = None) -> list[int]:
-        listed, total = await dids.search(areas.tenant, text, kind, 0, 10)
+        listed, total = await dids.search(Search(areas.tenant, text, kind))
         assert total == len(listed)
         return [each.id for each in listed]
 
@@ -138,7 +139,37 @@ async def test_dids_are_listed_and_searched(areas: Areas) -> None:
     assert await found("lic", Kind.ISSUER) == []
     assert await found("", Kind.ISSUER) == [some.issuer.id, other.id]
     assert await found(some.holder.did) == [some.holder.id]
-    assert (await dids.search(areas.tenant + 1, "", None, 0, 10)) == ([], 0)
+    assert (await dids.search(Search(areas.tenant + 1))) == ([], 0)
+
+
+@pytest.mark.parametrize("more", [0, MOST_COUNTED], ids=["few", "many"])
+async def test_dids_of_a_domain_are_searched(areas: Areas, more: int) -> None:
+    """A search in a domain finds no DID of another domain, also if it uses the index of the tenant's DIDs because the
+    domain has many. A DID is found by the id of its record, only within the domain, the kind and the name.
+    """
+    some = await identity(areas)
+    branch = await areas.domains.add(areas.tenant, "branch")
+    other = await areas.did.dids.create_issuer(areas.tenant, new_did(branch, name="The other issuer"))
+    last = await areas.did.dids.create_issuer(areas.tenant, new_did(areas.domain, name="Last ISSUER"))
+    for name in ("dids", "dids/Issuer", "dids/User"):
+        await areas.store.write(lambda tx, name=name: counters.add(tx, areas.domain, name, more))  # type: ignore[misc]
+
+    async def found(text: str = "", kind: Kind | None = None, **within: int) -> list[int]:
+        asked = Search(areas.tenant, text, kind, **{"domain_id": areas.domain, **within})
+        return [each.id for each in (await areas.did.dids.search(asked))[0]]
+
+    assert await found() == [some.issuer.id, some.holder.id, last.id]
+    assert await found(offset=1, limit=1) == [some.holder.id]
+    assert await found("issuer") == await found("", Kind.ISSUER) == [some.issuer.id, last.id]
+    assert await found("issuer", Kind.USER) == await found("nothing") == []
+    assert await found("issuer", Kind.ISSUER, offset=1) == [last.id]
+    assert await found("lic", Kind.USER) == await found("", Kind.USER) == [some.holder.id]
+    assert await found(some.issuer.did) == [some.issuer.id]
+    assert await found(other.did) == await found(did_id=other.id) == []
+    assert await found(other.did, domain_id=branch) == await found(did_id=other.id, domain_id=0) == [other.id]
+    assert await found("ISSUER", did_id=last.id) == await found("", Kind.ISSUER, did_id=last.id) == [last.id]
+    assert await found("Alice", did_id=last.id) == await found("", Kind.USER, did_id=last.id) == []
+    assert (await areas.did.dids.search(Search(areas.tenant + 1, did_id=last.id))) == ([], 0)
 
 
 async def test_deletion_is_all_or_nothing(areas: Areas) -> None:
@@ -154,7 +185,7 @@ async def test_deletion_is_all_or_nothing(areas: Areas) -> None:
     both = [(Kind.ISSUER, some.issuer.did), (Kind.USER, some.holder.did)]
     assert await dids.delete(areas.domain, both) == 2
     assert await dids.page(Stretch(areas.domain, 0, 10)) == ([], 0)
-    assert await dids.search(areas.tenant, "", None, 0, 10) == ([], 0)
+    assert await dids.search(Search(areas.tenant)) == ([], 0)
     with pytest.raises(NotFound):
         await dids.delete(areas.domain, both)
     await dids.create_holder(areas.tenant, new_did(areas.domain), 0, "", HOLDER.key.public.jwk)

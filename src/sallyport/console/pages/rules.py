@@ -1,6 +1,7 @@
 """Pages about login rules: their order, changes of rules, tests, and the effect of rules on recorded logins."""
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Final
 
 from sallyport.base.command import entries
@@ -8,6 +9,7 @@ from sallyport.base.errors import Refused
 from sallyport.base.wire import JSON, Row
 from sallyport.console.columns import Column
 from sallyport.console.declare import Context, Pages, Redirect
+from sallyport.console.pages.choosing import Source, chosen, offer
 from sallyport.console.pages.enforcement import decided
 from sallyport.console.pages.reading import choices, every, joined, lines, number, of, one, replies, rights
 from sallyport.console.table import SIZE, Filter, Table, page_of
@@ -18,6 +20,17 @@ from sallyport.vendors import MEDIA, PRODUCTS
 from sallyport.web.scope import ADMINS, READERS
 
 pages = Pages()
+LIST: Final = "/ad/ListLoginRules"
+RULES: Final = Source(
+    "rule",
+    LIST,
+    "rules",
+    lambda rule: str(rule["name"]),
+    id="ruleId",
+    value="ruleId",
+    names=("name",),
+    search="search",
+)
 LISTED: Final = 1000
 """Users in an answer of PreviewEnforcement."""
 ACTIONS: Final = (
@@ -93,17 +106,20 @@ async def rules(visit: Visit) -> Context:
 async def where(visit: Visit) -> Context:
     """Show the rules before which the person can move a rule. They have the same kind of identity."""
     domain = visit.domain()
-    own = await _in_order(visit, domain)
-    rule = one(own, "ruleId", visit.at["rule"], "rule")
-    others = [each for each in own if each is not rule and _kind(each) == _kind(rule)]
-    return {"domain": domain, "rule": rule, "others": [(each["ruleId"], each["name"]) for each in others]}
+    rule, others = await _rule(visit, domain), await offer(visit, domain, RULES)
+    if not others.is_long:
+        same = [each for each in await _in_order(visit, domain) if _kind(each) == _kind(rule)]
+        named = [(str(each["ruleId"]), str(each["name"])) for each in same if each["ruleId"] != rule["ruleId"]]
+        others = replace(others, choices=named)
+    return {"domain": domain, "rule": rule, "others": others}
 
 
 @pages.submit("/rules/{rule}/move", roles=ADMINS)
 async def move(visit: Visit) -> Redirect:
     """Move a rule directly before another rule in the order in which the rules are read."""
     domain = visit.domain()
-    body: Row = {"ruleId": number(visit.at["rule"], "rule"), "before": number(visit.fields.get("before", ""), "rule")}
+    before = await chosen(visit, domain, RULES, "before")
+    body: Row = {"ruleId": number(visit.at["rule"], "rule"), "before": number(before, "rule")}
     await visit.call("/ad/UpdateLoginRule", body, domain=domain.id)
     return Redirect(of("/rules", domain), "The order of the rules is changed.")
 
@@ -202,13 +218,13 @@ def rules_read(tested: Row) -> list[Row]:
 
 
 async def _in_order(visit: Visit, domain: Domain) -> list[Row]:
-    found = await every(visit, "/ad/ListLoginRules", "rules", {}, domain=domain.id)
+    found = await every(visit, LIST, "rules", {}, domain=domain.id)
     return sorted(found, key=lambda rule: int(str(rule["position"])))
 
 
 async def _rule(visit: Visit, domain: Domain) -> Row:
-    found = await every(visit, "/ad/ListLoginRules", "rules", {}, domain=domain.id)
-    return one(found, "ruleId", visit.at["rule"], "rule")
+    found = await visit.call(LIST, {"ruleId": number(visit.at["rule"], "rule")}, domain=domain.id)
+    return one(entries(found["rules"]), "ruleId", visit.at["rule"], "rule")
 
 
 def _kind(rule: Row) -> int:

@@ -40,6 +40,9 @@ class ListSchemas(OfDomain, PagedByNumber):
     issuerDid: PlainText = Field(
         default="", description="DID of the author. Leave it empty to list all schemas of the domain."
     )
+    filter: Text = Field(
+        default="", description="Part of the name, case-insensitive. Leave it empty to list all schemas."
+    )
     pageSize: LongSize = LONG
 
 
@@ -49,6 +52,9 @@ class SchemaEntry(Model):
     id: int = Field(description="Id of the schema: its schemaId.")
     name: str = Field(description="Name of the schema.")
     author: str = Field(description="DID of the author.")
+    authorName: str = Field(
+        description="Name of the author, or its DID if it has no name. It is empty if the author is deleted."
+    )
     signed: bool = Field(description="Whether the author has signed the schema.")
 
 

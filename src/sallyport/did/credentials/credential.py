@@ -42,11 +42,13 @@ class Schema:
 
 @dataclass(frozen=True, slots=True)
 class ListedSchema:
-    """A stored schema without its content. author: the DID of the author."""
+    """A stored schema without its content. author: the DID of the author. author_name: the author's name, or its DID
+    if it has no name; empty if the author is deleted."""
 
     id: int
     name: str
     author: str
+    author_name: str
     signed: bool
 
 

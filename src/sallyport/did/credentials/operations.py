@@ -20,7 +20,7 @@ from sallyport.did.credentials.bodies import (
     SchemaEntry,
     WalletCredentials,
 )
-from sallyport.did.credentials.credential import Credential, NewCredential, NewSchema, Status
+from sallyport.did.credentials.credential import Credential, ListedSchema, NewCredential, NewSchema, Status
 from sallyport.did.credentials.schemas import Schemas
 from sallyport.did.credentials.service import Credentials, claims_of
 from sallyport.store.search import Stretch
@@ -49,11 +49,12 @@ def schema_operations(service: Schemas, gate: Gate) -> Operations:
     @schemas.post("/api/v1/credential/credentialSchemaList", roles=READERS)
     async def list_schemas(body: ListSchemas, caller: Caller) -> Plain[Counted[SchemaEntry]]:
         """List the schemas of a domain, ordered by id. The list contains all schemas, or only the schemas of one
-        author. The header `X-Total-Count` contains the number of matching schemas."""
+        author, or only those whose name contains a text. The header `X-Total-Count` contains the number of matching
+        schemas."""
         page = body.page()
-        found, total = await service.page(Stretch(body.domainId, page.offset, page.size), body.issuerDid)
-        entries = [{"id": s.id, "name": s.name, "author": s.author, "signed": bool(s.signed)} for s in found]
-        return Plain(Counted(entries, total))
+        stretch = Stretch(body.domainId, page.offset, page.size)
+        found, total = await service.page(stretch, body.issuerDid, body.filter)
+        return Plain(Counted([_schema(each) for each in found], total))
 
     return schemas
 
@@ -135,6 +136,16 @@ def _declare_wallets(credentials: Operations, service: Credentials, clock: Clock
     async def ignored(body: OfWallet, caller: Caller) -> Plain[WalletCredentials]:
         """List the credentials that a wallet has ignored, ordered by id."""
         return await answer(body, caller, Status.IGNORED)
+
+
+def _schema(listed: ListedSchema) -> dict[str, object]:
+    return {
+        "id": listed.id,
+        "name": listed.name,
+        "author": listed.author,
+        "authorName": listed.author_name,
+        "signed": bool(listed.signed),
+    }
 
 
 def _listed(found: list[Credential], count: int, now: int) -> dict[str, object]:

@@ -25,7 +25,9 @@ LIVE = (
 """The SQL condition that selects credentials `c` whose holder's DID is not deleted."""
 _SCHEMA = f"select {', '.join(Schema.__dataclass_fields__)} from credential_schemas"
 _LISTED_SCHEMA = (
-    "select id, name, (select did from dids where id = credential_schemas.author_id) as author, "
+    "select id, name, (select did from dids where id = credential_schemas.author_id) as author, coalesce((select "
+    "case when name = '' then did else name end from dids where id = credential_schemas.author_id and deleted_at is "
+    "null), '') as author_name, "
     "json_extract(content, '$.proof') is not null as signed from credential_schemas"
 )
 _COLUMNS = tuple(name for name in Credential._fields if name not in {"issuer_name", "schema_name"})
@@ -66,12 +68,15 @@ def published_schema(tx: Tx, uuid: str) -> str | None:
     return tx.value(str, "select content from credential_schemas where uuid = :uuid", uuid=uuid)
 
 
-def schemas(tx: Tx, stretch: Stretch, author: str) -> tuple[list[ListedSchema], int]:
+def schemas(tx: Tx, stretch: Stretch, author: str, search: str) -> tuple[list[ListedSchema], int]:
     """Return one page of a domain's schemas, ordered by id, and the number of all matching schemas. author: the DID of
-    the author; empty for any author."""
-    by = " and author_id in (select id from dids where domain_id = :d and did = :author)" if author else ""
-    given: dict[str, Value] = {"d": stretch.domain_id, **({"author": author} if author else {})}
-    ids = f"select id from credential_schemas where domain_id = :d{by}"
+    the author; empty for any author. search: a part of the name; empty for any name."""
+    ids, given = "select id from credential_schemas where domain_id = :d", dict[str, Value](d=stretch.domain_id)
+    if author:
+        by = "author_id in (select id from dids where domain_id = :d and did = :author)"
+        ids, given["author"] = f"{ids} and {by}", author
+    if search:
+        ids, given["search"] = f"{ids} and instr(fold(name), :search) > 0", fold(search)
     return page_of(tx, ListedSchema, _LISTED_SCHEMA, ids, stretch, counter=None, searched=False, **given)
 
 

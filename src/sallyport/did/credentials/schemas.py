@@ -68,10 +68,10 @@ class Schemas:
 
         return await self._store.write(work)
 
-    async def page(self, stretch: Stretch, author: str = "") -> tuple[list[ListedSchema], int]:
+    async def page(self, stretch: Stretch, author: str = "", search: str = "") -> tuple[list[ListedSchema], int]:
         """Return one page of a domain's schemas, ordered by id, and the number of all matching schemas. author: the DID
-        of the author; empty for any author."""
-        return await self._store.search(lambda tx: repo.schemas(tx, stretch, author))
+        of the author; empty for any author. search: a part of the name."""
+        return await self._store.search(lambda tx: repo.schemas(tx, stretch, author, search))
 
     async def published(self, uuid: str) -> str:
         """Return a published schema as JSON. Raises NotFound."""

@@ -1,5 +1,6 @@
 """Requests and answers of the operations of DIDs."""
 
+from collections.abc import Sequence
 from typing import Annotated
 
 from pydantic import BeforeValidator, Field, JsonValue, WithJsonSchema
@@ -10,7 +11,7 @@ from sallyport.did.crypto.keys import CURVES, ED25519
 from sallyport.did.dids.did import Kind
 from sallyport.web.operation import Done
 from sallyport.web.paging import LONG, IsMinimum, LongSize, PagedByNumber, TotalCount
-from sallyport.web.scope import Id, Many, OfDomain, PlainText, ScopedIfGiven, Text
+from sallyport.web.scope import Id, Many, OfDomain, PlainText, ScopedIfGiven, Text, Whole
 
 METHODS = ("key", "jwk", "web")
 MAX_DELETED = 200
@@ -118,6 +119,19 @@ class SearchDids(ScopedIfGiven, PagedByNumber):
     didType: AnyKind = Field(
         default=None, description="Issuer or User (or Holder), case-insensitive. Leave it empty to list both."
     )
+    domainId: Whole | None = Field(
+        default=None,
+        description=(
+            "Id of a domain. Only the DIDs of the domain are listed. If it is absent, the DIDs of all domains of the"
+            " tenant are listed."
+        ),
+    )
+    didId: Id = Field(
+        default=0, description="Id of a DID's record. Only this DID is listed. Leave it 0 to list all DIDs."
+    )
+
+    def claimed_domains(self) -> Sequence[int]:
+        return () if self.domainId is None else (self.domainId,)
 
 
 class DeletedDid(ScopedIfGiven):

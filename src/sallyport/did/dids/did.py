@@ -23,6 +23,21 @@ class NewDid:
 
 
 @dataclass(frozen=True, slots=True)
+class Search:
+    """A search of DIDs. text: a part of a name, or a whole DID; empty for all DIDs. kind: the owner of the DIDs; None
+    for both. domain_id: the domain of the DIDs; 0 for all domains of the tenant. did_id: the id of the DID's record; 0
+    for any DID."""
+
+    tenant_id: int
+    text: str = ""
+    kind: Kind | None = None
+    domain_id: int = 0
+    did_id: int = 0
+    offset: int = 0
+    limit: int = 10
+
+
+@dataclass(frozen=True, slots=True)
 class Record:
     """A stored DID. issuer_id: the issuer of a holder. wallet_id: the wallet that has the DID. issuer_name: the
     issuer's own name, or for a holder, the name of the holder's issuer. Times are in microseconds."""

@@ -15,7 +15,7 @@ from sallyport.did.dids.bodies import (
     RotateKey,
     SearchDids,
 )
-from sallyport.did.dids.did import Kind, NewDid, Record
+from sallyport.did.dids.did import Kind, NewDid, Record, Search
 from sallyport.did.dids.service import Dids
 from sallyport.store.search import Minimum, Stretch
 from sallyport.web.operation import Done, Operations, Plain
@@ -78,9 +78,11 @@ def _declare_reading(dids: Operations, service: Dids) -> None:
 
     @dids.post("/api/v1/did/SearchDID", roles=READERS)
     async def search(body: SearchDids, caller: Caller) -> Plain[DidsFound]:
-        """List the tenant's DIDs that match a text, ordered by id. The text is a part of a name, or a whole DID."""
-        page = body.page()
-        found, count = await service.search(caller.tenant_id, body.name.strip(), body.didType, page.offset, page.size)
+        """List the tenant's DIDs that match a text, ordered by id. The text is a part of a name, or a whole DID. The
+        list contains the DIDs of all domains of the tenant, or only those of one domain."""
+        page, text, domain_id = body.page(), body.name.strip(), body.domainId or 0
+        asked = Search(caller.tenant_id, text, body.didType, domain_id, body.didId, page.offset, page.size)
+        found, count = await service.search(asked)
         listed = [{**_entry(each), "lastUpdatedAt": day_first(each.updated_at)} for each in found]
         is_minimum = {"totalIsMinimum": True} if isinstance(count, Minimum) else {}
         return Plain({"count": count, "didList": listed, **is_minimum})

@@ -6,11 +6,11 @@ from sallyport.base.text import fold
 from sallyport.did.crypto.documents import ASSERTION, PURPOSES, Document, Method, of_methods, resolve
 from sallyport.did.crypto.jws import Signer
 from sallyport.did.crypto.keys import PrivateKey, PublicKey, from_multikey
-from sallyport.did.dids.did import KeyRow, Kind, NewDid, Record
+from sallyport.did.dids.did import KeyRow, Kind, NewDid, Record, Search
 from sallyport.store import counters
 from sallyport.store.erasure import PRESENT
 from sallyport.store.model import Tx, Value
-from sallyport.store.search import SearchIndex, Stretch, whole_page
+from sallyport.store.search import MOST_COUNTED, SearchIndex, Stretch, whole_page
 from sallyport.store.search import page as page_of
 from sallyport.store.vault import Vault
 
@@ -24,6 +24,7 @@ _SELECT = (
     "as issuer_name, credentials_issued, updated_at, deleted_at from dids"
 )
 _LIVE = "deleted_at is null"
+_CONTAINS = "instr(fold(name), :text) > 0"
 _KEY = "select id, did_id, method_id, multikey, sealed, state from did_keys"
 
 
@@ -112,33 +113,74 @@ def page(tx: Tx, stretch: Stretch, *, issuer_id: int = 0, wallet_id: int = 0) ->
     return page_of(tx, Record, _SELECT, ids, stretch, counter=None, searched=False, **used)
 
 
-def search(tx: Tx, tenant_id: int, text: str, kind: Kind | None, offset: int, limit: int) -> tuple[list[Record], int]:
-    """Return one page of a tenant's DIDs, ordered by id, and the number of matches. text: a part of a name, or a whole
-    DID."""
-    stretch, is_whole = Stretch(tenant_id, offset, limit), text.startswith("did:")
-    if text and kind is None and not is_whole:
-        return _SEARCH.page(tx, Record, _SELECT, stretch, text)
-    parameters: dict[str, Value] = {"t": tenant_id}
-    # `+` makes the planner start from the DID, not from all DIDs of the tenant.
-    ids = f"select id from dids where {'+' * is_whole}tenant_id = :t and {_LIVE}"
-    if kind is not None:
-        ids, parameters = f"{ids} and kind = :kind", {**parameters, "kind": kind.value}
-    if is_whole:
-        ids, parameters = f"{ids} and did = :did", {**parameters, "did": text}
-    elif text:
-        found, match = _SEARCH.find(tx, tenant_id, text)
-        ids, parameters = f"{ids} and +id in ({found})", parameters | match
-    else:
-        kinds = [kind] if kind else list(Kind)
-        total = sum(_total(tx, tenant_id, each) for each in kinds)
-        return _stretch(tx, ids, offset, limit, parameters), total
-    searched = bool(text) and not is_whole
-    return page_of(tx, Record, _SELECT, ids, stretch, counter=None, searched=searched, **parameters)
+def search(tx: Tx, asked: Search) -> tuple[list[Record], int]:
+    """Return one page of the DIDs that a search finds, ordered by id, and the number of matches."""
+    if asked.did_id or asked.text.startswith("did:"):
+        return _exact(tx, asked)
+    if asked.domain_id:
+        return _of_domain(tx, asked)
+    stretch = Stretch(asked.tenant_id, asked.offset, asked.limit)
+    if asked.text and asked.kind is None:
+        return _SEARCH.page(tx, Record, _SELECT, stretch, asked.text)
+    where, given = _where(asked)
+    ids = f"select id from dids where {where}"
+    if not asked.text:
+        total = sum(_total(tx, asked.tenant_id, each) for each in ([asked.kind] if asked.kind else Kind))
+        return _stretch(tx, ids, asked, given), total
+    found, match = _SEARCH.find(tx, asked.tenant_id, asked.text)
+    ids, given = f"{ids} and +id in ({found})", given | match
+    return page_of(tx, Record, _SELECT, ids, stretch, counter=None, searched=True, **given)
 
 
-def _stretch(tx: Tx, ids: str, offset: int, limit: int, parameters: dict[str, Value]) -> list[Record]:
+def _where(asked: Search, *, is_narrow: bool = False) -> tuple[str, dict[str, Value]]:
+    """Return the condition for the tenant or the domain and for the kind of a search, and its parameters. is_narrow:
+    whether another condition selects few DIDs. `+` makes the planner start from that condition, not from all DIDs."""
+    scope, value = ("domain_id", asked.domain_id) if asked.domain_id else ("tenant_id", asked.tenant_id)
+    where, given = f"{'+' * is_narrow}{scope} = :scope and {_LIVE}", dict[str, Value](scope=value)
+    if asked.kind is not None:
+        where, given["kind"] = f"{where} and kind = :kind", asked.kind
+    return where, given
+
+
+def _exact(tx: Tx, asked: Search) -> tuple[list[Record], int]:
+    """Return the DIDs with this id, or with this DID in the domains of a tenant."""
+    where, given = _where(asked, is_narrow=True)
+    if asked.did_id:
+        where, given["id"] = f"{where} and id = :id", asked.did_id
+    if asked.text.startswith("did:"):
+        where, given["did"] = f"{where} and did = :did", asked.text
+    elif asked.text:
+        where, given["text"] = f"{where} and {_CONTAINS}", fold(asked.text)
+    ids, stretch = f"select id from dids where {where}", Stretch(asked.tenant_id, asked.offset, asked.limit)
+    return page_of(tx, Record, _SELECT, ids, stretch, counter=None, searched=False, **given)
+
+
+def _of_domain(tx: Tx, asked: Search) -> tuple[list[Record], int]:
+    """Return the DIDs of a domain that a search finds.
+
+    The search index has the DIDs of all domains of the tenant. So it is used only if the domain has many DIDs of this
+    kind. The names of few DIDs are read instead.
+    """
+    where, given = _where(asked)
+    ids = f"select id from dids where {where}"
+    stretch = Stretch(asked.domain_id, asked.offset, asked.limit)
+    if not asked.text and asked.kind is None:
+        return whole_page(tx, Record, _SELECT, "dids", stretch, counter=COUNTER, only=_LIVE)
+    counter = COUNTER if asked.kind is None else f"{COUNTER}/{asked.kind}"
+    total = counters.total(tx, asked.domain_id, counter)
+    if not asked.text:
+        return _stretch(tx, ids, asked, given), total
+    if total <= MOST_COUNTED:
+        ids, given["text"] = f"{ids} and {_CONTAINS}", fold(asked.text)
+        return page_of(tx, Record, _SELECT, ids, stretch, counter=None, searched=True, **given)
+    only = f"exists (select 1 from dids where dids.id = {{id}} and {where})"
+    whole = Stretch(asked.tenant_id, asked.offset, asked.limit)
+    return _SEARCH.page(tx, Record, _SELECT, whole, asked.text, only, **given)
+
+
+def _stretch(tx: Tx, ids: str, asked: Search, given: dict[str, Value]) -> list[Record]:
     sql = f"{_SELECT} where id in ({ids} order by id limit :limit offset :offset) order by id"
-    return tx.all(Record, sql, limit=limit, offset=offset, **parameters)
+    return tx.all(Record, sql, limit=asked.limit, offset=asked.offset, **given)
 
 
 # --- keys -----------------------------------------------------------------------------------------------------------

@@ -10,7 +10,7 @@ from sallyport.did.credentials.repo import users_of_holder
 from sallyport.did.crypto.documents import MAX_METHODS, jwk_did, key_did, resolve, web_did
 from sallyport.did.crypto.keys import CURVES, PrivateKey, PublicKey, from_jwk
 from sallyport.did.dids import repo
-from sallyport.did.dids.did import Kind, NewDid, Record
+from sallyport.did.dids.did import Kind, NewDid, Record, Search
 from sallyport.did.dids.repo import NO_ISSUER
 from sallyport.did.peers import Sessions
 from sallyport.did.presentations.prompts import OpenRequests
@@ -94,12 +94,9 @@ class Dids:
         DIDs; 0 for any issuer. wallet_id: the wallet of the DIDs; 0 for any wallet."""
         return await self._store.search(lambda tx: repo.page(tx, stretch, issuer_id=issuer_id, wallet_id=wallet_id))
 
-    async def search(
-        self, tenant_id: int, text: str, kind: Kind | None, offset: int, limit: int
-    ) -> tuple[list[Record], int]:
-        """Return one page of a tenant's DIDs, ordered by id, and the number of matches. text: a part of a name, or a
-        whole DID."""
-        return await self._store.search(lambda tx: repo.search(tx, tenant_id, text, kind, offset, limit))
+    async def search(self, asked: Search) -> tuple[list[Record], int]:
+        """Return one page of the DIDs that a search finds, ordered by id, and the number of matches."""
+        return await self._store.search(lambda tx: repo.search(tx, asked))
 
     async def delete(self, domain_id: int, wanted: Sequence[tuple[Kind, str]]) -> int:
         """Delete DIDs from the lists, and return their number. Raises NotFound if one of the DIDs does not exist. In

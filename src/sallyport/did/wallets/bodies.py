@@ -80,6 +80,9 @@ class ListWallets(OfDomain, PagedByNumber):
         default="",
         description="Part of a user name or e-mail address, case-insensitive. Leave it empty to list all wallet users.",
     )
+    walletId: Id = Field(
+        default=0, description="Id of a wallet. Only this wallet is listed. Leave it 0 to list all wallet users."
+    )
 
 
 class WalletEntry(Model):

@@ -50,7 +50,7 @@ def _declare_managing(wallets: Operations, service: Wallets) -> None:
     async def wallet_users(body: ListWallets, caller: Caller) -> Plain[WalletList]:
         """List the wallet users of a domain, ordered by id. filter: a part of a user name or an e-mail address."""
         page = body.page()
-        listed, total = await service.page(Stretch(body.domainId, page.offset, page.size), body.filter)
+        listed, total = await service.page(Stretch(body.domainId, page.offset, page.size), body.filter, body.walletId)
         is_minimum = {"totalIsMinimum": True} if isinstance(total, Minimum) else {}
         return Plain(
             {

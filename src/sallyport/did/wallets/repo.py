@@ -7,8 +7,9 @@ from sallyport.did.wallets.key import key_hash, public_of
 from sallyport.did.wallets.wallet import ListedWallet, NewWallet, Wallet
 from sallyport.store import counters
 from sallyport.store.erasure import OF_TENANT
-from sallyport.store.model import Tx
+from sallyport.store.model import Tx, Value
 from sallyport.store.search import SearchIndex, Stretch, whole_page
+from sallyport.store.search import page as page_of
 
 COUNTER = "wallets"
 TAKEN = "the domain already has a wallet with this e-mail address; to replace a lost walletKey, use resetWallet"
@@ -68,9 +69,16 @@ def by_email(tx: Tx, tenant_id: int, email: str) -> list[Wallet]:
     return tx.all(Wallet, sql, key=fold(email.strip()), t=tenant_id)
 
 
-def page(tx: Tx, stretch: Stretch, search: str = "") -> tuple[list[ListedWallet], int]:
+def page(tx: Tx, stretch: Stretch, search: str = "", wallet_id: int = 0) -> tuple[list[ListedWallet], int]:
     """Return one page of a domain's wallets, ordered by id, and the number of matches. search: a part of a name or an
-    e-mail address."""
+    e-mail address. wallet_id: the id of a wallet; 0 for any wallet."""
+    if wallet_id:
+        ids = "select id from wallets where id = :id and domain_id = :d"
+        given = dict[str, Value](id=wallet_id, d=stretch.domain_id)
+        if search:
+            contains = "(instr(fold(username), :text) > 0 or instr(fold(email), :text) > 0)"
+            ids, given["text"] = f"{ids} and {contains}", fold(search)
+        return page_of(tx, ListedWallet, _LISTED, ids, stretch, counter=None, searched=False, **given)
     if search:
         return _SEARCH.page(tx, ListedWallet, _LISTED, stretch, search)
     return whole_page(tx, ListedWallet, _LISTED, "wallets", stretch, counter=COUNTER)

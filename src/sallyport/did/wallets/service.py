@@ -74,10 +74,10 @@ class Wallets:
         self._tokens.forget()
         return made
 
-    async def page(self, stretch: Stretch, search: str = "") -> tuple[list[ListedWallet], int]:
+    async def page(self, stretch: Stretch, search: str = "", wallet_id: int = 0) -> tuple[list[ListedWallet], int]:
         """Return one page of a domain's wallets, ordered by id, and the number of matches. search: a part of a name
-        or an e-mail address."""
-        return await self._store.search(lambda tx: repo.page(tx, stretch, search))
+        or an e-mail address. wallet_id: the id of a wallet; 0 for any wallet."""
+        return await self._store.search(lambda tx: repo.page(tx, stretch, search, wallet_id))
 
     async def assign(self, tenant_id: int, pairs: Sequence[tuple[int, int]]) -> int:
         """Assign credentials to wallets, and return the number of new assignments. pairs: (wallet id, credential

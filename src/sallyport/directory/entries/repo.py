@@ -69,8 +69,17 @@ def users(tx: Tx, stretch: Stretch, search: str, *, cloud: bool = False) -> tupl
     return page_of(tx, User, _USER_SELECT, ids, stretch, counter=counter, searched=bool(search), **parameters)
 
 
-def groups(tx: Tx, stretch: Stretch, search: str) -> tuple[list[Group], int]:
-    """Return one page of a domain's groups, sorted by id, and the number of matches."""
+def groups(tx: Tx, stretch: Stretch, search: str, directory_id: int = 0) -> tuple[list[Group], int]:
+    """Return one page of a domain's groups, sorted by id, and the number of matches. directory_id: the directory of the
+    groups; 0 for all directories of the domain."""
+    if directory_id and search:
+        only = "exists (select 1 from directory_groups g where g.id = {id} and g.directory_id = :dir)"
+        return _GROUPS_SEARCH.page(tx, Group, _GROUP_SELECT, stretch, search, only, dir=directory_id)
+    if directory_id:
+        own = "select id from directories where id = :dir and domain_id = :d"
+        ids = f"select id from directory_groups where directory_id = ({own})"
+        given: dict[str, Value] = {"d": stretch.domain_id, "dir": directory_id}
+        return page_of(tx, Group, _GROUP_SELECT, ids, stretch, counter=None, searched=True, **given)
     if search:
         return _GROUPS_SEARCH.page(tx, Group, _GROUP_SELECT, stretch, search)
     ids = "select id from directory_groups where domain_id = :d"

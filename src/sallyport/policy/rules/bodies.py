@@ -257,6 +257,7 @@ class ListLoginRules(InDomain, Paged):
         default="",
         description="Text that the name must contain; case is ignored. If it is empty, all rules are listed.",
     )
+    ruleId: Id = Field(default=0, description="Id of the only rule to list. 0 lists all rules.")
 
 
 class TimeEntry(Model):

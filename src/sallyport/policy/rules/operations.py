@@ -28,7 +28,7 @@ def operations(service: LoginRules, names: Names, gate: Gate) -> Operations:
         own, page = service.all_of(body.domainId), body.page()
         positions = {rule.id: place for place, rule in enumerate(sorted(own, key=lambda rule: rule.place), 1)}
         needle = body.search.casefold()
-        found = [rule for rule in own if needle in rule.name.casefold()]
+        found = [rule for rule in own if needle in rule.name.casefold() and body.ruleId in (0, rule.id)]
         entries = [_entry(service, rule, positions[rule.id]) for rule in found[page.offset : page.offset + page.size]]
         return Plain({"rules": entries, "totalCount": len(found)})
 

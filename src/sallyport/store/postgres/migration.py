@@ -54,6 +54,7 @@ STEPS: Final[Steps] = (
     Step("p0007_console_answers", schema.create_console_answers, beside=BASELINE),
     Step("p0008_login_attributes", schema.add_login_attributes, beside=BASELINE),
     Step("p0009_answers_by_id", schema.drop_answers_at, beside=BASELINE),
+    Step("p0010_did_kinds", schema.create_did_kinds, beside=BASELINE),
 )
 """The history of the schema, oldest step first. A released step is never changed."""
 

@@ -13,6 +13,7 @@ from sallyport.store.postgres import announcements, limits
 from sallyport.store.postgres.connection import Connection
 from sallyport.store.schema import (
     ANSWERS_BY_ID,
+    DID_KINDS,
     IDENTITIES,
     LOGIN_ATTRIBUTES,
     LOGIN_STEPS,
@@ -169,6 +170,12 @@ def add_login_attributes(connection: Connection) -> None:
 def drop_answers_at(connection: Connection) -> None:
     """Drop the index of kept answers by their time. A node of an earlier release purges them without it."""
     for statement in statements_of(ANSWERS_BY_ID, PostgresDialect()):
+        connection.execute(statement.encode())
+
+
+def create_did_kinds(connection: Connection) -> None:
+    """Create the index of a domain's issuers and holders."""
+    for statement in statements_of(DID_KINDS, PostgresDialect()):
         connection.execute(statement.encode())
 
 

@@ -30,6 +30,8 @@ LOGIN_ATTRIBUTES: Final = "login_attributes"
 """The file of the step that adds the attributes of an answer to the events."""
 ANSWERS_BY_ID: Final = "answers_by_id"
 """The file of the step that drops the index of kept answers by their time."""
+DID_KINDS: Final = "did_kinds"
+"""The file of the step that indexes a domain's DIDs by their kind."""
 SEARCHED: Final = (
     "devices", "directory_groups", "directory_users", "dids", "endpoint_groups", "endpoint_instances", "endpoint_users",
     "wallets",

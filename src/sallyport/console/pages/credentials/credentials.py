@@ -6,12 +6,8 @@ from typing import Final
 from sallyport.base.wire import Row
 from sallyport.console.columns import Column
 from sallyport.console.declare import Context, Pages, Redirect
-from sallyport.console.pages.credentials.finding import (
-    all_dids,
-    all_schemas,
-    did_choices,
-    wallet_choices,
-)
+from sallyport.console.pages.choosing import chosen, offer
+from sallyport.console.pages.credentials.finding import HOLDERS, ISSUERS, SCHEMA_LIST, WALLET_USERS
 from sallyport.console.pages.reading import find, number, of, pairs, rights
 from sallyport.console.table import listed
 from sallyport.console.visit import Visit
@@ -50,13 +46,11 @@ async def credentials(visit: Visit) -> Context:
 async def new_credential(visit: Visit) -> Context:
     """Show the form of a new credential."""
     domain = visit.domain()
-    known = await all_dids(visit, domain)
-    found = await all_schemas(visit, domain)
     return {
         "domain": domain,
-        "issuers": did_choices(known, "Issuer"),
-        "holders": did_choices(known, "User"),
-        "schemas": [(str(each["id"]), str(each["name"])) for each in found],
+        "issuers": await offer(visit, domain, ISSUERS),
+        "holders": await offer(visit, domain, HOLDERS),
+        "schemas": await offer(visit, domain, SCHEMA_LIST),
     }
 
 
@@ -68,9 +62,9 @@ async def add_credential(visit: Visit) -> Redirect:
     if fields.get("password"):
         metadata["epmPassword"] = fields["password"]
     body: Row = {
-        "issuerDid": fields.get("issuerDid", ""),
-        "holderDid": fields.get("holderDid", ""),
-        "schemaId": fields.get("schemaId", ""),
+        "issuerDid": await chosen(visit, domain, ISSUERS, "issuerDid"),
+        "holderDid": await chosen(visit, domain, HOLDERS, "holderDid"),
+        "schemaId": await chosen(visit, domain, SCHEMA_LIST, "schemaId"),
         "credentialName": fields.get("credentialName", ""),
         "metadata": metadata,
         "expiry": fields.get("expiry", ""),
@@ -104,7 +98,7 @@ async def ask_to_assign(visit: Visit) -> Context:
     return {
         "domain": domain,
         "credential": await _credential(visit, domain),
-        "wallets": await wallet_choices(visit, domain),
+        "wallets": await offer(visit, domain, WALLET_USERS),
     }
 
 
@@ -112,7 +106,7 @@ async def ask_to_assign(visit: Visit) -> Context:
 async def assign(visit: Visit) -> Redirect:
     """Assign a credential to a wallet."""
     domain = visit.domain()
-    wallet = number(visit.fields.get("wallet", ""), "wallet")
+    wallet = number(await chosen(visit, domain, WALLET_USERS, "wallet"), "wallet")
     body: Row = {
         "walletId": wallet,
         "userId": wallet,

@@ -5,14 +5,10 @@ from typing import Final
 from sallyport.base.wire import Row
 from sallyport.console.columns import Column
 from sallyport.console.declare import Context, Pages, Redirect
-from sallyport.console.pages.credentials.finding import (
-    SEARCH,
-    all_dids,
-    did_choices,
-    wallet_choices,
-)
-from sallyport.console.pages.reading import choices, number, of, one, rights
-from sallyport.console.table import Filter, complete
+from sallyport.console.pages.choosing import chosen, offer
+from sallyport.console.pages.credentials.finding import DIDS, ISSUERS, WALLET_USERS, did_at
+from sallyport.console.pages.reading import choices, number, of, rights
+from sallyport.console.table import Filter, listed
 from sallyport.console.visit import Visit
 from sallyport.did.crypto.keys import CURVES
 from sallyport.did.dids.bodies import METHODS
@@ -30,20 +26,21 @@ DID_COLUMNS: Final = (
     Column("desc", "Description", is_chosen=False),
     Column("id", "Id", "number", is_chosen=False),
 )
+KINDS: Final = {"issuer": "Issuer", "holder": "User"}
+FILTERS: Final = (Filter("search", "Name or DID"), Filter("kindText", "Kind", [(kind, kind) for kind in KINDS]))
 NO_DID: Final = "No DID yet. Create an issuer first; then register wallets, and create a holder for each wallet."
 
 
 @pages.show("/dids", "DIDs", roles=READERS, template="dids.html", menu="Credentials")
 async def dids(visit: Visit) -> Context:
     """List the DIDs of a domain."""
-    domain = visit.domain()
-    found = [did_row(each, domain) for each in await all_dids(visit, domain)]
-    filters = (*SEARCH, Filter("kindText", "Kind", (("issuer", "issuer"), ("holder", "holder"))))
-    return {
-        "domain": domain,
-        "table": complete(visit, DID_COLUMNS, found, filters=filters, empty=NO_DID),
-        **rights(visit),
-    }
+    domain, query = visit.domain(), visit.query
+    body: Row = {"name": query.get("search", ""), "didType": KINDS.get(query.get("kindText", ""), "")}
+    table = await listed(
+        visit, DID_COLUMNS, DIDS, "didList", body, domain=domain.id, filters=FILTERS, empty=NO_DID, most=1000
+    )
+    table.rows = [did_row(each, domain) for each in table.rows]
+    return {"domain": domain, "table": table, **rights(visit)}
 
 
 @pages.show("/dids/add", "Create a DID", roles=OPERATORS, template="did_add.html")
@@ -54,8 +51,8 @@ async def new_did(visit: Visit) -> Context:
         "domain": domain,
         "methods": [(each, f"did:{each}") for each in METHODS],
         "curves": choices([*CURVES]),
-        "issuers": [("", "none"), *did_choices(await all_dids(visit, domain), "Issuer")],
-        "wallets": [("", "none: the DID is an issuer"), *await wallet_choices(visit, domain)],
+        "issuers": await offer(visit, domain, ISSUERS),
+        "wallets": await offer(visit, domain, WALLET_USERS),
     }
 
 
@@ -65,9 +62,10 @@ async def add_did(visit: Visit) -> Redirect:
     domain, fields = visit.domain(), visit.fields
     body: Row = {name: fields.get(name, "") for name in ("method", "name", "description", "keyType")}
     path = "/api/v1/did/createIssuerDid"
-    if fields.get("wallet"):
+    if wallet := await chosen(visit, domain, WALLET_USERS, "wallet"):
         path = "/api/v1/did/createHolderDid"
-        body |= {"walletUserId": number(fields["wallet"], "wallet"), "issuerDid": fields.get("issuer", "")}
+        issuer = await chosen(visit, domain, ISSUERS, "issuer")
+        body |= {"walletUserId": number(wallet, "wallet"), "issuerDid": issuer}
     made = await visit.call(path, body, domain=domain.id)
     return Redirect(of(f"/dids/{made['didId']}", domain), f"{made['message']}.")
 
@@ -138,7 +136,8 @@ async def remove_did(visit: Visit) -> Redirect:
 
 
 async def _did(visit: Visit, domain: Domain) -> Row:
-    return did_row(one(await all_dids(visit, domain), "id", visit.at["did"], "DID"), domain)
+    found = await did_at(visit, domain)
+    return {**did_row(found, domain), "changedAt": _iso(str(found["lastUpdatedAt"]))}
 
 
 def did_row(row: Row, domain: Domain) -> Row:
@@ -148,7 +147,6 @@ def did_row(row: Row, domain: Domain) -> Row:
         "shownName": row["name"] or f"DID {row['id']}",
         "kindText": "issuer" if row["DIDType"] == "Issuer" else "holder",
         "address": of(f"/dids/{row['id']}", domain),
-        "changedAt": _iso(str(row["lastYpdatedAt"])),
     }
 
 

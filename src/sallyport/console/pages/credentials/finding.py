@@ -1,48 +1,32 @@
-"""Functions that find DIDs, schemas and wallets, and offer them in forms."""
+"""Functions that find DIDs, schemas and wallets for pages and forms."""
 
+from dataclasses import replace
 from typing import Final
 
+from sallyport.base.command import entries
 from sallyport.base.wire import Row
-from sallyport.console.pages.reading import every
-from sallyport.console.table import Filter
+from sallyport.console.pages.choosing import DID, Source
+from sallyport.console.pages.reading import number, one
 from sallyport.console.visit import Visit
 from sallyport.domains.domain import Domain
 
-DIDS: Final = "/api/v1/did/DIDList"
+DIDS: Final = "/api/v1/did/SearchDID"
 SCHEMAS: Final = "/api/v1/credential/credentialSchemaList"
 WALLETS: Final = "/api/v1/walletService/walletUserList"
-SEARCH: Final = (Filter("search", "Text"),)
 LONGEST: Final = 28
 """Maximum length of a DID in a form, in characters. Of a longer DID, the form shows the start and the end."""
 
 
-async def all_dids(visit: Visit, domain: Domain) -> list[Row]:
-    """Return the DIDs of a domain."""
-    return await every(visit, DIDS, "message", {}, domain=domain.id)
+async def did_at(visit: Visit, domain: Domain) -> Row:
+    """Return the DID of the domain whose id is in the path. Raises NotFound."""
+    found = await visit.call(DIDS, {"didId": number(visit.at["did"], "DID")}, domain=domain.id)
+    return one(entries(found["didList"]), "id", visit.at["did"], "DID")
 
 
-async def all_schemas(visit: Visit, domain: Domain) -> list[Row]:
-    """Return the schemas of a domain."""
-    return await every(visit, SCHEMAS, "message", {}, domain=domain.id)
-
-
-async def all_wallets(visit: Visit, domain: Domain) -> list[Row]:
-    """Return the wallets of a domain."""
-    return await every(visit, WALLETS, "users", {}, domain=domain.id)
-
-
-def did_choices(found: list[Row], kind: str) -> list[tuple[str, str]]:
-    """Return the DIDs of a kind as choices of a form: (DID, name) for each DID. kind: `Issuer` or `User`."""
-    return [
-        (str(each["did"]), f"{each['name'] or each['id']} ({_short(str(each['did']))})")
-        for each in found
-        if each["DIDType"] == kind
-    ]
-
-
-async def wallet_choices(visit: Visit, domain: Domain) -> list[tuple[str, str]]:
-    """Return the wallets of a domain as choices of a form: (id, owner) for each wallet."""
-    return [(str(each["walletId"]), owner_of(each)) for each in await all_wallets(visit, domain)]
+async def wallet_at(visit: Visit, domain: Domain) -> Row:
+    """Return the wallet of the domain whose id is in the path. Raises NotFound."""
+    found = await visit.call(WALLETS, {"walletId": number(visit.at["wallet"], "wallet")}, domain=domain.id)
+    return one(entries(found["users"]), "walletId", visit.at["wallet"], "wallet")
 
 
 def owner_of(wallet: Row) -> str:
@@ -50,5 +34,42 @@ def owner_of(wallet: Row) -> str:
     return f"{wallet['username']} ({wallet['emailAddress']})"
 
 
-def _short(did: str) -> str:
-    return did if len(did) <= LONGEST else f"{did[:20]}…{did[-6:]}"
+def _did_title(did: Row) -> str:
+    whole = str(did["did"])
+    short = whole if len(whole) <= LONGEST else f"{whole[:20]}…{whole[-6:]}"
+    return f"{did['name'] or did['id']} ({short})"
+
+
+ISSUERS: Final = Source(
+    "issuer",
+    DIDS,
+    "didList",
+    _did_title,
+    id="id",
+    value=DID,
+    names=("name",),
+    search="name",
+    by_id="didId",
+    body={"didType": "Issuer"},
+)
+HOLDERS: Final = replace(ISSUERS, kind="holder", body={"didType": "User"})
+WALLET_USERS: Final = Source(
+    "wallet",
+    WALLETS,
+    "users",
+    owner_of,
+    id="walletId",
+    value="walletId",
+    names=("username", "emailAddress"),
+    search="filter",
+)
+SCHEMA_LIST: Final = Source(
+    "schema",
+    SCHEMAS,
+    "message",
+    lambda schema: str(schema["name"]),
+    id="id",
+    value="id",
+    names=("name",),
+    search="filter",
+)

@@ -7,10 +7,8 @@ from sallyport.base.errors import NotFound
 from sallyport.base.wire import JSON, Row
 from sallyport.console.columns import Column
 from sallyport.console.declare import Context, Pages, Redirect
-from sallyport.console.pages.credentials.finding import (
-    all_dids,
-    did_choices,
-)
+from sallyport.console.pages.choosing import chosen, offer
+from sallyport.console.pages.credentials.finding import HOLDERS, ISSUERS
 from sallyport.console.pages.reading import number, of, rights
 from sallyport.console.table import MOST_EXPORTED, SIZE, Table
 from sallyport.console.visit import Visit
@@ -93,11 +91,10 @@ async def _listed(visit: Visit, domain: Domain) -> Table:
 async def new_request(visit: Visit) -> Context:
     """Show the form of a new request."""
     domain = visit.domain()
-    known = await all_dids(visit, domain)
     return {
         "domain": domain,
-        "issuers": did_choices(known, "Issuer"),
-        "holders": [("", "all holders of a group"), *did_choices(known, "User")],
+        "issuers": await offer(visit, domain, ISSUERS),
+        "holders": await offer(visit, domain, HOLDERS),
     }
 
 
@@ -105,7 +102,12 @@ async def new_request(visit: Visit) -> Context:
 async def add_request(visit: Visit) -> Redirect:
     """Send a presentation request to a holder, or to all holders of a group."""
     domain, fields = visit.domain(), visit.fields
-    body: Row = {name: fields.get(name, "") for name in ("issuerDid", "holderDid", "username", "endpoint")}
+    body: Row = {
+        "issuerDid": await chosen(visit, domain, ISSUERS, "issuerDid"),
+        "holderDid": await chosen(visit, domain, HOLDERS, "holderDid"),
+        "username": fields.get("username", ""),
+        "endpoint": fields.get("endpoint", ""),
+    }
     if not body["holderDid"]:
         body["groupop"] = "yes"
     issued = await visit.call("/api/v1/verifierService/issuePR", body)

@@ -3,19 +3,17 @@
 import json
 from typing import Final
 
+from sallyport.base.command import entries
 from sallyport.base.errors import Invalid
 from sallyport.base.wire import JSON, Row
 from sallyport.console.columns import Column
 from sallyport.console.declare import Context, Pages, Redirect
-from sallyport.console.pages.credentials.finding import (
-    SEARCH,
-    all_dids,
-    all_schemas,
-    did_choices,
-)
-from sallyport.console.pages.reading import of, rights
-from sallyport.console.table import complete
+from sallyport.console.pages.choosing import chosen, offer
+from sallyport.console.pages.credentials.finding import ISSUERS, SCHEMAS
+from sallyport.console.pages.reading import PAGE, of, rights
+from sallyport.console.table import MOST_EXPORTED, SIZE, Filter, Table, page_of
 from sallyport.console.visit import Visit
+from sallyport.domains.domain import Domain
 from sallyport.web.scope import OPERATORS, READERS
 
 pages = Pages()
@@ -26,6 +24,7 @@ SCHEMA_COLUMNS: Final = (
     Column("signed", "Signed", "flag"),
     Column("author", "DID of the author", "code", is_chosen=False),
 )
+FILTERS: Final = (Filter("search", "Name"),)
 NO_SCHEMA: Final = "No schema yet. A schema says which claims a credential has. It needs an issuer as author."
 EXAMPLE: Final = """{
   "$schema": "https://json-schema.org/draft/2020-12/schema",
@@ -40,18 +39,39 @@ EXAMPLE: Final = """{
 async def schemas(visit: Visit) -> Context:
     """List the schemas of a domain."""
     domain = visit.domain()
-    names = {each["did"]: each["name"] for each in await all_dids(visit, domain)}
-    found = await all_schemas(visit, domain)
-    rows = [{**each, "authorName": names.get(each["author"]) or "deleted"} for each in found]
-    table = complete(visit, SCHEMA_COLUMNS, rows, filters=SEARCH, empty=NO_SCHEMA)
-    return {"domain": domain, "table": table, **rights(visit)}
+    return {"domain": domain, "table": await _listed(visit, domain), **rights(visit)}
+
+
+async def _listed(visit: Visit, domain: Domain) -> Table:
+    """Return one page of the list, or the whole list for an export. The answer of the operation has no total. So the
+    page reads one more schema, to know whether there is another page."""
+    exports, page, found = visit.query.get("format") == "csv", page_of(visit), list[Row]()
+    while True:
+        size, number = (PAGE, len(found) // PAGE + 1) if exports else (SIZE, page)
+        more = await _read(visit, domain, number, size)
+        found += more
+        if not exports or len(more) < size or len(found) >= MOST_EXPORTED:
+            break
+    is_full = not exports and len(found) == SIZE
+    is_last = not is_full or not await _read(visit, domain, page * SIZE + 1, 1)
+    total = (page - 1) * SIZE + len(found) if is_last and (found or page == 1) else None
+    following = "" if is_last else visit.url(page=page + 1)
+    rows = [{**each, "authorName": each["authorName"] or "deleted"} for each in found]
+    return Table(
+        visit, SCHEMA_COLUMNS, rows, total, page, SIZE, FILTERS, NO_SCHEMA, next_url=following, next_text="Next page"
+    )
+
+
+async def _read(visit: Visit, domain: Domain, number: int, size: int) -> list[Row]:
+    body: Row = {"filter": visit.query.get("search", ""), "pageNumber": number, "pageSize": size}
+    return entries((await visit.call(SCHEMAS, body, domain=domain.id))["message"])
 
 
 @pages.show("/schemas/add", "Add a schema", roles=OPERATORS, template="schema_add.html")
 async def new_schema(visit: Visit) -> Context:
     """Show the form of a new schema."""
     domain = visit.domain()
-    return {"domain": domain, "issuers": did_choices(await all_dids(visit, domain), "Issuer"), "example": EXAMPLE}
+    return {"domain": domain, "issuers": await offer(visit, domain, ISSUERS), "example": EXAMPLE}
 
 
 @pages.submit("/schemas/add", roles=OPERATORS)
@@ -63,7 +83,7 @@ async def add_schema(visit: Visit) -> Redirect:
     except (ValueError, RecursionError):
         raise Invalid.about("the schema is not valid JSON", "schema") from None
     body: Row = {
-        "author": fields.get("author", ""),
+        "author": await chosen(visit, domain, ISSUERS, "author"),
         "name": fields.get("name", ""),
         "schema": content,
         "sign": bool(fields.get("sign")),

@@ -8,16 +8,10 @@ from sallyport.console.columns import Column
 from sallyport.console.declare import Context, Pages
 from sallyport.console.pages.credentials.credentials import CREDENTIAL_COLUMNS, credential_row
 from sallyport.console.pages.credentials.dids import DID_COLUMNS, did_row
-from sallyport.console.pages.credentials.finding import (
-    DIDS,
-    WALLETS,
-    all_wallets,
-    owner_of,
-)
-from sallyport.console.pages.reading import every, number, of, one, rights
-from sallyport.console.table import Filter, listed
+from sallyport.console.pages.credentials.finding import WALLETS, owner_of, wallet_at
+from sallyport.console.pages.reading import number, of, rights
+from sallyport.console.table import SIZE, Filter, listed
 from sallyport.console.visit import Visit
-from sallyport.domains.domain import Domain
 from sallyport.web.scope import OPERATORS, READERS
 
 pages = Pages()
@@ -64,20 +58,22 @@ async def add_wallet(visit: Visit) -> Context:
 async def wallet(visit: Visit) -> Context:
     """Show a wallet with its DIDs and its credentials."""
     domain = visit.domain()
-    found = await _wallet(visit, domain)
+    found = await wallet_at(visit, domain)
     held = list[Row]()
     for state in ("Assigned", "Accepted", "Ignored"):
         body: Row = {"walletId": found["walletId"], "pageSize": 100}
         answer = await visit.call(f"/api/v1/credential/Get{state}Credential", body)
         held += entries(answer["credentials"])
-    own = await every(visit, DIDS, "message", {"userId": found["walletId"]}, domain=domain.id)
+    of_wallet: Row = {"userId": found["walletId"], "pageSize": SIZE + 1}
+    own = entries((await visit.call("/api/v1/did/DIDList", of_wallet, domain=domain.id))["message"])
     return {
         "title": f"Wallet of {found['username']}",
         "domain": domain,
         "wallet": found,
         "credentials": [credential_row(each, domain) for each in held],
         "credential_columns": [column for column in CREDENTIAL_COLUMNS if column.is_chosen],
-        "dids": [did_row(each, domain) for each in own],
+        "dids": [did_row(each, domain) for each in own[:SIZE]],
+        "has_more_dids": len(own) > SIZE,
         "did_columns": [column for column in DID_COLUMNS if column.key in ("shownName", "did", "issuerName")],
         **rights(visit),
     }
@@ -87,7 +83,7 @@ async def wallet(visit: Visit) -> Context:
 async def confirm_reset(visit: Visit) -> Context:
     """Show what the owner of a wallet loses if the wallet is reset."""
     domain = visit.domain()
-    found = await _wallet(visit, domain)
+    found = await wallet_at(visit, domain)
     return {
         "text": "For a lost wallet. Its key and its token are invalid at once, and the keys of holders that the "
         "service kept for it are lost. Afterwards, revoke its credentials, and issue new ones to a new DID.",
@@ -108,7 +104,3 @@ async def reset(visit: Visit) -> Context:
     body: Row = {"walletId": number(visit.at["wallet"], "wallet")}
     made = await visit.call("/api/v1/walletService/resetWallet", body, domain=domain.id)
     return {"title": "The wallet is reset", "domain": domain, "made": made}
-
-
-async def _wallet(visit: Visit, domain: Domain) -> Row:
-    return one(await all_wallets(visit, domain), "walletId", visit.at["wallet"], "wallet")

@@ -6,18 +6,27 @@ from sallyport.base.command import entries
 from sallyport.base.wire import Row
 from sallyport.console.columns import Column
 from sallyport.console.declare import Context, Pages, Redirect
+from sallyport.console.pages.choosing import Source, chosen, offer
 from sallyport.console.pages.directories.finding import (
     address_of,
     directory_at,
 )
-from sallyport.console.pages.reading import every, number, pairs
+from sallyport.console.pages.reading import number, pairs
 from sallyport.console.visit import Visit
 from sallyport.domains.domain import Domain
 from sallyport.web.scope import OPERATORS
 
 pages = Pages()
-MOST_GROUPS: Final = 100
-"""Maximum number of groups in the choice of the form."""
+GROUPS: Final = Source(
+    "group",
+    "/ad/GetAllGroupsByDomain",
+    "groups",
+    lambda group: str(group["groupName"]),
+    id="groupId",
+    value="groupId",
+    names=("groupName",),
+    search="search",
+)
 COMPARED: Final = (
     Column("dn", "Person", "code"),
     Column("field", "Field"),
@@ -41,7 +50,7 @@ async def set_mapping(visit: Visit) -> Redirect | Context:
     found = await directory_at(visit, domain)
     taken = pairs(fields.get("fieldMappings", ""), "FIELD=ATTRIBUTE", "fieldMappings")
     body: Row = {"directoryName": found["directoryName"], "fieldMappings": taken}
-    if group := fields.get("group"):
+    if group := await chosen(visit, domain, GROUPS.within(directoryId=found["directoryId"]), "group"):
         body = {"groupID": number(group, "group"), "fieldMappings": taken}
     if fields.get("do") == "preview":
         answer = await visit.call("/api/v1/mapping/preview", body, domain=domain.id)
@@ -56,15 +65,12 @@ async def _mapping(visit: Visit, domain: Domain) -> dict[str, object]:
     found = await directory_at(visit, domain)
     stored = found["fieldMappings"]
     pairs = sorted(stored.items()) if isinstance(stored, dict) else []
-    groups = await every(visit, "/ad/GetAllGroupsByDomain", "groups", {}, domain=domain.id)
-    own = [each for each in groups if each["directoryName"] == found["directoryName"]]
-    choices = [("", "everyone in the directory"), *((str(each["groupId"]), str(each["groupName"])) for each in own)]
     return {
         "title": f"Field mapping of {found['directoryName']}",
         "domain": domain,
         "directory": found,
         "text": "\n".join(f"{field}={attribute}" for field, attribute in pairs),
-        "groups": choices[:MOST_GROUPS],
+        "groups": await offer(visit, domain, GROUPS.within(directoryId=found["directoryId"])),
         "compared": None,
         "compared_columns": COMPARED,
     }
