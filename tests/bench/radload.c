@@ -12,6 +12,7 @@
 #define _GNU_SOURCE
 #include "radload_packets.h"
 #include <errno.h>
+#include <sched.h>
 #include <sys/epoll.h>
 #include <sys/socket.h>
 #include <sys/timerfd.h>
@@ -182,6 +183,9 @@ static void start_timer(struct run *run) {
     run->timer = timerfd_create(CLOCK_MONOTONIC, TFD_NONBLOCK);
     if (run->timer < 0 || timerfd_settime(run->timer, 0, &timer, NULL) != 0) fail("no timer");
     watch(run, run->timer, TIMER);
+    /* Latency counts from the time due, so that a generator that waits for a processor would count as a slow server. */
+    struct sched_param first = {.sched_priority = 1};
+    if (sched_setscheduler(0, SCHED_FIFO, &first) != 0 && errno != EPERM) fail("no priority"); /* only root may have it */
 }
 
 /* Sends the next request on a socket that has its identifier free; false where none has, or the socket is full.

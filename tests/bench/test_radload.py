@@ -96,7 +96,8 @@ def test_accounting_is_authentic_and_in_order(program: Path) -> None:
     for request in requests:
         values = dict(attributes(request))
         sessions.setdefault(values[44], []).append(int.from_bytes(values[40]))
-        assert int.from_bytes(values.get(46, b"")) == {1: 0, 3: 60, 2: 120}[int.from_bytes(values[40])]
+        assert int.from_bytes(values.get(42, b"")) == {1: 0, 3: 100_000, 2: 200_000}[int.from_bytes(values[40])]
+        assert int.from_bytes(values.get(46, b"")) == 0
     assert len(sessions) == 1024
     assert {tuple(dict.fromkeys(each)) for each in sessions.values()} == {(1, 3, 2)}
 

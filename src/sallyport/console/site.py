@@ -136,7 +136,7 @@ class Site:
             return content
         table = content.get("table")
         if isinstance(table, Table) and visit.query.get("format") == "csv":
-            return _csv(table, page)
+            return await trio.to_thread.run_sync(_csv, table, page)
         return await self._rendered(page, page.template, content, visit, status)
 
     async def _submitted(self, place: _Place, form: Form, visit: Visit) -> Response:
