@@ -65,12 +65,21 @@ async def test_a_token_is_created_and_revoked(site: Site) -> None:
         assert "1 1 revoked" in text_of(await root.get("/tokens?status=revoked"))
 
 
+async def test_the_list_has_no_tokens_of_wallets(site: Site, admin: Visitor) -> None:
+    """A tenant may have 100,000 wallets. The token of one has a page, but is not in the list."""
+    await site.token(Role.WALLET)
+    (wallet,) = [each.id for each in await site.areas.tenancy.list_tokens(1, 1) if each.role == Role.WALLET]
+    assert f"/tokens/{wallet}/revoke" not in (await admin.get("/tokens")).text
+    assert "wallet" in text_of(await admin.get(f"/tokens/{wallet}/revoke"))
+
+
 async def test_an_admin_has_the_tokens_of_the_own_tenant(site: Site, admin: Visitor) -> None:
     """An admin lists, creates and revokes tokens of the own tenant. Those of another tenant do not exist."""
     await site.token(Role.AUDITOR, org=2)
     (foreign,) = [each.id for each in await site.areas.tenancy.list_tokens(2, 1)]
     assert "admin 1 1 active" in text_of(await admin.get("/tokens"))
     assert f"/tokens/{foreign}/revoke" not in (await admin.get("/tokens")).text
+    assert (await admin.get(f"/tokens/{foreign}/revoke")).status_code == 404
     assert (await admin.send("/tokens/add", {"scope": "2/1", "role": "auditor"})).status_code == 400
     assert (await admin.send("/tokens/add", {"scope": "1/1", "role": "installation"})).status_code == 400
     made = await admin.send("/tokens/add", {"scope": "1/1", "role": "operator", "name": "backup"})

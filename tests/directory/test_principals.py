@@ -3,9 +3,12 @@
 import trio
 import trio.testing
 
+from sallyport.directory.entries import repo
 from sallyport.directory.principals import INVALIDATE_S, NOBODY, UNCLEAR, Invalidations, Principals
-from tests.areas import Areas
+from sallyport.store.search import Stretch
+from tests.areas import Areas, only_sqlite
 from tests.directory.world import group, groups_of, imported, person
+from tests.plans import plans
 
 ANN = "uid=ann,ou=People,dc=x"
 
@@ -28,6 +31,17 @@ async def test_groups_and_units_are_found_and_cached(areas: Areas) -> None:
     assert principals.cached(areas.domain, "ann") is None
     assert await groups_of(areas, "ann") == frozenset()
     assert await groups_of(areas, "nobody") == frozenset()
+
+
+@only_sqlite
+async def test_the_groups_of_a_person_are_read_by_their_names(areas: Areas) -> None:
+    """A list of people shows the groups of each person. It must not read all groups of the directory for each."""
+    await imported(areas, person("Ann") + group("ops", ANN))
+    stretch = Stretch(areas.domain, 0, 10)
+    (ann,), _ = await areas.store.read(lambda tx: repo.users(tx, stretch, ""))
+    assert await areas.store.read(lambda tx: repo.names_of_own_groups(tx, ann)) == ["ops"]
+    found = plans(areas.store.path, lambda tx: repo.names_of_own_groups(tx, ann))
+    assert "SEARCH g USING INDEX directory_groups_dn (directory_id=? AND dn_key=?)" in found
 
 
 async def test_both_encodings_of_an_accent_match(areas: Areas) -> None:

@@ -31,10 +31,15 @@ class CreateToken(Arguments):
 
 
 class ListTokens(Arguments):
-    """Arguments of token.list. Without `org` and `tenant`, all tokens of the installation are listed."""
+    """Arguments of token.list. Without `org` and `tenant`, all tokens of the installation are listed.
+
+    token: the id of the only token to list; None for all. wallets: whether to list the tokens of wallets too.
+    """
 
     org: Number | None = None
     tenant: Number | None = None
+    token: Number | None = None
+    wallets: bool = True
 
 
 class RevokeToken(Arguments):
@@ -77,7 +82,11 @@ def commands(service: Tenancy, clock: Clock) -> dict[str, Command]:
     async def listing(wanted: ListTokens) -> JSON:
         now = clock()
         await service.check_exists(wanted.org, wanted.tenant)
-        return [_row(record, now) for record in await service.list_tokens(wanted.org, wanted.tenant)]
+        if wanted.token is not None:
+            found = await service.token(wanted.token, wanted.org, wanted.tenant)
+            return [] if found is None else [_row(found, now)]
+        found_all = await service.list_tokens(wanted.org, wanted.tenant, wallets=wanted.wallets)
+        return [_row(record, now) for record in found_all]
 
     async def revoke(wanted: RevokeToken) -> JSON:
         token = int(wanted.token) if isinstance(wanted.token, str) and wanted.token.isdecimal() else wanted.token

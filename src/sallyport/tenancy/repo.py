@@ -1,6 +1,7 @@
 """SQL for tenants and tokens, as functions of a transaction."""
 
 from dataclasses import dataclass
+from typing import Final
 
 from sallyport.store import audit
 from sallyport.store.model import Tx
@@ -49,6 +50,7 @@ _OF_REMOVED = (
     "exists (select 1 from wallets join domains on domains.id = wallets.domain_id "
     "where wallets.token_id = access_tokens.id and domains.removed_at is not null)"
 )
+NOT_OF_WALLETS: Final = f" and access_tokens.role <> '{Role.WALLET}'"
 _IN_TENANT = "(:organization is null or organization_id = :organization) and (:number is null or number = :number)"
 
 
@@ -135,12 +137,16 @@ def token_by_id(tx: Tx, token_id: int, organization: int | None, number: int | N
     return tx.one(TokenRecord, f"{_RECORD} {where}", id=token_id, organization=organization, number=number)
 
 
-def tokens(tx: Tx, organization: int | None, number: int | None, *, name: str | None = None) -> list[TokenRecord]:
+def tokens(
+    tx: Tx, organization: int | None, number: int | None, *, name: str | None = None, wallets: bool = True
+) -> list[TokenRecord]:
     """Return tokens, ordered by id.
 
-    organization, number, name: the values that the tokens must have; None for any value.
+    organization, number, name: the values that the tokens must have; None for any value. wallets: whether to return the
+    tokens of wallets too.
     """
-    where = f"where {_IN_TENANT} and (:name is null or access_tokens.name = :name) order by access_tokens.id"
+    named = "(:name is null or access_tokens.name = :name)"
+    where = f"where {_IN_TENANT} and {named}{'' if wallets else NOT_OF_WALLETS} order by access_tokens.id"
     return tx.all(TokenRecord, f"{_RECORD} {where}", organization=organization, number=number, name=name)
 
 

@@ -97,10 +97,16 @@ class Tenancy:
         if repo.revoke(tx, token_id, at=at):
             audit.record(tx, "token.revoke", at=at, tenant_id=tenant_id, target=_target(token_id, "wallet"))
 
-    async def list_tokens(self, organization: int | None = None, tenant: int | None = None) -> list[TokenRecord]:
-        """Return tokens, ordered by id: all tokens, or only the tokens of an organization or tenant. Raises
-        StoreError."""
-        return await self._store.read(lambda tx: repo.tokens(tx, organization, tenant))
+    async def list_tokens(
+        self, organization: int | None = None, tenant: int | None = None, *, wallets: bool = True
+    ) -> list[TokenRecord]:
+        """Return tokens, ordered by id: all tokens, or only the tokens of an organization or tenant. wallets: whether
+        to return the tokens of wallets too. Raises StoreError."""
+        return await self._store.read(lambda tx: repo.tokens(tx, organization, tenant, wallets=wallets))
+
+    async def token(self, token_id: int, organization: int | None, tenant: int | None) -> TokenRecord | None:
+        """Return a token, or None if the organization or tenant has no such token. Raises StoreError."""
+        return await self._store.read(lambda tx: repo.token_by_id(tx, token_id, organization, tenant))
 
     async def revoke(self, token: int | str, organization: int | None = None, tenant: int | None = None) -> TokenRecord:
         """Revoke a token by its id or name. When the call returns, the service rejects the token. A repeated call

@@ -4,7 +4,7 @@ from typing import Final
 
 from sallyport.base.command import entries
 from sallyport.base.errors import Invalid, NotFound
-from sallyport.base.wire import JSON, Row
+from sallyport.base.wire import JSON
 from sallyport.console.columns import Column
 from sallyport.console.declare import Context, Pages, Redirect
 from sallyport.console.pages.reading import number, one
@@ -36,8 +36,8 @@ STATUS: Final = Filter("status", "Status", [(each, each) for each in ("active", 
 
 @pages.show("/tokens", "Access tokens", roles=OWNERS, template="tokens.html", menu="Administration")
 async def tokens(visit: Visit) -> Context:
-    """List the access tokens."""
-    found = await _tokens(visit)
+    """List the access tokens, without those of wallets, of which a tenant may have very many."""
+    found = entries(await _run(visit, "token.list", wallets=False))
     link = Column("id", "Token", link=lambda row: f"/tokens/{row['id']}/revoke")
     filters = (Filter("search", "Text"), STATUS)
     table = complete(visit, (link, *COLUMNS[1:]), found, filters=filters, empty=EMPTY)
@@ -70,7 +70,8 @@ async def add_token(visit: Visit) -> Context:
 @pages.show("/tokens/{token}/revoke", "Revoke an access token", roles=OWNERS, template="token_revoke.html")
 async def confirm_token(visit: Visit) -> Context:
     """Show the token that would be revoked."""
-    return {"token": one(await _tokens(visit), "id", visit.at["token"], "token")}
+    wanted = number(visit.at["token"], "token")
+    return {"token": one(entries(await _run(visit, "token.list", token=wanted)), "id", visit.at["token"], "token")}
 
 
 @pages.submit("/tokens/{token}/revoke", roles=OWNERS)
@@ -80,10 +81,6 @@ async def revoke_token(visit: Visit) -> Redirect:
     if not isinstance(revoked, dict):
         raise NotFound("token not found")
     return Redirect("/tokens", f"The token {revoked['name']} is revoked.")
-
-
-async def _tokens(visit: Visit) -> list[Row]:
-    return entries(await _run(visit, "token.list"))
 
 
 async def _scopes(visit: Visit) -> list[tuple[int, int]]:

@@ -176,10 +176,10 @@ def everyone_in(tx: Tx, group_id: int, directory_id: int) -> list[int]:
 
 def names_of_own_groups(tx: Tx, user: User) -> list[str]:
     """Return the names of the groups that a person is a direct member of."""
-    sql = (
-        "select distinct g.name from directory_users u join directory_members m on m.directory_id = u.directory_id and "
-        "(m.member_key = u.dn_key or m.member_key = u.uid_key) join directory_groups g on "
-        "g.directory_id = m.directory_id and g.dn_key = m.group_key where u.id = :user order by g.name limit :most"
+    sql = (  # cross joins, because SQLite would read all groups of the directory before the members
+        "select distinct g.name from directory_users u cross join directory_members m cross join directory_groups g "
+        "where u.id = :user and m.directory_id = u.directory_id and m.member_key in (u.dn_key, u.uid_key) and "
+        "g.directory_id = m.directory_id and g.dn_key = m.group_key order by g.name limit :most"
     )
     return [str(row[0]) for row in tx.rows(sql, user=user.id, most=MOST_GROUPS)]
 
