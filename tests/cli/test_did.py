@@ -34,7 +34,8 @@ def test_a_credential_is_issued_and_revoked(service: Service, domain: str) -> No
     schema = Path(service.directory) / "schema.json"
     schema.write_text('{"required": ["epmUsername"]}', encoding="utf-8")
     number = service.ok("schema", "add", "Badge", str(schema), "--domain", domain, "--issuer", by).strip()
-    assert rows(service, "schema", domain) == [{"id": int(number), "name": "Badge", "author": by, "signed": True}]
+    listed = {"id": int(number), "name": "Badge", "author": by, "authorName": "The issuer", "signed": True}
+    assert rows(service, "schema", domain) == [listed]
     wanted = ("Badge", "--domain", domain, "--issuer", by, "--schema", number)
     stranger = service.cli("credential", "issue", *wanted, "--holder", DID, "--claim", "epmUsername=ann")
     assert (stranger.returncode, stranger.stdout) == (1, "")
