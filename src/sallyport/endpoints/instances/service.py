@@ -122,7 +122,7 @@ class Instances:
         if membership.change(tx, link, action, instance_ids, held):
             kind = "users" if link is USERS_OF_INSTANCE else "groups"
             changes: dict[str, JSON] = {kind: list[JSON](held), "instances": list[JSON](instance_ids)}
-            target = f"instances {_few(instance_ids)}"
+            target = f"{'instance' if len(instance_ids) == 1 else 'instances'} {_few(instance_ids)}"
             record_in(tx, f"instance.{kind}.{action}", domain_id, target, changes, at=self._clock())
 
     async def remove(self, domain_id: int, which: int | str) -> None:

@@ -304,7 +304,7 @@ class Users:
     def _take_off(self, tx: Tx, domain_id: int, instance_id: int, user_ids: list[int]) -> None:
         if membership.change(tx, USERS_OF_INSTANCE, Action.REMOVE, [instance_id], user_ids):
             what: dict[str, JSON] = {"users": list[JSON](user_ids), "instances": [instance_id]}
-            self.note(tx, "instance.users.remove", domain_id, f"instances {instance_id}", what)
+            self.note(tx, "instance.users.remove", domain_id, f"instance {instance_id}", what)
 
     @contextmanager
     def changing(self, domain_id: int, names: Iterable[str]) -> Iterator[None]:
