@@ -116,5 +116,5 @@ def _report(logins: Sequence[float], bare: Sequence[float], octets: int, load: L
         Aim(f"one outstanding: (login - {REST_US:.0f} µs) / fdatasync", 1.3, single, most=True),
         Aim("p99.9 of the logins - p99.9 of fdatasync, in ms", 10, [load.p999_ms - slowest], ".1f", most=True),
     ]
-    told = f"{load.answered:,} logins in {load.seconds:.0f} s, {load.server_cpu_us_per_request:.1f} µs of CPU each."
+    told = f"{load.answered:,} logins in {load.seconds:.0f} s."
     return "\n\n".join([told, table, *compared(aims)])
