@@ -3,6 +3,7 @@
 import os
 import shutil
 import subprocess
+import threading
 from collections.abc import AsyncIterator
 from pathlib import Path
 
@@ -11,8 +12,10 @@ import trio
 
 from sallyport.base.errors import StoreError
 from sallyport.store.model import Tx
+from sallyport.store.postgres.connection import Cursor
 from sallyport.store.postgres.dump import write_dump
 from sallyport.store.postgres.engine import PostgresStore
+from sallyport.store.postgres.link import Link
 from tests.areas import Areas, SetClock, running_postgres, running_store
 from tests.peers.postgres import database_in, needs_postgres
 from tests.store.test_transfer import filled, sums
@@ -56,6 +59,38 @@ async def test_every_row_comes_back(store: PostgresStore, tmp_path: Path) -> Non
     (domain,) = areas.domains.table.by_id
     assert await areas.add_user(domain, "new", b"hello") == 6
     assert await store.read(lambda tx: tx.value(str, "select name from domains")) == "corp"
+
+
+async def test_another_lane_writes_as_the_restore_ends(
+    store: PostgresStore, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A write in another lane just after the commit of a restore is refused. After the caches were reloaded, writes are
+    accepted."""
+    committed, resumed = trio.Event(), threading.Event()
+    token = trio.lowlevel.current_trio_token()
+    await trio.to_thread.run_sync(store.write_dump, tmp_path / "all.dump")
+    commit = Link.commit
+
+    def paused(link: Link, cursor: Cursor) -> None:
+        commit(link, cursor)
+        if not committed.is_set():
+            token.run_sync_soon(committed.set)
+            resumed.wait(10)
+
+    async def beside() -> None:
+        await committed.wait()
+        with pytest.raises(StoreError, match="a backup has replaced the store"):
+            await store.write_aside(nothing)
+        resumed.set()
+
+    monkeypatch.setattr(Link, "commit", paused)
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(beside)
+        await store.replace_by_dump(tmp_path / "all.dump", nothing)
+    store.acknowledge()
+    await store.write(nothing)
+    await store.write_aside(nothing)
+    assert not store.is_replaced
 
 
 async def test_an_error_at_the_end_changes_nothing(store: PostgresStore, tmp_path: Path) -> None:

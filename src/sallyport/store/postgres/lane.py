@@ -244,7 +244,7 @@ class Lane:
         connection = self._link.connected()
         cursor = connection.cursor()
         tx = PostgresTx(cursor, self._inserts, self._own, share=self._share)
-        self._begin(cursor)
+        number = self._begin(cursor)
         if len(items) == 1:
             done = items
             if not self._run(tx, items[0], connection):
@@ -254,17 +254,18 @@ class Lane:
             done = self._each(cursor, tx, items)
         self._link.commit(cursor)
         if done and done[0].alone:
-            self._restores.seen += 1
+            self._restores.seen = number + 1  # another lane may already have read this number
         return done
 
-    def _begin(self, cursor: Cursor) -> None:
-        """Begin a transaction. If a restore is running, the transaction waits for its end. A later restore waits for
-        the end of the transaction."""
+    def _begin(self, cursor: Cursor) -> int:
+        """Begin a transaction, and return the number of restores. If a restore is running, the transaction waits for
+        its end. A later restore waits for the end of the transaction."""
         lock = f"select pg_advisory_xact_lock({CONFIGURATION}); " if self._alone else ""
         shared = f"select pg_advisory_xact_lock_shared({REPLACEMENT}); "
         cursor.execute(f"begin; {lock}{shared}select number from restores".encode())
         cursor.set_result(-1)
-        self._restores.seen = int(str(cursor.fetchall()[0][0]))
+        number = self._restores.seen = int(str(cursor.fetchall()[0][0]))
+        return number
 
     def _run(self, tx: PostgresTx, item: Item, connection: Connection) -> bool:
         """Run one item. Return False if its changes must be undone. Raises an error if the whole transaction is
