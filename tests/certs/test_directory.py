@@ -41,7 +41,7 @@ def test_a_renewal_keeps_key_and_names(directory: Directory) -> None:
     """A renewed certificate has a new serial number and the same key and names. The service notices the changed
     file.
     """
-    certificates = Certificates(directory.path.parent)
+    certificates = Certificates(directory.path.parent, look_s=0)
     before, key, used = read_certificates(directory.server)[0], directory.server_key.read_bytes(), certificates.server()
     after = directory.renew(None, (), present())
     assert after.serial_number != before.serial_number
@@ -49,6 +49,16 @@ def test_a_renewal_keeps_key_and_names(directory: Directory) -> None:
     assert after.public_key() == before.public_key()
     assert certificates.server() != used
     assert host_names(directory.renew(None, ["other.example.org"], present())) == ["other.example.org"]
+
+
+def test_the_files_are_checked_once_in_a_while(directory: Directory) -> None:
+    """Between two checks, the service uses the files that it has found."""
+    seldom, often = (Certificates(directory.path.parent, look_s=each) for each in (3600, 0))
+    before = seldom.server()
+    assert before == often.server()
+    directory.server.unlink()
+    assert seldom.server() is before
+    assert often.server() is None
 
 
 def test_a_renewal_signs_the_revocation_list_again(directory: Directory) -> None:
@@ -67,7 +77,7 @@ def test_renewing_a_client_keeps_the_server_files(directory: Directory) -> None:
     """When a client's certificate is renewed, the service does not reload, because this would disconnect RadSec peers.
     A revocation list that has passed half of its lifetime is signed again.
     """
-    certificates, now = Certificates(directory.path.parent), present()
+    certificates, now = Certificates(directory.path.parent, look_s=0), present()
     before = certificates.server()
     directory.renew("ann@example.org", (), now)
     assert certificates.server() is before
@@ -196,7 +206,7 @@ def test_a_configured_certificate_needs_no_authority(data_dir: Path) -> None:
     """
     own, later = data_dir / "own.pem", data_dir / "later"
     own.write_text("x")
-    certificates = Certificates(later, certificate=own, key=own)
+    certificates = Certificates(later, certificate=own, key=own, look_s=0)
     used = certificates.server()
     assert used is not None
     assert (used.ca_file, used.crl_file) == (None, None)

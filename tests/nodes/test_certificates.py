@@ -51,7 +51,7 @@ async def test_a_node_has_the_certificates_of_the_others(nodes: tuple[Areas, Are
         return {each.name for each in two.certificate_files.directory.issued() if each.revoked}
 
     await until(lambda: revoked() == {common_name(issued)})
-    assert two.certificates.server() is not used
+    await until(lambda: two.certificates.server() is not used)
 
 
 async def test_changes_at_the_same_time(nodes: tuple[Areas, Areas]) -> None:

@@ -1,10 +1,16 @@
 """The certificate files that the service uses. Files in the settings take precedence over files in the data
 directory."""
 
+import math
+import time
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Final
 
 from sallyport.certs.directory import Directory
+
+LOOK_S: Final = 0.02
+"""Minimum time in seconds between two checks of the files. Each EAP login asks for them, and a check takes 8 µs."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,11 +35,17 @@ class Certificates:
 
     certificate, key, ca: files that are used in place of the files of the data directory. If `certificate` is set and
     `ca` is None, the data directory does not need to have an authority. Without the authority, peers are not
-    authenticated by certificates.
+    authenticated by certificates. look_s: the minimum time in seconds between two checks of the files.
     """
 
     def __init__(
-        self, data_dir: Path, *, certificate: Path | None = None, key: Path | None = None, ca: Path | None = None
+        self,
+        data_dir: Path,
+        *,
+        certificate: Path | None = None,
+        key: Path | None = None,
+        ca: Path | None = None,
+        look_s: float = LOOK_S,
     ) -> None:
         directory = Directory(data_dir)
         self._certificate = certificate or directory.server
@@ -43,22 +55,27 @@ class Certificates:
         self._shown = [self._certificate, self._key]
         self._files = [*self._shown, *(path for path in (self._ca, self._crl) if path is not None)]
         self._may_stand_alone = certificate is not None and ca is None
-        self._now: Credentials | None = None
+        self._look_s = look_s
+        self._looked_at = -math.inf
+        self._found: Credentials | None = None
 
     def server(self) -> Credentials | None:
         """Return the current files, or None if a file is missing. If no file has changed, the same object is returned
-        as before.
+        as before. The method checks only the status of the files, and does not read the files."""
+        now = time.monotonic()
+        if now >= self._looked_at + self._look_s:
+            self._looked_at = now
+            self._found = self._look()
+        return self._found
 
-        Each EAP login calls this method. So the method checks only the status of the files, and does not read the
-        files.
-        """
+    def _look(self) -> Credentials | None:
         alone = self._may_stand_alone and not self._ca.exists()
         try:
             status = [path.stat() for path in (self._shown if alone else self._files)]
         except OSError:
             return None
         stamp = tuple([part for each in status for part in (each.st_ino, each.st_mtime_ns, each.st_size)])
-        if self._now is None or stamp != self._now.stamp:
-            ca, crl = (None, None) if alone else (self._ca, self._crl)
-            self._now = Credentials(self._certificate, self._key, ca, crl, stamp)
-        return self._now
+        if self._found is not None and stamp == self._found.stamp:
+            return self._found
+        ca, crl = (None, None) if alone else (self._ca, self._crl)
+        return Credentials(self._certificate, self._key, ca, crl, stamp)

@@ -354,6 +354,8 @@ class Exchange:
         if code == ACCESS_REJECT and login.found.challenge is not None:
             code, attributes = ACCESS_CHALLENGE, login.found.challenge
         login.sent = attributes
+        if code == ACCESS_ACCEPT:
+            attributes += login.found.keys
         login.reply = encode_reply(code, login.request, login.client.secret, attributes)
         if not login.noted:
             self._note(login)

@@ -143,14 +143,16 @@ class Decision:
 class Found:
     """The data that the first factor has found about a login, in addition to its result.
 
-    accept, refuse: the encoded attributes for an Access-Accept and for an Access-Reject. groups, ous: the user's groups
-    and organizational units, case-folded, for login rules. challenge: the encoded attributes of an Access-Challenge if
-    the first factor must exchange more messages with the client, otherwise None. session_s: the maximum duration of a
-    session in seconds, or None to send no Session-Timeout.
+    accept, refuse: the encoded attributes for an Access-Accept and for an Access-Reject. keys: further encoded
+    attributes for an Access-Accept, which are neither recorded nor replaced by login rules: the last EAP message with
+    its keys. groups, ous: the user's groups and organizational units, case-folded, for login rules. challenge: the
+    encoded attributes of an Access-Challenge if the first factor must exchange more messages with the client, otherwise
+    None. session_s: the maximum duration of a session in seconds, or None to send no Session-Timeout.
     """
 
     accept: bytes = b""
     refuse: bytes = b""
+    keys: bytes = b""
     groups: frozenset[str] = frozenset()
     ous: frozenset[str] = frozenset()
     challenge: bytes | None = None

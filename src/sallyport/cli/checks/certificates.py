@@ -36,8 +36,9 @@ WEAK: Final = {"md5", "sha1"}
 def check_certificates(examination: Examination) -> Iterator[Finding]:
     """Check that supplicants accept the server's certificate, and that the clients' certificates are valid."""
     settings, now = examination.settings, present()
-    own = {"certificate": settings.eap_certificate, "key": settings.eap_key, "ca": settings.eap_ca}
-    used = Certificates(settings.data_dir, **own).server()
+    used = Certificates(
+        settings.data_dir, certificate=settings.eap_certificate, key=settings.eap_key, ca=settings.eap_ca
+    ).server()
     if used is None:
         missing = "no certificate for EAP and RadSec: run sallyport cert init"
         yield problem(missing) if settings.radsec_bind or settings.eap_certificate else ok(missing)

@@ -301,8 +301,12 @@ class Eap:
         if outcome.success:
             self._preferred.note(eap.scope, _station(login), eap.conversation.kind, login.client.tenant_id)
             login.code = eap.code
-            accept = _accept(login, outcome) + eap.found.accept
-            login.found = Found(accept=accept, groups=eap.found.groups, ous=eap.found.ous)
+            login.found = Found(
+                accept=_user_name(login, outcome) + eap.found.accept,
+                keys=_keys(login, outcome),
+                groups=eap.found.groups,
+                ous=eap.found.ous,
+            )
             # each approval admits one login, so a repeated last response gets no Access-Accept
             if eap.second is not None:
                 self._logins.end(state)
@@ -355,18 +359,23 @@ def _fragment_size(login: Login) -> int:
     return max(SMALLEST, min(mtu, LARGEST))
 
 
-def _accept(login: Login, done: Done) -> bytes:
-    """Return the attributes of an Access-Accept: EAP-Success, the keys, and the user's name. The name is left out if a
-    proxy has forwarded the login, because the user has disclosed only the outer identity to the proxy."""
+def _keys(login: Login, done: Done) -> bytes:
+    """Return the attributes of an Access-Accept that end the conversation: EAP-Success and the keys."""
     attributes = push_eap_message(done.octets)
     if done.msk:
         half = len(done.msk) // 2
         hiding = Hiding(login.client.secret, login.request.authenticator)
         attributes += push_mppe_keys(done.msk[:half], done.msk[half:], hiding)
-    name = in_full(login, done.user)
-    if PROXY_STATE not in login.request.first and len(name) <= MAX_NAME:
-        attributes += push_attribute(USER_NAME, name)
     return attributes
+
+
+def _user_name(login: Login, done: Done) -> bytes:
+    """Return the attribute with the user's name for an Access-Accept. Return nothing if a proxy has forwarded the
+    login, because the user has disclosed only the outer identity to the proxy."""
+    name = in_full(login, done.user)
+    if PROXY_STATE in login.request.first or len(name) > MAX_NAME:
+        return b""
+    return push_attribute(USER_NAME, name)
 
 
 def _why(done: Done) -> Reason:

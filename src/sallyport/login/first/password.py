@@ -124,17 +124,17 @@ def check_vouched(login: Login) -> Reason:
     return PASSED if login.request.signed else Reason.VOUCHES_UNSIGNED
 
 
-def known(user: User, accept: bytes = b"") -> Found:
+def known(user: User, found: Found = NOTHING) -> Found:
     """Return the data about an endpoint user that a login needs: the groups for login rules, and the maximum duration
-    of a session. accept: the encoded attributes for the Access-Accept."""
-    return Found(accept=accept, groups=user.groups, session_s=user.session_s)
+    of a session. found: the attributes for the Access-Accept."""
+    return Found(accept=found.accept, keys=found.keys, groups=user.groups, session_s=user.session_s)
 
 
 def known_as(login: Login, user: User | None, first: Reason) -> Reason:
     """If the first factor has passed, store the endpoint user's groups and session time in the login. Return
     `first`."""
     if first is PASSED and user is not None and (user.groups or login.found is not NOTHING):
-        login.found = known(user, login.found.accept)
+        login.found = known(user, login.found)
     return first
 
 
