@@ -17,6 +17,7 @@ from .child import SECRET, Running, process_tree
 from .radload import Load, compile_radload, run_radload
 from .second_factor import PLAIN_USERS, provider, sallyport
 from .settings import BenchmarkError, Settings
+from .spread import Aim, compared
 
 ARRIVE_S = 5.0
 ANSWER_S = 9.0
@@ -27,7 +28,7 @@ HERDS = (("held", "answers after 9 s", 10_000), ("polled", "answers 202, approve
 
 def run(settings: Settings) -> str:
     """Measure both herds and return Markdown. Raises BenchmarkError if the measurement is void."""
-    rows = []
+    rows, aims = [], list[Aim]()
     for path, hook, count in HERDS:
         logins = min(count, settings.requests)
         with TemporaryDirectory(prefix="bench-", dir=settings.directory) as name, provider(Path(name), ANSWER_S) as url:
@@ -39,8 +40,14 @@ def run(settings: Settings) -> str:
         if herd.bad_replies or herd.accepts != herd.answered:
             raise BenchmarkError(f"{herd.answered} answers, {herd.accepts} accept, {herd.bad_replies} not authentic")
         rows.append(_row(hook, herd, plain))
+        aims += [
+            Aim(f"{hook}: accepted / logins", 1, [herd.accepts / logins]),
+            Aim(f"{hook}: plain p99 ms", 50, [plain.p99_ms], ".1f", most=True),
+        ]
+        if path == "held":
+            aims.append(Aim(f"{hook}: memory MiB", 400, [herd.rss_after_kib / 1024], ".0f", most=True))
     headers = ("hook", "logins", "accepted", "seconds", "plain p50 ms", "plain p99 ms", "CPU s", "memory MiB")
-    return tabulate(rows, headers, tablefmt="github", disable_numparse=True)
+    return "\n\n".join([tabulate(rows, headers, tablefmt="github", disable_numparse=True), *compared(aims)])
 
 
 def _measure(program: Path, server: Running, logins: int) -> tuple[Load, Load]:
