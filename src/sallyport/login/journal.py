@@ -12,7 +12,7 @@ If one entry makes a transaction fail, all its entries are written again one by 
 answer.
 """
 
-from collections import Counter, defaultdict, deque
+from collections import defaultdict, deque
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache, partial
@@ -249,7 +249,7 @@ class _Batch:
         self._as_text = as_text
         self.kept = entries
         self.lost: list[Login] = []
-        self.accounted: Counter[int] = Counter()
+        self.accounted: Mapping[int, int] = {}
         self._new_devices: list[Device] = []
         self._new_stations: list[Station] = []
 
@@ -278,7 +278,7 @@ class _Batch:
                     self.lost.append(entry)
             elif isinstance(entry, AccountingRecord):
                 records.append(entry)
-        totals: Counter[tuple[int, str]] = Counter()
+        totals: defaultdict[tuple[int, str], int] = defaultdict(int)
         rows: list[NewRows] = []
         for logins in alike.values():
             same = _common(logins[0])
@@ -289,7 +289,7 @@ class _Batch:
             else:
                 rows.append(NewRows("events", ALL_COLUMNS, [*map(self._long_event, logins)], same))
             totals[_domain_id(logins[0]), COUNTER] += len(logins)
-        self.accounted = write_accounting(tx, records) if records else Counter()
+        self.accounted = write_accounting(tx, records) if records else {}
         self.kept = [each for each in self.entries if each not in self.lost] if self.lost else self.entries
         rows.append(NewRows("answers", ("at", "packed"), [(self.at, b"".join(map(pack, self.kept)))]))
         tx.insert_all([*rows, counters.shared(tx, totals)])

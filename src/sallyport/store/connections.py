@@ -178,10 +178,18 @@ class SqliteTx:
 @lru_cache(maxsize=1024)
 def _insert_sql(table: str, columns: tuple[str, ...], same: tuple[str, ...], count: int, on_conflict: str) -> str:
     """Return the statement that inserts `count` rows. same: the columns whose value is bound once for all rows."""
+    names = (*same, *columns)
+    into = f"insert into {table} ({', '.join(names)})"
+    if count == 1 or not same:
+        return f"{into} values {_places(len(names), count)} {on_conflict}"
     # Numbered parameters (`?1`) would do the same, but Python 3.14 no longer accepts a sequence for them.
-    before, after = (f"select {', '.join('?' * len(same))}, * from (", ") where true") if same else ("", "")  # noqa: S608
-    rows = ", ".join([f"({', '.join('?' * len(columns))})"] * count)
-    return f"insert into {table} ({', '.join((*same, *columns))}) {before}values {rows}{after} {on_conflict}"
+    once = ", ".join("?" * len(same))
+    return f"{into} select {once}, * from (values {_places(len(columns), count)}) where true {on_conflict}"  # noqa: S608
+
+
+def _places(columns: int, count: int) -> str:
+    """Return the placeholders for the values of `count` rows."""
+    return ", ".join([f"({', '.join('?' * columns)})"] * count)
 
 
 def open_connection(path: Path, *, read_only: bool = False) -> sqlite3.Connection:
