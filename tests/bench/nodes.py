@@ -28,6 +28,8 @@ from .spread import Aim, compared, spread
 WINDOW = 64
 DEVICES = 1000
 SENDERS = 32
+CLIENTS = 48
+"""Number of EAP clients of each server in a turn. Two servers run at the same time."""
 PEER, ONE, TWO = "freeradius-postgresql", "postgresql", "workers"
 
 
@@ -67,7 +69,9 @@ def _handshakes(directory: Path, server: PostgresServer, rounds: int) -> Sequenc
             given: dict[str, str | None] = {"SALLYPORT_DATABASE": _database(server, f"eap{workers}")}
             given["SALLYPORT_WORKERS"] = str(workers)
             running = stack.enter_context(serving_eap(own, own / "certificates", given))
-            clients.append(Clients(program, own, running, "PEAP-MSCHAPv2", own / "certificates", resumes=False))
+            clients.append(
+                Clients(program, own, running, "PEAP-MSCHAPv2", own / "certificates", resumes=False, count=CLIENTS)
+            )
         turns = [[turn(each) for each in clients] for _ in range(rounds)]
     return list(zip(*turns, strict=True))
 

@@ -78,7 +78,7 @@ async def running(wire: Wire, data_dir: Path, *, limits: Limits | None = None) -
     areas = wire.areas
     await areas.client("198.51.100.1/32", name="proxy", tls_name=PROXY)
     radsec = RadSec(
-        Certificates(data_dir).server,
+        Certificates(data_dir, look_s=0).server,
         lambda: areas.clients.table,
         areas.journal.flush,
         wire.radius_metrics,

@@ -7,9 +7,11 @@ import pytest
 from sallyport.radius.attributes import pull_attributes, pull_vendor_attributes
 from sallyport.radius.mschap import MICROSOFT, MsChap1, MsChap2, PasswordChange
 from sallyport.radius.mschap_reply import (
+    ENCRYPTION_ALLOWED,
     ENCRYPTION_REQUIRED,
     ErrorCode,
     master_key,
+    push_encryption,
     push_error,
     push_mppe_keys,
     push_success,
@@ -50,28 +52,32 @@ def test_rfc_3079_keys() -> None:
 
 
 def test_success_of_version_2() -> None:
-    """A success of MS-CHAPv2 has the proof with the identifier of the attempt, one key for each direction of the NAS,
-    policy 1 and types 6."""
+    """A success of MS-CHAPv2 has the proof with the identifier of the attempt, and one key for each direction of the
+    NAS."""
     octets = push_success(ATTEMPT_2, HASH_HASH_2, USER, hiding())
-    (proof, receive, send, policy, types) = pulled(octets)
+    (proof, receive, send) = pulled(octets)
     assert proof == (26, b"\x07S=407A5589115FD0D6209F510FE9C04566932CDA56")
     master = master_key(HASH_HASH_2, ATTEMPT_2.response)
     assert (receive[0], hiding().reveal(receive[1])) == (17, start_key(master, sent=False))
     assert (send[0], hiding().reveal(send[1])) == (16, SEND_KEY)
-    assert (policy, types) == ((7, bytes((0, 0, 0, 1))), (8, bytes((0, 0, 0, 6))))
 
 
 def test_success_of_version_1() -> None:
     """A success of MS-CHAP has the hash of the NT hash, from which the session key of RFC 3079 section 2.5.3 is
     derived."""
-    octets = push_success(ATTEMPT_1, HASH_HASH_2, USER, hiding(), policy=ENCRYPTION_REQUIRED)
-    (keys, policy, types) = pulled(octets)
+    octets = push_success(ATTEMPT_1, HASH_HASH_2, USER, hiding())
+    (keys,) = pulled(octets)
     assert (keys[0], len(keys[1])) == (12, 32)
     clear = reveal_blocks(keys[1], SECRET, AUTHENTICATOR)
     assert clear == bytes(8) + HASH_HASH_2 + bytes(8)
     session = sha1(clear[8:24] * 2 + CHALLENGE_1).digest()[:16]
     assert session.hex() == "a8947850cfc0acc1d1789fb62ddcddb0"
-    assert (policy, types) == ((7, bytes((0, 0, 0, 2))), (8, bytes((0, 0, 0, 6))))
+
+
+@pytest.mark.parametrize("policy", [ENCRYPTION_ALLOWED, ENCRYPTION_REQUIRED])
+def test_the_encryption_policy(policy: int) -> None:
+    """The client may or must encrypt, with keys of 40 or 128 bits."""
+    assert pulled(push_encryption(policy)) == [(7, bytes((0, 0, 0, policy))), (8, bytes((0, 0, 0, 6)))]
 
 
 def test_keys_of_eap_are_carried_whole() -> None:

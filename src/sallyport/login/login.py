@@ -144,10 +144,11 @@ class Found:
     """The data that the first factor has found about a login, in addition to its result.
 
     accept, refuse: the encoded attributes for an Access-Accept and for an Access-Reject. keys: further encoded
-    attributes for an Access-Accept, which are neither recorded nor replaced by login rules: the last EAP message with
-    its keys. groups, ous: the user's groups and organizational units, case-folded, for login rules. challenge: the
-    encoded attributes of an Access-Challenge if the first factor must exchange more messages with the client, otherwise
-    None. session_s: the maximum duration of a session in seconds, or None to send no Session-Timeout.
+    attributes for an Access-Accept, which differ in each answer, and are neither recorded nor replaced by login rules:
+    the last EAP message, the proof of MS-CHAPv2, and keys. groups, ous: the user's groups and organizational units,
+    case-folded, for login rules. challenge: the encoded attributes of an Access-Challenge if the first factor must
+    exchange more messages with the client, otherwise None. session_s: the maximum duration of a session in seconds, or
+    None to send no Session-Timeout.
     """
 
     accept: bytes = b""
@@ -229,11 +230,11 @@ class Login(Answered):
     certificate. found: what the first factor has found. code: the code that followed the password or that answers a
     challenge, or None. proven: whether the sender has proved its identity by a correct password or code. noted: whether
     the login is counted in the inventory. station: the Calling-Station-Id. attributes: the encoded attributes of the
-    answer, if it is an Access-Accept or a challenge. sent: the encoded attributes that were sent. approved: whether the
-    user has approved the second factor. rule: the login rule that decided, or None if no rule matched or no rule was
-    read. waits: the time for which the login waited; in EAP, over all its rounds. continuation: a function that
-    continues the login after a wait. keep: a function that writes to the store in the transaction of the login's event.
-    `keep` returns False and writes nothing if another node answers the login.
+    answer, if it is an Access-Accept or a challenge, without `Found.keys`. sent: the same of the answer that was sent.
+    approved: whether the user has approved the second factor. rule: the login rule that decided, or None if no rule
+    matched or no rule was read. waits: the time for which the login waited; in EAP, over all its rounds. continuation:
+    a function that continues the login after a wait. keep: a function that writes to the store in the transaction of
+    the login's event. `keep` returns False and writes nothing if another node answers the login.
     """
 
     home: Domain | None = None

@@ -57,23 +57,18 @@ class ErrorCode(IntEnum):
     CHANGING_PASSWORD = 709
 
 
-def push_success(
-    attempt: MsChap1 | MsChap2, hash_hash: bytes, name: bytes, hiding: Hiding, *, policy: int = ENCRYPTION_ALLOWED
-) -> bytes:
-    """Return the attributes of an Access-Accept for a correct attempt: MS-CHAP2-Success, the MPPE keys and the
-    encryption policy. After MS-CHAP (version 1), there is no MS-CHAP2-Success.
+def push_success(attempt: MsChap1 | MsChap2, hash_hash: bytes, name: bytes, hiding: Hiding) -> bytes:
+    """Return the attributes of an Access-Accept that differ for each correct attempt: MS-CHAP2-Success and the MPPE
+    keys. After MS-CHAP (version 1), there is no MS-CHAP2-Success. `push_encryption` returns the other attributes.
 
     hash_hash: the hash of the NT hash, 16 octets. name: the name that the client has hashed. hiding: encrypts the keys.
-    policy: ENCRYPTION_ALLOWED or ENCRYPTION_REQUIRED.
     """
     if isinstance(attempt, MsChap1):
-        return push_chap_keys(hash_hash, hiding) + push_encryption(policy)
+        return push_chap_keys(hash_hash, hiding)
     proof = bytes((attempt.identifier,)) + authenticator_response(attempt, hash_hash, name)
     master = master_key(hash_hash, attempt.response)
-    return (
-        push_vendor_attribute(MICROSOFT, MS_CHAP2_SUCCESS, proof)
-        + push_mppe_keys(start_key(master, sent=False), start_key(master, sent=True), hiding)
-        + push_encryption(policy)
+    return push_vendor_attribute(MICROSOFT, MS_CHAP2_SUCCESS, proof) + push_mppe_keys(
+        start_key(master, sent=False), start_key(master, sent=True), hiding
     )
 
 
@@ -121,7 +116,8 @@ def push_mppe_keys(receive: bytes, send: bytes, hiding: Hiding) -> bytes:
 
 @cache
 def push_encryption(policy: int = ENCRYPTION_ALLOWED, types: int = RC4_40_BIT | RC4_128_BIT) -> bytes:
-    """Return MS-MPPE-Encryption-Policy and MS-MPPE-Encryption-Types (RFC 2548 sections 2.4.4 and 2.4.5)."""
+    """Return MS-MPPE-Encryption-Policy and MS-MPPE-Encryption-Types (RFC 2548 sections 2.4.4 and 2.4.5). policy:
+    ENCRYPTION_ALLOWED or ENCRYPTION_REQUIRED."""
     return push_vendor_attribute(MICROSOFT, MS_MPPE_ENCRYPTION_POLICY, policy.to_bytes(4)) + push_vendor_attribute(
         MICROSOFT, MS_MPPE_ENCRYPTION_TYPES, types.to_bytes(4)
     )

@@ -43,7 +43,7 @@ async def test_the_second_version(listener: FakeListener) -> None:
     login = listener.login(mschap2("ann", "hello"))
     decision = await listener.decide(login)
     assert (decision.applied, login.method) == ("accept", Method.MSCHAP2)
-    found = pulled(login.attributes)
+    found = pulled(login.attributes + login.found.keys)
     assert {MS_MPPE_SEND_KEY, MS_MPPE_RECV_KEY} < set(found)
     attempt = recognise(login.request.vendor_values())
     assert isinstance(attempt, MsChap2)
@@ -56,7 +56,7 @@ async def test_the_first_version(listener: FakeListener) -> None:
     login = listener.login(mschap1("ann", "hello"))
     assert (await listener.decide(login)).applied == "accept"
     assert login.method == Method.MSCHAP
-    assert MS_CHAP_MPPE_KEYS in pulled(login.attributes)
+    assert MS_CHAP_MPPE_KEYS in pulled(login.found.keys)
 
 
 @pytest.mark.parametrize(

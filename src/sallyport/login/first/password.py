@@ -23,7 +23,7 @@ from sallyport.radius.mschap import (
     peer_names,
     recognise,
 )
-from sallyport.radius.mschap_reply import push_success
+from sallyport.radius.mschap_reply import push_encryption, push_success
 from sallyport.radius.packet import as_text
 from sallyport.radius.password import Method, chap_holds, sent_chap, sent_password
 from sallyport.radius.salted import Hiding
@@ -94,7 +94,7 @@ def made_with(user: User, attempt: MsChap1 | MsChap2, sent: bytes) -> tuple[NtKe
     return None, b""
 
 
-def let_in(login: Login, attempt: MsChap1 | MsChap2, hash_hash: bytes, name: bytes, found: Found | None = None) -> None:
+def let_in(login: Login, attempt: MsChap1 | MsChap2, hash_hash: bytes, name: bytes, found: Found = NOTHING) -> None:
     """After a correct MS-CHAP response, store the attributes for the Access-Accept in `login.found`. These attributes
     prove to the client that this service knows the password.
 
@@ -102,11 +102,12 @@ def let_in(login: Login, attempt: MsChap1 | MsChap2, hash_hash: bytes, name: byt
     response. found: the user's groups and other attributes for the Access-Accept.
     """
     hiding = Hiding(login.client.secret, login.request.authenticator)
-    accept = push_success(attempt, hash_hash, name, hiding)
-    if found is None:
-        login.found = Found(accept=accept)
-    else:
-        login.found = Found(accept=found.accept + accept, groups=found.groups, ous=found.ous)
+    login.found = Found(
+        accept=found.accept + push_encryption(),
+        keys=push_success(attempt, hash_hash, name, hiding),
+        groups=found.groups,
+        ous=found.ous,
+    )
 
 
 _CHECKS: Final[Mapping[str, Callable[[Login, User | None], Reason]]] = {
@@ -126,7 +127,7 @@ def check_vouched(login: Login) -> Reason:
 
 def known(user: User, found: Found = NOTHING) -> Found:
     """Return the data about an endpoint user that a login needs: the groups for login rules, and the maximum duration
-    of a session. found: the attributes for the Access-Accept."""
+    of a session. found: its `accept` and `keys` are kept."""
     return Found(accept=found.accept, keys=found.keys, groups=user.groups, session_s=user.session_s)
 
 

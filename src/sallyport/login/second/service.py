@@ -195,7 +195,7 @@ class SecondFactor:
         user = (domain.id, fold_name(login.principal))
         if not self._prompts.begin(user, domain.tenant_id):
             return SecondFactorResult(Reason.TOO_MANY_PROMPTS)
-        accept = without_hidden(login.found.accept, self._hidden)
+        accept = without_hidden(login.found.accept + login.found.keys, self._hidden)
         session = sessions.new_session(login, domain, attached, asked, accept)
         conversation = Conversation(attached, session, key, trio.current_time() + attached.timeout_s, login)
         self._start(conversation, partial(first_call, conversation, login.code), user)
