@@ -5,11 +5,10 @@ is the server's processor time for a login. Sallyport records each login before 
 FreeRADIUS (see `freeradius`). The other variant records nothing; the target is relative to this one. Each server has a
 core of its own, and the clients have the other cores, as if they ran on other machines. There are many clients because
 each one pauses for a tenth of a second before a login. With few clients, the wake-ups of the server would dominate:
-with 48 clients, both servers were idle for more than half of the time, and only Sallyport took more processor time for
-each login. All use the same fragment size, cipher suite and group. In separate turns, plain logins at a low rate run
-beside the handshakes. Their p99 shows the effect of handshakes on other logins; their processor time is not in the
-results. The answers to each login are counted, because they show whether sessions are resumed. If they are not, a turn
-of resumed logins is void.
+with 48 clients, they cost Sallyport more than FreeRADIUS, at the same rate. All use the same fragment size, cipher
+suite and group. In separate turns, plain logins at a low rate run beside the handshakes. Their p99 shows the effect of
+handshakes on other logins; their processor time is not in the results. The answers to each login are counted, because
+they show whether sessions are resumed. If they are not, a turn of resumed logins is void.
 """
 
 import os

@@ -41,10 +41,10 @@ def run(settings: Settings) -> str:
             raise BenchmarkError(f"{herd.answered} answers, {herd.accepts} accept, {herd.bad_replies} not authentic")
         rows.append(_row(hook, herd, plain))
         aims += [
-            Aim(f"{hook}: accepted / logins", 1, [herd.accepts / logins]),
+            Aim(f"{hook}: accepted / logins", 1, [herd.accepts / logins], ".4f"),
             Aim(f"{hook}: plain p99 ms", 50, [plain.p99_ms], ".1f", most=True),
         ]
-        if path == "held":
+        if path == "held":  # the aim for the memory is of 10,000 logins
             aims.append(Aim(f"{hook}: memory MiB", 400, [herd.rss_after_kib / 1024], ".0f", most=True))
     headers = ("hook", "logins", "accepted", "seconds", "plain p50 ms", "plain p99 ms", "CPU s", "memory MiB")
     return "\n\n".join([tabulate(rows, headers, tablefmt="github", disable_numparse=True), *compared(aims)])

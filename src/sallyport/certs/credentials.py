@@ -60,8 +60,9 @@ class Certificates:
         self._found: Credentials | None = None
 
     def server(self) -> Credentials | None:
-        """Return the current files, or None if a file is missing. If no file has changed, the same object is returned
-        as before. The method checks only the status of the files, and does not read the files."""
+        """Return the files as the last check has found them, or None if a file was missing. If no file has changed, the
+        same object is returned as before. The method checks only the status of the files, and does not read the
+        files."""
         now = time.monotonic()
         if now >= self._looked_at + self._look_s:
             self._looked_at = now
