@@ -16,6 +16,7 @@ import pytest
 from sallyport.base.errors import StartError
 from sallyport.base.listening import (
     Holder,
+    bound,
     cannot_listen,
     holder,
     locking_process,
@@ -23,6 +24,7 @@ from sallyport.base.listening import (
     process_name,
 )
 from sallyport.base.setting_values import Address
+from tests.ports import free_port
 
 UDP, TCP = socket.SOCK_DGRAM, socket.SOCK_STREAM
 NOBODY = 65534
@@ -30,10 +32,10 @@ HOLD = """
 import socket, sys
 family, kind, host = socket.AF_INET6 if ":" in sys.argv[1] else socket.AF_INET, int(sys.argv[2]), sys.argv[1]
 sock = socket.socket(family, kind)
-sock.bind((host, 0))
+sock.bind((host, int(sys.argv[3])))
 if kind == socket.SOCK_STREAM:
     sock.listen()
-print(sock.getsockname()[1], flush=True)
+print(flush=True)
 sys.stdin.read()
 """
 as_root = pytest.mark.skipif(os.geteuid() != 0, reason="only root can become another user")
@@ -42,10 +44,12 @@ as_root = pytest.mark.skipif(os.geteuid() != 0, reason="only root can become ano
 @contextmanager
 def held(host: str, kind: socket.SocketKind) -> Iterator[tuple[int, int]]:
     """Run a program that holds a port of an address, and yield (process, port)."""
-    command = [sys.executable, "-c", HOLD, host, str(int(kind))]
+    port = free_port()
+    command = [sys.executable, "-c", HOLD, host, str(int(kind)), str(port)]
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as program:
         assert program.stdout is not None
-        yield program.pid, int(program.stdout.readline())
+        assert program.stdout.readline()
+        yield program.pid, port
         program.communicate()
 
 
@@ -91,6 +95,17 @@ def test_a_socket_of_another_address_is_not_blamed(held_at: str, wanted: str) ->
     with held(held_at, UDP) as (_, port):
         assert holder(Address(wanted, port), UDP) is None
         assert holder(Address(held_at, port), TCP) is None
+
+
+def test_a_closed_connection_is_not_blamed() -> None:
+    """A connection that the server has closed stays in the state TIME_WAIT. It belongs to no process, and prevents no
+    bind."""
+    address = Address("127.0.0.1", free_port())
+    with bound(address, TCP) as listener, socket.create_connection(tuple(address)) as client:
+        listener.accept()[0].close()
+        assert not client.recv(1)
+    assert f":{address.port:04X} 0100007F" in Path("/proc/net/tcp").read_text(encoding="ascii")
+    assert holder(address, TCP) is None
 
 
 def test_an_address_of_two_settings_is_reported() -> None:

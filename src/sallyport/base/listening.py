@@ -21,6 +21,8 @@ from sallyport.base.setting_values import Address, environment_name
 
 TCP_LISTEN: Final = 10
 """State of a listening TCP socket in /proc/net/tcp (TCP_LISTEN of linux/tcp_states.h)."""
+NO_PROCESS: Final = "0"
+"""The inode in /proc/net/tcp of a closed connection in the state TIME_WAIT, which prevents no bind (see `bound`)."""
 UNPRIVILEGED = Path("/proc/sys/net/ipv4/ip_unprivileged_port_start")
 """The file with the lowest port that every user may bind (Linux's ip-sysctl). It contains 1024 unless an admin has
 changed it."""
@@ -113,7 +115,7 @@ def holder(address: Address, kind: socket.SocketKind) -> Holder | None:
     If several sockets prevent the bind, a listening socket is chosen before the others. Among equal sockets, a socket
     of the same address family is chosen.
     """
-    entries = [entry for entry in _entries(kind) if _conflicts(entry, address)]
+    entries = [entry for entry in _entries(kind) if entry.inode != NO_PROCESS and _conflicts(entry, address)]
     if not entries:
         return None
     family = ipaddress.ip_address(address.host).version
