@@ -32,7 +32,7 @@ from sallyport.radius.mschap import (
     nt_hash,
     nt_hash_hash,
 )
-from sallyport.radius.mschap_reply import ErrorCode, push_encryption, push_error, push_success
+from sallyport.radius.mschap_reply import ENCRYPTION, ErrorCode, push_error, push_success
 from sallyport.radius.packet import (
     ACCESS_ACCEPT,
     ACCESS_REJECT,
@@ -171,7 +171,7 @@ def test_a_right_password(server: RadiusClient, blank: MsChap1 | MsChap2) -> Non
     attempt = made(blank, HASH)
     code, attributes, hiding = answered(server, attempt)
     assert code == ACCESS_ACCEPT
-    ours = push_success(attempt, nt_hash_hash(HASH), USER, hiding) + push_encryption()
+    ours = push_success(attempt, nt_hash_hash(HASH), USER, hiding) + ENCRYPTION
     assert opened(attributes, hiding) == opened(ours, hiding)
 
 

@@ -6,7 +6,6 @@ controller returns. The `push_` functions return attributes in octets, each in a
 """
 
 from enum import IntEnum
-from functools import cache
 from hashlib import sha1
 from typing import Final
 
@@ -28,11 +27,13 @@ from sallyport.radius.mschap import (
 from sallyport.radius.password import hide_password
 from sallyport.radius.salted import Hiding
 
-# RFC 2548 sections 2.4.4 and 2.4.5
-ENCRYPTION_ALLOWED: Final = 1
-ENCRYPTION_REQUIRED: Final = 2
-RC4_40_BIT: Final = 2
-RC4_128_BIT: Final = 4
+_ALLOWED: Final = 1
+_RC4_OF_40_OR_128_BITS: Final = 6
+ENCRYPTION: Final = push_vendor_attribute(
+    MICROSOFT, MS_MPPE_ENCRYPTION_POLICY, _ALLOWED.to_bytes(4)
+) + push_vendor_attribute(MICROSOFT, MS_MPPE_ENCRYPTION_TYPES, _RC4_OF_40_OR_128_BITS.to_bytes(4))
+"""MS-MPPE-Encryption-Policy and MS-MPPE-Encryption-Types of an Access-Accept (RFC 2548 sections 2.4.4 and 2.4.5). The
+client may encrypt, with keys of 40 or 128 bits."""
 
 # RFC 3079 section 3.4
 _MASTER_KEY: Final = b"This is the MPPE Master Key"
@@ -59,7 +60,7 @@ class ErrorCode(IntEnum):
 
 def push_success(attempt: MsChap1 | MsChap2, hash_hash: bytes, name: bytes, hiding: Hiding) -> bytes:
     """Return the attributes of an Access-Accept that differ for each correct attempt: MS-CHAP2-Success and the MPPE
-    keys. After MS-CHAP (version 1), there is no MS-CHAP2-Success. `push_encryption` returns the other attributes.
+    keys. After MS-CHAP (version 1), there is no MS-CHAP2-Success. `ENCRYPTION` has the other attributes.
 
     hash_hash: the hash of the NT hash, 16 octets. name: the name that the client has hashed. hiding: encrypts the keys.
     """
@@ -111,15 +112,6 @@ def push_mppe_keys(receive: bytes, send: bytes, hiding: Hiding) -> bytes:
     """
     return push_vendor_attribute(MICROSOFT, MS_MPPE_RECV_KEY, hiding.hide(receive)) + push_vendor_attribute(
         MICROSOFT, MS_MPPE_SEND_KEY, hiding.hide(send)
-    )
-
-
-@cache
-def push_encryption(policy: int = ENCRYPTION_ALLOWED, types: int = RC4_40_BIT | RC4_128_BIT) -> bytes:
-    """Return MS-MPPE-Encryption-Policy and MS-MPPE-Encryption-Types (RFC 2548 sections 2.4.4 and 2.4.5). policy:
-    ENCRYPTION_ALLOWED or ENCRYPTION_REQUIRED."""
-    return push_vendor_attribute(MICROSOFT, MS_MPPE_ENCRYPTION_POLICY, policy.to_bytes(4)) + push_vendor_attribute(
-        MICROSOFT, MS_MPPE_ENCRYPTION_TYPES, types.to_bytes(4)
     )
 
 

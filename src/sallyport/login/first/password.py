@@ -23,7 +23,7 @@ from sallyport.radius.mschap import (
     peer_names,
     recognise,
 )
-from sallyport.radius.mschap_reply import push_encryption, push_success
+from sallyport.radius.mschap_reply import ENCRYPTION, push_success
 from sallyport.radius.packet import as_text
 from sallyport.radius.password import Method, chap_holds, sent_chap, sent_password
 from sallyport.radius.salted import Hiding
@@ -103,7 +103,7 @@ def let_in(login: Login, attempt: MsChap1 | MsChap2, hash_hash: bytes, name: byt
     """
     hiding = Hiding(login.client.secret, login.request.authenticator)
     login.found = Found(
-        accept=found.accept + push_encryption(),
+        accept=found.accept + ENCRYPTION,
         keys=push_success(attempt, hash_hash, name, hiding),
         groups=found.groups,
         ous=found.ous,
