@@ -21,8 +21,10 @@ from tests.peers.programs import find, needs
 PACKAGES = "python3,python3-venv,libldap-2.5-0,systemd,systemd-sysv,dbus,iproute2"
 BOOT_S = 60
 COMMAND_S = 180
+_CGROUPS = Path("/sys/fs/cgroup")
 _NAMESPACES = ("--mount", "--pid", "--net", "--ipc", "--uts", "--cgroup", "--root", "--wd")
 _ENVIRON = {"PATH": "/usr/sbin:/usr/bin:/sbin:/bin", "LC_ALL": "C.UTF-8"}
+_IN_CGROUPS = 'for each in $0; do echo $$ >"$each/cgroup.procs"; done; exec "$@"'
 
 needs_boot = [
     needs("debootstrap", "systemd-nspawn", "nsenter", "setpriv"),
@@ -42,11 +44,13 @@ class BootedHost:
         options += ["--register=no", "--keep-unit", f"--directory={base_directory}"]
         options += [f"--bind-ro={source}:{place}" for place, source in mounts.items()]
         self._log = directory / "boot.log"
+        self._cgroups = _make_cgroups(directory.name)
+        entering = ("sh", "-euc", _IN_CGROUPS, " ".join(map(str, self._cgroups)))
         with self._log.open(
             "wb"
         ) as log:  # systemd-nspawn shuts down at SIGTERM, which it also gets when the test is killed
             self._process = subprocess.Popen(
-                ["setpriv", "--pdeathsig", "TERM", find("systemd-nspawn"), *options],
+                ["setpriv", "--pdeathsig", "TERM", *entering, find("systemd-nspawn"), *options],
                 stdin=subprocess.DEVNULL,
                 stdout=log,
                 stderr=log,
@@ -98,3 +102,22 @@ class BootedHost:
     def _end(self) -> None:
         self._process.terminate()
         self._process.wait(BOOT_S)
+        for top in self._cgroups:
+            for each in sorted(top.glob("**/"), reverse=True):
+                each.rmdir()
+
+
+def _make_cgroups(name: str) -> list[Path]:
+    """Create a control group for one machine in each hierarchy that systemd uses, and return their directories.
+
+    In a common control group, the units of two machines have the same directories. If one machine ends and removes the
+    directories that are empty, the other machine may fail to start a unit.
+    """
+    tops = [_CGROUPS / each for each in ("systemd", "unified") if (_CGROUPS / each).is_dir()] or [_CGROUPS]
+    cgroups = [top / f"sallyport-{os.getpid()}-{name}" for top in tops]
+    try:
+        for each in cgroups:
+            each.mkdir(exist_ok=True)
+    except OSError as error:
+        pytest.skip(f"control groups cannot be created here: {error}")
+    return cgroups
