@@ -24,7 +24,9 @@ COMMAND_S = 180
 _CGROUPS = Path("/sys/fs/cgroup")
 _NAMESPACES = ("--mount", "--pid", "--net", "--ipc", "--uts", "--cgroup", "--root", "--wd")
 _ENVIRON = {"PATH": "/usr/sbin:/usr/bin:/sbin:/bin", "LC_ALL": "C.UTF-8"}
-_IN_CGROUPS = 'for each in $0; do echo $$ >"$each/cgroup.procs"; done; exec "$@"'
+_ENTER_CGROUPS = 'for each in $1; do echo $$ >"$each/cgroup.procs"; done; shift; exec "$@"'
+"""A shell script. Its first argument is a list of directories of control groups, which it enters. The other arguments
+are the command that it then becomes."""
 
 needs_boot = [
     needs("debootstrap", "systemd-nspawn", "nsenter", "setpriv"),
@@ -35,8 +37,8 @@ needs_boot = [
 class BootedHost:
     """A machine.
 
-    directory: the directory for the log of its start. mounts: directories of this machine, keyed by their path on the
-    new machine.
+    directory: the directory for the log of its start. Each machine must have its own, since the control group is named
+    after it. mounts: directories of this machine, keyed by their path on the new machine.
     """
 
     def __init__(self, base_directory: Path, directory: Path, mounts: Mapping[str, Path]) -> None:
@@ -45,12 +47,12 @@ class BootedHost:
         options += [f"--bind-ro={source}:{place}" for place, source in mounts.items()]
         self._log = directory / "boot.log"
         self._cgroups = _make_cgroups(directory.name)
-        entering = ("sh", "-euc", _IN_CGROUPS, " ".join(map(str, self._cgroups)))
+        enter = ("sh", "-euc", _ENTER_CGROUPS, "sh", " ".join(map(str, self._cgroups)))
         with self._log.open(
             "wb"
         ) as log:  # systemd-nspawn shuts down at SIGTERM, which it also gets when the test is killed
             self._process = subprocess.Popen(
-                ["setpriv", "--pdeathsig", "TERM", *entering, find("systemd-nspawn"), *options],
+                ["setpriv", "--pdeathsig", "TERM", *enter, find("systemd-nspawn"), *options],
                 stdin=subprocess.DEVNULL,
                 stdout=log,
                 stderr=log,
