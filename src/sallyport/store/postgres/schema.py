@@ -14,6 +14,7 @@ from sallyport.store.postgres.connection import Connection
 from sallyport.store.schema import (
     ANSWERS_BY_ID,
     DID_KINDS,
+    DOMAIN_REALMS,
     IDENTITIES,
     LOGIN_ATTRIBUTES,
     LOGIN_STEPS,
@@ -176,6 +177,12 @@ def drop_answers_at(connection: Connection) -> None:
 def create_did_kinds(connection: Connection) -> None:
     """Create the index of a domain's issuers and holders."""
     for statement in statements_of(DID_KINDS, PostgresDialect()):
+        connection.execute(statement.encode())
+
+
+def create_domain_realms(connection: Connection) -> None:
+    """Create the table of the realms of domains, and fill it. A node of the previous release does not write to it."""
+    for statement in statements_of(DOMAIN_REALMS, PostgresDialect()):
         connection.execute(statement.encode())
 
 
