@@ -1,5 +1,6 @@
 """Tests of adding, changing, searching and deleting RADIUS clients."""
 
+import threading
 from typing import Any
 
 import pytest
@@ -7,9 +8,10 @@ import trio
 
 from sallyport.base.errors import Conflict, Forbidden, NotFound, SecretError
 from sallyport.base.secret import Secret
+from sallyport.inventory.clients import repo
 from sallyport.inventory.clients.repo import Change, update_all
 from sallyport.inventory.clients.service import Clients, NewClient
-from sallyport.store.vault import Vault
+from sallyport.store.vault import MasterKeys, Vault
 from sallyport.web.scope import Role
 from tests.areas import SECRET, Areas, only_sqlite, stored
 from tests.plans import statements
@@ -51,6 +53,59 @@ async def test_the_store_contains_no_secret(areas: Areas) -> None:
     )
     with pytest.raises(SecretError):
         await Areas(areas.store, areas.clock).configuration.reload()
+
+
+class PausingVault(Vault):
+    """A vault that pauses the thread that opens the secret of one client, until an event is set."""
+
+    def pause(self, client_id: int, until: threading.Event) -> threading.Event:
+        """Pause at a client from now on, and return the event that is set when a thread has reached it."""
+        self._paused, self._until, self._reached = f"radius_clients/{client_id}/secret", until, threading.Event()
+        return self._reached
+
+    def open(self, sealed: bytes, identity: str) -> bytes:
+        """Open the value, after the pause if it belongs to the client."""
+        if identity == self._paused:
+            until, self._paused = self._until, ""
+            self._reached.set()
+            assert until.wait(60)
+        return super().open(sealed, identity)
+
+
+async def test_overlapping_loads_mix_up_no_secrets(areas: Areas) -> None:
+    """Two loads run at the same time: the first pauses at client 3, the second at client 1 until the first has ended.
+    In both results, each client has its own secret."""
+    wanted = dict([await areas.clients.add(areas.tenant, NewClient(f"c{n}", f"192.0.2.{n}/32")) for n in range(1, 5)])
+    before = areas.clients.table
+    vault, loaded = PausingVault(MasterKeys(areas.vault.keys)), list[dict[int, bytes]]()
+    first_has_ended = threading.Event()
+
+    async def load() -> None:
+        try:
+            table = await areas.store.read(lambda tx: repo.load(tx, vault, before))
+        finally:
+            first_has_ended.set()
+        loaded.append({client.id: client.secret.octets for client in table.by_id.values()})
+
+    async def change(client_id: int) -> None:
+        wanted[client_id] = b"new secret %d" % client_id
+        await areas.store.write(
+            lambda tx: repo.update_all(tx, vault, areas.tenant, [Change(client_id, {}, wanted[client_id])])
+        )
+
+    async with trio.open_nursery() as nursery:
+        await change(3)
+        second_has_begun = threading.Event()
+        first_is_paused = vault.pause(3, second_has_begun)
+        nursery.start_soon(load)
+        await trio.to_thread.run_sync(first_is_paused.wait)
+        expected = [dict(wanted)]
+        await change(1)
+        second_is_paused = vault.pause(1, first_has_ended)
+        nursery.start_soon(load)
+        await trio.to_thread.run_sync(second_is_paused.wait)
+        second_has_begun.set()
+    assert loaded == [*expected, wanted]
 
 
 async def test_a_store_of_another_master_key_is_refused(areas: Areas) -> None:

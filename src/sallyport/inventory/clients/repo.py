@@ -105,42 +105,28 @@ LEARNED: Final = {SIGNED: "signatureLearned", LIMITED: "proxyStateLimitLearned"}
 """The name under which the audit trail shows each learned setting."""
 
 
-class Opened:
-    """A cache of decrypted client secrets. A reload of thousands of clients then decrypts only the changed secrets."""
-
-    def __init__(self, vault: Vault) -> None:
-        self._vault = vault
-        self._clear: dict[tuple[int, bytes], bytes] = {}
-
-    def secrets(self, rows: list[_Row]) -> list[bytes]:
-        """Return the secrets of clients, and remove all other secrets from the cache. Raises SecretError if a secret
-        was sealed under another master key."""
-        known, self._clear = self._clear, {}
-        for row in rows:
-            key = (row.id, row.secret)
-            clear = known.get(key)
-            self._clear[key] = self._vault.open(row.secret, _identity(row.id)) if clear is None else clear
-        return list(self._clear.values())
-
-
 def _identity(client_id: int) -> str:
     return f"radius_clients/{client_id}/secret"
 
 
-def load(tx: Tx, opened: Opened) -> ClientTable:
+def load(tx: Tx, vault: Vault, before: ClientTable) -> ClientTable:
     """Return all RADIUS clients of the installation. Raises SecretError if a secret was sealed under another master
-    key."""
+    key.
+
+    before: an earlier result. Secrets that it has are not decrypted again, because a reload may read thousands of
+    clients of which one has changed. `before` is not changed: other threads may read it at the same time.
+    """
     domains = _domains(tx, 0, tx.value(int, "select max(id) from radius_clients") or 0)
-    rows = tx.all(_Row, f"select {_COLUMNS} from radius_clients order by id")
-    clients = (
-        Client(
-            **{name: getattr(row, name) for name in _Row.__dataclass_fields__ if name != "secret"},
-            secret=secret,
-            domain_ids=tuple(domains.get(row.id, ())),
-        )
-        for row, secret in zip(rows, opened.secrets(rows), strict=True)
-    )
-    return ClientTable(clients, issued.load(tx))
+    clients: list[Client] = []
+    opened: dict[int, tuple[bytes, bytes]] = {}
+    for row in tx.all(_Row, f"select {_COLUMNS} from radius_clients order by id"):
+        sealed, clear = before.opened.get(row.id, (b"", b""))
+        if sealed != row.secret:
+            clear = vault.open(row.secret, _identity(row.id))
+        opened[row.id] = (row.secret, clear)
+        settings = {name: getattr(row, name) for name in _Row.__dataclass_fields__ if name != "secret"}
+        clients.append(Client(**settings, secret=clear, domain_ids=tuple(domains.get(row.id, ()))))
+    return ClientTable(clients, issued.load(tx), opened)
 
 
 def foreign_ranges(tx: Tx, tenant_id: int) -> Ranges:

@@ -82,10 +82,12 @@ class Clients:
         self._vault = vault
         self._tenant_of_domain = tenant_of_domain
         self._clock = clock
-        opened = repo.Opened(vault)
         self._learned: list[tuple[Client, str]] = []
         self._kept: list[tuple[Client, str]] = []
-        self._table = configuration.hold(lambda tx: repo.load(tx, opened), ClientTable(), self._carry_over)
+        self._table = configuration.hold(self._load, ClientTable(), self._carry_over)
+
+    def _load(self, tx: Tx) -> ClientTable:
+        return repo.load(tx, self._vault, self.table)
 
     @property
     def table(self) -> ClientTable:
@@ -292,7 +294,7 @@ class Clients:
 
     def check_key(self, tx: Tx) -> None:
         """Check that the master key decrypts every client's secret in a restored store. Raises SecretError."""
-        repo.load(tx, repo.Opened(self._vault))
+        repo.load(tx, self._vault, ClientTable())
 
     def _check_domains(self, tenant_id: int, domain_ids: Sequence[int]) -> None:
         if any(self._tenant_of_domain(domain_id) != tenant_id for domain_id in domain_ids):
