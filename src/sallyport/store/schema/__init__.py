@@ -34,6 +34,8 @@ DID_KINDS: Final = "did_kinds"
 """The file of the step that indexes a domain's DIDs by their kind."""
 DOMAIN_REALMS: Final = "domain_realms"
 """The file of the step that adds the table of the realms of domains."""
+NETWORK_BITS: Final = "network_bits"
+"""The file of the step that indexes the networks of RADIUS clients."""
 SEARCHED: Final = (
     "devices", "directory_groups", "directory_users", "dids", "endpoint_groups", "endpoint_instances", "endpoint_users",
     "wallets",
