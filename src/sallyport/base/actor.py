@@ -12,7 +12,8 @@ from dataclasses import dataclass
 class Actor:
     """The actor of a change. kind: `token`, `administrator`, `identity` (a person of an identity provider),
     `command line`, `agent`, or `service` if no request makes the change. name: the name of the token, the
-    administrator, the person or the user. tenant_id: the tenant of the actor; None if it has none."""
+    administrator, the person or the user. tenant_id: the tenant of the actor, or the tenant
+    for which the service works; None if it has none."""
 
     kind: str
     name: str = ""

@@ -170,7 +170,7 @@ def kept(tx: Tx, domain: Domain, name: str) -> Membership:
     Only the store is read. If the domain asks a directory at each login, and has not imported this user, the result is
     `UNCLEAR`.
     """
-    imported = membership(tx, domain.id, name, (domain.name, *domain.realms))
+    imported = membership(tx, domain.id, name, domain.realm_keys)
     if domain.first_factor is FirstFactor.LDAP and imported is NOBODY:
         return UNCLEAR
     own = active_groups(tx, domain.id, name_key(name)) if domain.first_factor is FirstFactor.LOCAL else frozenset[str]()

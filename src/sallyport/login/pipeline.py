@@ -216,8 +216,7 @@ class Pipeline:
     async def recall(self, login: Login, domain: Domain) -> None:
         """Set `login.imported` to the user's current directory data, from memory or the store. Raises StoreError."""
         if not self.recalled(login, domain):
-            realms = (domain.name, *domain.realms)
-            login.imported = await self.principals.find(domain.id, login.user, realms)
+            login.imported = await self.principals.find(domain.id, login.user, domain.realm_keys)
 
     async def user(self, domain: Domain, name: str) -> User | None:
         """Return an endpoint user, from memory or the store. Raises StoreError, SecretError."""

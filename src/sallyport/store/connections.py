@@ -203,7 +203,7 @@ def open_connection(path: Path, *, read_only: bool = False) -> sqlite3.Connectio
     except sqlite3.Error as error:
         raise StoreError(f"{path}: {error}") from error
     try:
-        connection.create_function("fold", 1, _fold, deterministic=True)
+        add_fold(connection)
         connection.executescript(f"pragma query_only = on; pragma busy_timeout = {BUSY_MS};" if read_only else _PRAGMAS)
     except sqlite3.Error as error:
         connection.close()
@@ -211,8 +211,13 @@ def open_connection(path: Path, *, read_only: bool = False) -> sqlite3.Connectio
     return connection
 
 
+def add_fold(connection: sqlite3.Connection) -> None:
+    """Add the SQL function `fold` to a connection."""
+    connection.create_function("fold", 1, _fold, deterministic=True)
+
+
 def _fold(value: Value) -> str | None:
-    """Return the case-folded text, for the SQL function `fold`. Octets are decoded as UTF-8."""
+    """Return the case-folded text. Octets are decoded as UTF-8."""
     if isinstance(value, bytes):
         return fold(value.decode(errors="replace"))
     return None if value is None else fold(str(value))

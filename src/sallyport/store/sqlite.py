@@ -32,7 +32,7 @@ READERS = 4
 SEARCHERS = 2  # separate connections for long reads, so that logins never wait for long reads
 READ_S = 30.0
 SEARCH_S = 10.0
-WRITE_S = 0.2  # limit of CPU time, in seconds, of a write with an access token, because logins wait for such a write
+WRITE_S = 0.2  # limit of CPU time, in seconds, of the write of a request, because logins wait for such a write
 
 NO_DUMP = "pg_dump and pg_restore cannot read a SQLite database: use a backup whose name ends in .db"
 

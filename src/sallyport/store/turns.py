@@ -9,8 +9,10 @@ from sallyport.base.actor import Actor, acting
 from sallyport.base.fair import FairLimiter
 
 WRITES: Final = 4
-"""Maximum number of concurrent writes by access tokens. The number is small, because a login may wait for all of
-them."""
+"""Maximum number of concurrent writes of requests. The number is small, because a login may wait for all of them."""
+_UNLIMITED: Final = {"service", "command line"}
+"""The kinds of actors whose reads and writes neither wait nor have a limit: the service itself, and a user of the
+service's host. All other actors send requests: tokens, agents, wallets, administrators and people."""
 
 
 class Turns:
@@ -26,8 +28,8 @@ class Turns:
 
     @asynccontextmanager
     async def reading(self) -> AsyncIterator[None]:
-        """Wait until the acting tenant may read. The service itself does not wait."""
-        if acting().tenant_id is None:
+        """Wait until the acting tenant may read. The service itself and the command line do not wait."""
+        if acting().kind in _UNLIMITED:
             yield
         else:
             async with self._reads.slot(_party()):
@@ -41,9 +43,9 @@ class Turns:
 
     @asynccontextmanager
     async def writing(self) -> AsyncIterator[bool]:
-        """Wait until the acting token may write. Other actors do not wait. Yield True if the write has a limit of CPU
-        time."""
-        if acting().kind != "token":
+        """Wait until the acting tenant may write. The service itself and the command line do not wait. Yield True if
+        the write has a limit of CPU time."""
+        if acting().kind in _UNLIMITED:
             yield False
         else:
             async with self._writes.slot(_party()):

@@ -19,7 +19,7 @@ from sallyport.base.secret import new_shared_secret
 from sallyport.base.text import fold
 from sallyport.base.wire import JSON
 from sallyport.inventory.clients import issued, repo
-from sallyport.inventory.clients.client import LIMITED, SIGNED, Client, ClientTable, Ranges, Signatures
+from sallyport.inventory.clients.client import LIMITED, SIGNED, Client, ClientTable, Signatures
 from sallyport.inventory.clients.plan import Action, Step, Wanted, plan
 from sallyport.inventory.clients.repo import Change, NewRow
 from sallyport.radius.duplicates import Source
@@ -361,8 +361,7 @@ def _check_ranges(tx: Tx, tenant_id: int, networks: Sequence[Network], by: Role 
             "the installation has several tenants: a network wider than /24 (IPv6: /64) is not allowed here; "
             "the installation's administrator adds wider networks with `sallyport client add`"
         )
-    foreign = repo.foreign_ranges(tx, tenant_id) if networks else Ranges(())
-    if any(map(foreign.touch, networks)):
+    if repo.touch_others(tx, tenant_id, networks):
         raise Conflict("address is not available: choose another one, or ask the installation's administrator")
 
 

@@ -13,7 +13,6 @@ import structlog
 from sallyport.base.bounded import BoundedMap
 from sallyport.base.clock import SECOND
 from sallyport.base.errors import ConfigError, PacketError
-from sallyport.base.text import fold
 from sallyport.certs.credentials import Credentials
 from sallyport.domains.domain import Domain, FirstFactor
 from sallyport.login.decision import mschap_error
@@ -174,7 +173,10 @@ class Eap:
             return checker
         return (
             Directory(
-                checker, partial(self._steps.second.has_codes, domain), self._steps.first.stamp(domain), _realms(domain)
+                checker,
+                partial(self._steps.second.has_codes, domain),
+                self._steps.first.stamp(domain),
+                domain.realm_keys,
             )
             if isinstance(checker, Binds)
             else Reason.METHOD_UNFIT
@@ -345,10 +347,6 @@ def _scope(domain: Domain) -> str:
 
 def _station(login: Login) -> bytes:
     return login.request.first.get(CALLING_STATION_ID, b"")
-
-
-def _realms(domain: Domain) -> frozenset[str]:
-    return frozenset(fold(each) for each in (domain.name, *domain.realms))
 
 
 def _fragment_size(login: Login) -> int:

@@ -40,7 +40,7 @@ CONNECTIONS: Final = READERS + SEARCHERS + len(LANES) + 1
 READ_S: Final = 30.0
 SEARCH_S: Final = 10.0
 WRITE_S: Final = 1.0
-"""Time limit in seconds of a write for a request with an access token. It is short, because other writes wait."""
+"""Time limit in seconds of the write of a request. It is short, because other writes wait."""
 SETTLE_S: Final = 0.01
 """Pause in seconds between two checks for transactions that write to a table."""
 LATE_S: Final = 0.6
