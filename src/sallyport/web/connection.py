@@ -85,11 +85,11 @@ class Phase(enum.Enum):
 class Acceptor(Protocol):
     """The methods of a listener that a connection uses.
 
-    closing: whether the listener serves no more requests. turn: a lock that all TLS handshakes of the listener share.
+    closing: whether the listener serves no more requests. turn: the limit of threads for TLS handshakes.
     """
 
     closing: bool
-    turn: trio.Lock
+    turn: trio.CapacityLimiter
     table: ConnectionTable["Connection"]
 
     def park(self, connection: "Connection", parks: bool) -> None:

@@ -27,7 +27,7 @@ from sallyport.base.addresses import Network, parse_address
 from sallyport.base.errors import ConfigError
 from sallyport.base.listening import cannot_listen
 from sallyport.base.setting_values import Address
-from sallyport.base.tls import TlsStream
+from sallyport.base.tls import TlsStream, server_context
 from sallyport.web.connection import Connection, Limits, Phase, Stream
 from sallyport.web.connections import ConnectionTable
 from sallyport.web.http1 import Head
@@ -57,7 +57,7 @@ class Tls:
 
         Raises ConfigError if a file cannot be used. In this case, the server continues to use the former certificate.
         """
-        for context in (ssl.create_default_context(ssl.Purpose.CLIENT_AUTH), *self._contexts):
+        for context in (server_context(), *self._contexts):
             self._take(context)
 
     def _take(self, context: ssl.SSLContext) -> None:
@@ -119,9 +119,7 @@ async def serve_http(
 
 def tls_context(tls: Tls) -> ssl.SSLContext:
     """Return a context for TLS 1.2 or newer, with HTTP/1.1 only. Raises ConfigError if the files cannot be used."""
-    context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
-    context.minimum_version = ssl.TLSVersion.TLSv1_2
-    context.options |= ssl.OP_NO_COMPRESSION | ssl.OP_NO_RENEGOTIATION
+    context = server_context()
     context.set_alpn_protocols(["http/1.1"])
     tls.load(context)
     return context
@@ -141,7 +139,7 @@ async def _open(listener: Listener, limits: Limits) -> "_Acceptor":
 class _Acceptor:
     """One listening socket and its connections.
 
-    closing: whether the listener accepts no more requests. turn: a lock that all TLS handshakes of the listener share.
+    closing: whether the listener accepts no more requests. turn: the limit of threads for TLS handshakes.
     """
 
     def __init__(
@@ -151,7 +149,7 @@ class _Acceptor:
         self.address = Address(host, port)
         self.socket = socket
         self.closing = False
-        self.turn = trio.Lock()
+        self.turn = trio.CapacityLimiter(1)
         self._app = listener.app
         self._proxies = tuple(listener.trusted_proxies)
         self._tls = context
