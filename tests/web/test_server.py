@@ -164,8 +164,9 @@ class OneConnection:
     def park(self, connection: Connection, parks: bool) -> None:
         """Do nothing."""
 
-    def forwarded(self, connection: Connection, head: Head) -> str | None:
-        """Return None, because there is no proxy."""
+    def forwarded(self, connection: Connection, head: Head) -> str:
+        """Return an address, although there is no proxy."""
+        return "192.0.2.1"
 
     def left(self, connection: Connection) -> None:
         """Do nothing."""

@@ -96,9 +96,9 @@ class Acceptor(Protocol):
         """Record whether the request of a connection waits for its result. parks: True when the request starts to wait,
         False when it has stopped waiting."""
 
-    def forwarded(self, connection: "Connection", head: Head) -> str | None:
-        """Return the client's address from the X-Forwarded-For header of a trusted proxy. Return None if there is no
-        such address.
+    def forwarded(self, connection: "Connection", head: Head) -> str:
+        """Return the client's address from the X-Forwarded-For header of a trusted proxy. Return `unknown` if there is
+        no such address.
 
         If there is an address, the limits of this address apply to the connection from then on.
         """

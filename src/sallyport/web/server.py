@@ -8,7 +8,8 @@ does not block the other addresses.
 If an address has reached its limit, a new connection replaces a waiting connection, which the module `connections`
 chooses. A connection with a parked request (see `peer`) does not count.
 
-If the peer is a proxy in `trusted_proxies`, the client's address comes from X-Forwarded-For.
+If the peer is a proxy in `trusted_proxies`, the client's address comes from X-Forwarded-For. If this header has no
+address that can be read, the client is UNKNOWN, and never the proxy's machine.
 """
 
 import errno
@@ -17,13 +18,14 @@ import ssl
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Final
 
 import structlog
 import trio
 from starlette.types import ASGIApp
 
 from sallyport.base.addresses import Address as AnyAddress
-from sallyport.base.addresses import Network, parse_address
+from sallyport.base.addresses import Network, parse_hop
 from sallyport.base.errors import ConfigError
 from sallyport.base.listening import cannot_listen
 from sallyport.base.setting_values import Address
@@ -33,6 +35,8 @@ from sallyport.web.connections import ConnectionTable
 from sallyport.web.http1 import Head
 
 BACKLOG = 512
+UNKNOWN: Final = "unknown"
+"""The address of a client that a proxy has not named (RFC 7239 section 6.2)."""
 _EXHAUSTED = {errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM}
 
 log = structlog.get_logger()
@@ -201,12 +205,12 @@ class _Acceptor:
             except trio.WouldBlock:
                 self._overdrawn += 1
 
-    def forwarded(self, connection: Connection, head: Head) -> str | None:
+    def forwarded(self, connection: Connection, head: Head) -> str:
         given = b",".join(value for name, value in head.headers if name == b"x-forwarded-for").decode("latin-1")
         hops = [hop.strip() for hop in given.split(",")]
         address = _parsed(next((hop for hop in reversed(hops) if not self._is_proxy(hop)), ""))
-        if address is None:
-            return None
+        if address is None or address.is_loopback:  # the proxy's own machine is not trusted more than another client
+            return UNKNOWN
         self.table.enter(connection, str(address))
         return str(address)
 
@@ -257,6 +261,6 @@ class _Acceptor:
 
 def _parsed(host: str) -> AnyAddress | None:
     try:
-        return parse_address(host)
+        return parse_hop(host)
     except ValueError:
         return None
