@@ -279,6 +279,7 @@ class App:
             self.vault,
             self.tenancy,
             node_parts.guesses_of(self, "sign_in", burst=FAILED_SIGN_INS),
+            node_parts.guesses_of(self, "sign_in_name", burst=FAILED_SIGN_INS),
             matching_step,
             self.open_id,
             self.clock,

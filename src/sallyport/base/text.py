@@ -8,7 +8,8 @@ is longer than NAME characters, a joiner is first inserted after each group of M
 Stream-Safe Text Format). A text of NAME characters then takes 0.4 ms at most. No language needs so many marks.
 """
 
-from collections.abc import Iterable
+import re
+from collections.abc import Iterable, Iterator
 from difflib import get_close_matches
 from functools import lru_cache
 from itertools import islice
@@ -20,6 +21,9 @@ NAME: Final = 255
 SUGGESTED: Final = 5
 MOST_COMPARED: Final = 1000
 """Maximum number of known names that are compared with an unknown name."""
+_SEPARATORS: Final = re.compile(r"([;\t\r\n])")
+_BLANKS: Final = ' "\x0b\x0c\x85\xa0\u2028\u2029\u200b\u3000\ufeff'
+_SIGNS: Final = frozenset("=+-@\uff1d\uff0b\uff0d\uff20")
 _JOINER: Final = "\u034f"  # COMBINING GRAPHEME JOINER
 
 
@@ -69,6 +73,28 @@ def existing(word: str, known: Iterable[str]) -> str:
 def folded(texts: Iterable[str]) -> frozenset[str]:
     """Return texts in the form for comparison. A hostile text takes 0.4 ms, so fold a long list in a worker thread."""
     return frozenset(map(fold, texts))
+
+
+def as_cell(text: str) -> str:
+    """Return a text for a cell of a CSV file, in which no spreadsheet finds a formula. An apostrophe is put before the
+    sign of a formula.
+
+    In many countries, spreadsheets separate cells by `;`, and then they ignore the quotes of a file with commas. They
+    also skip blanks, and read full-width signs like ASCII.
+    """
+    return "".join(f"{blanks}'{rest}" if sign else blanks + rest for blanks, sign, rest in _parts_of(text))
+
+
+def of_cell(text: str) -> str:
+    """Return the text from which `as_cell` has made a cell."""
+    return "".join(blanks + rest.removeprefix("'" if sign else "") for blanks, sign, rest in _parts_of(text))
+
+
+def _parts_of(text: str) -> Iterator[tuple[str, bool, str]]:
+    """Yield the parts between the separators of cells, each with its blanks, whether it is a formula, and its rest."""
+    for part in _SEPARATORS.split(text):
+        rest = part.lstrip(_BLANKS)
+        yield part[: len(part) - len(rest)], rest.lstrip("'")[:1] in _SIGNS, rest
 
 
 def _with_joiners(text: str) -> str:
