@@ -25,7 +25,8 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from typing import Final, cast
 
-from sallyport.directory.entry import Entry, Gone, Group, Person, Problem, Status, Unchanged, Unit
+from sallyport.directory.entry import Entry, Gone, Group, Person, Problem, Unchanged, Unit
+from sallyport.directory.status import Status
 
 MOST_ENTRIES: Final = 500
 MOST_OCTETS: Final = 192 << 10
@@ -72,7 +73,8 @@ def from_wire(wire: Wire) -> tuple[Entry, bool]:
     """Return (entry, continued) for a JSON object. continued: whether the entry has further members of the group in the
     object before it."""
     kind = _KINDS[str(wire["kind"])]
-    fields = {name: wire[_FIELDS.get(name, name)] for name in kind.__dataclass_fields__}
+    named = ((name, _FIELDS.get(name, name)) for name in kind.__dataclass_fields__)
+    fields = {name: wire[ours] for name, ours in named if ours in wire}
     for name in ("aliases", "member_of", "members"):
         if name in fields:
             fields[name] = tuple(cast(list[str], fields[name]))

@@ -153,10 +153,10 @@ class Applier:
         return done
 
     def _problem(self, tx: Tx, run: Run, line: Line, at: int, problems: list[Problem]) -> Counts:
-        _, where, message, external_id = map(str, line)
+        where, message, external_id, *status = map(str, line[1:])  # a file of an older version has no status
         problems.append((where, message))
         if external_id:
-            self._unchanged(tx, run, ["=", external_id, "", "", ""], at)
+            self._unchanged(tx, run, ["=", external_id, "", "", *(status or [""])], at)
         return Counts(failed=1)
 
     def _unchanged(self, tx: Tx, run: Run, line: Line, at: int) -> Counts:

@@ -10,7 +10,7 @@ of all its values. The lines with a group's members follow the line of the group
     ["=", external_id, dn, dn_key, status] unchanged, except for the given name and status
     ["-", external_id, dn_key]             removed
     ["~", dn, dn_key, new dn, new dn_key, steps]    changed by steps of [step, attribute, values], perhaps renamed
-    ["x", where, message, external_id]     an entry that exists and cannot be used
+    ["x", where, message, external_id, status]    an entry that exists and cannot be used, but may block an account
 """
 
 import json
@@ -103,7 +103,8 @@ def prepared(entry: Entry) -> Iterator[Line]:
         case Gone():
             yield ["-", entry.external_id, key_of(entry.dn).hex() if entry.dn else ""]
         case Problem():
-            yield ["x", entry.dn, entry.message, entry.external_id]
+            status = "" if entry.status is None else entry.status.value
+            yield ["x", entry.dn, entry.message, entry.external_id, status]
 
 
 def person_line(person: Person, group_keys: Sequence[str]) -> Line:
