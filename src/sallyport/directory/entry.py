@@ -95,22 +95,29 @@ class Person:
     contains the primary group.
 
     attributes: text values by attribute name in lower case, without passwords.
+
+    A cloud directory may state only a part of an account. The stored person then keeps the rest. status: None if the
+    status is not stated. alias_attributes: None if all other values are stated. Otherwise, an empty name and missing
+    attributes are not stated, an attribute without values is deleted, and the aliases are the values of these
+    attributes.
     """
 
     external_id: str
     dn: str
     name: str
     aliases: tuple[str, ...]
-    status: Status
+    status: Status | None
     member_of: tuple[str, ...]
     attributes: Mapping[str, tuple[str, ...]]
     primary_group: str = ""
+    alias_attributes: tuple[str, ...] | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Group:
-    """A group. members: names of entries, or "uid:" followed by a login name (memberUid). key: the value by which
-    accounts refer to this group as their primary group (`Person.primary_group`)."""
+    """A group. name: empty if a cloud directory does not state it; the stored group then keeps its name. members: names
+    of entries, or "uid:" followed by a login name (memberUid). key: the value by which accounts refer to this group as
+    their primary group (`Person.primary_group`)."""
 
     external_id: str
     dn: str

@@ -145,6 +145,26 @@ def _person(tx: Tx, run: Run, known: Known, wanted: Change, at: int) -> NewPerso
     return new_person(person_line(replace(person, status=status, external_id=external), group_keys))
 
 
+def whole_person(tx: Tx, run: Run, line: Sequence[object]) -> NewPerson:
+    """Return the person that consists of the stored person and of the part in a line (`imports.lines`). Raises Invalid
+    if the person is not stored, and the line has no name or no status."""
+    external_id, dn, dn_key, name, aliases, status, stated, alias_attributes = line[1:]
+    known = PEOPLE.find(tx, run, str(external_id), bytes.fromhex(str(dn_key)))
+    if known is None and not (name and status):
+        raise Invalid("the directory sent only a part of a new account: without its name, or without its status")
+    attributes = {key: tuple(values) for key, values in cast(Mapping[str, Sequence[str]], stated).items()}
+    login, names = str(name) or (known.login if known else ""), tuple(cast(Sequence[str], aliases))
+    if alias_attributes is not None:
+        before = people.attributes_of(tx, known.id) if known else {}
+        attributes = {key: tuple(values) for key, values in {**before, **attributes}.items() if values}
+        values = [trimmed(value) for key in cast(Sequence[str], alias_attributes) for value in attributes.get(key, ())]
+        names = tuple(dict.fromkeys(value for value in values if is_name(value) and value != login))
+    keys = memberships.stated_by(tx, run.directory_id, known.dn_key) if known else []
+    state = Status(str(status) or (known.status if known else Status.DISABLED))
+    person = Person(str(external_id), str(dn), login, names, state, (), attributes)
+    return new_person(person_line(person, [key.hex() for key in keys]))
+
+
 def _is_long(tx: Tx, run: Run, known: Stored, wanted: Change) -> bool:
     """Return whether a change of a group needs several transactions, because many members are involved."""
     named = [values for _, attribute, values in wanted.steps if attribute in (*_MEMBERS, "memberuid")]
