@@ -14,7 +14,7 @@ from difflib import get_close_matches
 from functools import lru_cache
 from itertools import islice
 from typing import Final, Literal
-from unicodedata import combining, normalize
+from unicodedata import category, combining, normalize
 
 MARKS: Final = 30
 NAME: Final = 255
@@ -127,3 +127,20 @@ def fold_name(name: str) -> str:
     the password of ann. The login rules, failure counts and prompts of ann would then not apply.
     """
     return fold(name.strip())
+
+
+def trimmed(text: str) -> str:
+    """Return a text without the blanks and invisible characters around it: spaces, tabs, no-break spaces, zero-width
+    characters and control characters."""
+    if text.isascii() and text.isprintable():
+        return text.strip()
+    first, last = 0, len(text)
+    while first < last and _is_blank(text[first]):
+        first += 1
+    while first < last and _is_blank(text[last - 1]):
+        last -= 1
+    return text[first:last]
+
+
+def _is_blank(character: str) -> bool:
+    return character.isspace() or category(character) in ("Cc", "Cf")

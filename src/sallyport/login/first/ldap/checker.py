@@ -11,7 +11,7 @@ from typing import ClassVar, Final, TypeVar
 import structlog
 import trio
 
-from sallyport.base.text import fold
+from sallyport.base.text import fold, trimmed
 from sallyport.directory.reading.answers import TooLarge
 from sallyport.directory.reading.connection import (
     INSUFFICIENT_ACCESS,
@@ -199,7 +199,7 @@ class Ldap:
         answer = await self._answered(partial(self._find, account_name(user), tell), tell)
         if isinstance(answer, Reason):
             return answer, NOTHING
-        names = answer.entry.of(ACCOUNT_NAME)
+        names = [trimmed(name) for name in answer.entry.of(ACCOUNT_NAME)]
         if not names or len(names[0]) > account.LONGEST_NAME:
             tell(f"the entry has no {ACCOUNT_NAME} that the service account may read")
             return Reason.UNKNOWN_USER, NOTHING
