@@ -25,7 +25,7 @@ from sallyport.login.decision import ROUND, decide, refuse
 from sallyport.login.eap.rounds import Rounds
 from sallyport.login.first.password import check_password, check_vouched, ends_in_code, known_as, still, typed_code
 from sallyport.login.first.service import FirstFactors
-from sallyport.login.identity import facts_of, who
+from sallyport.login.identity import facts_of, hides_user, who
 from sallyport.login.login import NOTHING, PASSED, Decision, Login, Reason, Verdict, Waits
 from sallyport.login.second.conversation import SecondFactorResult
 from sallyport.login.second.service import SecondFactor
@@ -95,7 +95,9 @@ class Pipeline:
             return self.admit_station(login, domain)
         login.imported = self.principals.cached(domain.id, login.user)
         if reason is not PASSED:
-            return refuse(reason, domain)
+            if not hides_user(login, reason):
+                return refuse(reason, domain)
+            login.user = ""
         watched = self.lockouts.some
         if watched and not self._is_by_station(login, domain) and self.lockouts.refuses(login, domain):
             return refuse(Reason.LOCKED_OUT, domain)
@@ -285,8 +287,12 @@ class Pipeline:
         action = self._apply_rules(login, domain)
         second: Reason | None = PASSED
         if action is MFA_REQUIRED:
-            monitored = domain.mode is MONITOR
-            second = self.second.forecast(login, domain) if monitored else self.second.at_once(domain)
+            if not login.user:  # the home server of this EAP login has not disclosed the user
+                second = Reason.NO_USER_NAME
+            elif domain.mode is MONITOR:
+                second = self.second.forecast(login, domain)
+            else:
+                second = self.second.at_once(domain)
             if second is None:
                 return None
         return decide(first, action, second, domain.mode, domain.fallback)

@@ -18,6 +18,6 @@ result inside EAP. Otherwise a client could guess passwords without a trace, if 
 further rounds until EAP-Failure are not recorded. A login with a correct password is decided when EAP has succeeded.
 Then the login rules apply, and EAP-Success is sent after the second factor is answered.
 
-The outer identity determines the domain. The user's name comes from the tunnel or the certificate. If this name has a
-realm, the realm must belong to the same domain.
+The outer identity determines the domain, and need not contain a user. The user's name comes from the tunnel or the
+certificate. If this name has a realm, the realm must belong to the same domain.
 """

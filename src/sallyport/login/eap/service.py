@@ -20,7 +20,7 @@ from sallyport.login.decision import mschap_error
 from sallyport.login.eap.login import EapLogin, EapResult, InnerSecondFactor, OpenQuestion, Unfinished
 from sallyport.login.eap.preferred import PreferredMethods
 from sallyport.login.eap.verifiers import Binds, Directory, Finding, Local, Station, Verifier
-from sallyport.login.identity import in_full, principal
+from sallyport.login.identity import in_full, names_no_user, principal
 from sallyport.login.login import Found, Login, Reason
 from sallyport.mfa.provider import Code
 from sallyport.radius.attributes import CALLING_STATION_ID, FRAMED_MTU, PROXY_STATE, STATE, USER_NAME, push_attribute
@@ -237,13 +237,14 @@ class Eap:
         self, login: Login, domain: Domain, verifier: Verifier, name: str, question: Question
     ) -> Finding | None:
         """Return a refusal for which the credentials need not be checked, otherwise None. The login is refused if the
-        certificate belongs to another tenant, if the realm is unknown, or if the user is locked out."""
+        certificate belongs to another tenant, if the name is empty or its realm is unknown, or if the user is locked
+        out."""
         if isinstance(question, Certificate):
             owner = self._steps.certificate_tenant(question.fingerprint)
             if owner not in {None, domain.tenant_id}:
                 return Finding(Reason.CERTIFICATE_REFUSED)
         if not name:
-            return Finding(Reason.UNKNOWN_REALM)
+            return Finding(Reason.NO_USER_NAME if names_no_user(question.user) else Reason.UNKNOWN_REALM)
         if (
             self._steps.lockouts.some
             and not isinstance(verifier, Station)
