@@ -70,7 +70,8 @@ def who(login: Login, domains: DomainTable) -> Reason:
 
 def hides_user(login: Login, reason: Reason) -> bool:
     """Return whether a login by EAP has an outer identity without a user: `@realm`, `REALM\\`, or an empty one
-    (RFC 7542 section 2.4, RFC 9190 section 2.1.8). The user's name then comes from inside EAP. reason: the result of `who`."""
+    (RFC 7542 section 2.4, RFC 9190 section 2.1.8). The user's name then comes from inside EAP. reason: the result of
+    `who`."""
     return login.outside and (reason is Reason.NO_USER_NAME or login.user in _NAMELESS)
 
 

@@ -57,8 +57,9 @@ class Pipeline:
 
     domains: the current domains. credentials: a function that returns the current server certificate for EAP.
     certificate_tenant: a function that returns the tenant for which a client certificate was issued. Its argument is
-    the SHA-256 of the certificate in hex. node: a function that returns the number of this node. now: a function that
-    returns the seconds of a monotonic clock.
+    the SHA-256 of the certificate in hex. node: a function that returns the number of this node. duplicate_window_s:
+    for how many seconds a retransmission gets the same answer. now: a function that returns the seconds of a monotonic
+    clock.
     """
 
     domains: Snapshot[DomainTable]
@@ -73,6 +74,7 @@ class Pipeline:
     credentials: Callable[[], Credentials | None]
     certificate_tenant: Callable[[str], int | None]
     node: Callable[[], int]
+    duplicate_window_s: float
     now: Callable[[], float] = trio.current_time
     rounds: Rounds = field(init=False)
 

@@ -3,6 +3,7 @@
     login      an EAP conversation and the state of its login
     rounds     continues conversations, and decides each login at the end of its conversation
     service    finds the conversation of an Access-Request, continues it, and returns the result of the login
+    ending     ends a conversation with its answer, and repeats this answer for retransmissions
     preferred  remembers the EAP method of each station's last login
     verifiers  check credentials against the passwords in memory, or by asking the directory
 
