@@ -102,7 +102,7 @@ async def test_a_copy_gets_the_same_answer(nas: Nas, method: str) -> None:
 
 
 async def test_a_copy_at_another_socket(nas: Nas) -> None:
-    """A copy that comes to another socket of the node gets the same answer."""
+    """A copy at another socket of the node gets the same answer."""
     last, ended = await accepted(nas, SIDES["eap-peap-mschapv2"](b"hello"))
     other = nas.wire.exchange(Kind.AUTHENTICATION, 5)
     nas.wire.put(datagram := last.datagram(), exchange=other)
