@@ -38,7 +38,8 @@ ROUND: Final = Decision(Verdict.CHALLENGE, Verdict.CHALLENGE, "", Reason.NONE, "
 client.
 
 The answer is a challenge with the attributes in `login.found.challenge`. If the login was refused in an earlier round,
-the last answer is an Access-Reject with the attributes in `login.found.refuse`.
+the last answer is an Access-Reject with the attributes in `login.found.refuse`. If the request repeats the end of an
+accepted login by EAP, the answer is the same Access-Accept, with `login.attributes` and `login.found.keys`.
 """
 
 EAP_FAILURE: Final = 4  # RFC 3748 section 4.2
