@@ -89,7 +89,7 @@ class MfaMetrics:
         self._joined.labels(provider).inc()
 
     def refused_again(self) -> None:
-        """Count a user who has refused several prompts within an hour."""
+        """Count a user with several refused prompts within an hour."""
         self._refused.inc()
 
     def called(self, provider: str, call: str, result: str, seconds: float) -> None:
