@@ -32,6 +32,12 @@ CANNOT_ASK: Final = frozenset(
 )
 """The reasons why a user could not be asked for the second factor. Only for these reasons does fallbackAction decide.
 """
+NOT_CHECKED: Final = {
+    Reason.FIRST_FACTOR_UNREACHABLE: "unreachable",
+    Reason.FIRST_FACTOR_UNREADABLE: "unreadable",
+    Reason.FIRST_FACTOR_UNAVAILABLE: "unavailable",
+}
+"""The reasons why the first factor could not check a login, each with its label value in metrics."""
 
 ROUND: Final = Decision(Verdict.CHALLENGE, Verdict.CHALLENGE, "", Reason.NONE, "", "")
 """A placeholder that stands for "no decision yet", used while the first factor exchanges further messages with the
