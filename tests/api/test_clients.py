@@ -60,6 +60,12 @@ def test_when_a_client_was_heard(world: World, tenant: Tenant) -> None:
     assert found["lax"]["lastUnsigned"] == found["lax"]["lastSeen"] != ""
     assert (found["silent"]["lastSeen"], found["silent"]["lastUnsigned"]) == ("", "")
     assert set(found) == {each["name"] for each in listed(tenant)}
+    page = tenant.ask(ACTIVITY, pageId=2, pageSize=1)
+    assert ([each["name"] for each in page["clients"]], page["totalCount"]) == (["lax"], 3)
+    unsigned = tenant.ask(ACTIVITY, state="unsigned")
+    assert ([each["name"] for each in unsigned["clients"]], unsigned["totalCount"]) == (["lax"], 1)
+    wanted = tenant.ask(ACTIVITY, clientIds=found["silent"]["clientId"])
+    assert [each["name"] for each in wanted["clients"]] == ["silent"]
 
 
 def test_a_secret_is_made_where_none_is_given(world: World, tenant: Tenant) -> None:

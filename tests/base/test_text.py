@@ -11,9 +11,32 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sallyport.base.text import MARKS, composed, counted, existing, fold, fold_name, normal
+from sallyport.base.text import MARKS, as_cell, composed, counted, existing, fold, fold_name, normal, of_cell
 
 SOURCES = Path(__file__).parents[2] / "src"
+
+
+CELLS = {
+    "=1+1": "'=1+1",
+    " =1+1": " '=1+1",
+    "\uff1d1+1": "'\uff1d1+1",
+    "ann;=1+1": "ann;'=1+1",
+    'ann; "=1+1"': 'ann; "\'=1+1"',
+    "ann\t=1+1": "ann\t'=1+1",
+    "ann\r\n@SUM(A1)": "ann\r\n'@SUM(A1)",
+    "-1;+2": "'-1;'+2",
+    "'=1": "''=1",
+    "a=b; c-d": "a=b; c-d",
+    "": "",
+}
+
+
+@pytest.mark.parametrize("text", CELLS)
+def test_no_cell_is_a_formula(text: str) -> None:
+    """A cell has an apostrophe before each sign that a spreadsheet may read as the beginning of a formula. The import
+    of the cell gives the text again."""
+    assert as_cell(text) == CELLS[text]
+    assert of_cell(as_cell(text)) == text
 
 
 def test_equal_letters_with_accents_compare_as_equal() -> None:

@@ -79,6 +79,7 @@ class Logins:
             credentials=overrides.credentials or app.certificates.server,
             certificate_tenant=app.clients.certificate_tenant,
             node=lambda: app.cluster.id,
+            duplicate_window_s=settings.duplicate_window_s,
         )
 
         self.enrolled = SecondFactors(self.providers, self.second.enrolments)
@@ -86,7 +87,7 @@ class Logins:
         self.rule_names = Names(
             app.store,
             lambda domain_id: app.domains.table.present(domain_id),  # noqa: PLW0108  the table of that moment
-            lambda tenant_id: [each.name for each in app.clients.table.by_id.values() if each.tenant_id == tenant_id],
+            lambda tenant_id: {each.name_key: each.name for each in app.clients.of_tenant(tenant_id)},
         )
 
     def _calls(self) -> tuple[Challenges, Calls]:

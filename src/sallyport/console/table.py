@@ -14,7 +14,7 @@ from functools import cached_property
 from typing import Final
 
 from sallyport.base.command import entries
-from sallyport.base.text import fold
+from sallyport.base.text import as_cell, fold
 from sallyport.base.wire import JSON, Row
 from sallyport.console.columns import Column
 from sallyport.console.visit import Visit
@@ -24,8 +24,6 @@ LOGINS: Final = "/ad/GetAuthLog"
 SEARCHED: Final = 20_000
 """Number of the newest entries of a log that a filter without an index searches at first."""
 MOST_EXPORTED: Final = 10_000
-_FORMULA: Final = ("=", "+", "-", "@", "\t", "\r")
-"""Characters at the start of a cell that make spreadsheets run it as a formula."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -230,10 +228,9 @@ def _text(value: JSON) -> str:
 
 
 def _cell(value: JSON) -> str:
-    """Return a value as text for a spreadsheet. A text may come from packets or directories. If it would be a formula,
-    a quote is put before it."""
+    """Return a value as text for a spreadsheet. A text may come from packets or directories."""
     text = _text(value)
-    return f"'{text}" if isinstance(value, str | list) and text.startswith(_FORMULA) else text
+    return as_cell(text) if isinstance(value, str | list) else text
 
 
 def _order(value: JSON) -> tuple[bool, float, str]:

@@ -20,7 +20,7 @@ from sallyport.base.errors import Forbidden, Invalid, NotFound, Refused
 from sallyport.base.wire import JSON, Row
 from sallyport.console.assets import Assets
 from sallyport.console.guard import TOKEN, check_token
-from sallyport.console.live import Feed, Rows, Streams
+from sallyport.console.live import Feed, Rows, Streams, Viewer
 from sallyport.domains.domain import Domain
 from sallyport.domains.service import Domains
 from sallyport.events.service import Events
@@ -191,7 +191,8 @@ class Visit:
             return person is not None and still(person)
 
         whole = (self.caller.tenant_id, self.request.scope["path"], str(self.query), view)
-        return await self.services.streams.response(session.target, is_valid, whole, rows)
+        viewer = Viewer(session.target, self.caller.tenant_id)
+        return await self.services.streams.response(viewer, is_valid, whole, rows)
 
     def in_tenant(self, tenant_id: int, organization: int, number: int) -> "Visit":
         """Return a copy of this visit in another tenant. An installation administrator can run one operation with it.

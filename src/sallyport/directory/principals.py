@@ -13,7 +13,7 @@ from typing import Final
 import trio
 
 from sallyport.base.bounded import BoundedMap
-from sallyport.base.text import fold, folded
+from sallyport.base.text import fold, folded, trimmed
 from sallyport.directory.dn import pairs_of
 from sallyport.directory.entries import repo
 from sallyport.directory.entries.people import names_of
@@ -149,7 +149,7 @@ def membership(tx: Tx, domain_id: int, name: str, realms: tuple[str, ...]) -> Me
     if len(found) > 1:
         return UNCLEAR
     groups = repo.all_groups(tx, found[0])
-    ous = folded(value for kind, value in pairs_of(found[0].dn) if kind == "ou")
+    ous = folded(trimmed(value) for kind, value in pairs_of(found[0].dn) if kind == "ou")
     written = {_without_realm(name, realms) for name in names_of(tx, found[0].id)}
     # A name is omitted if it is the login name of another person.
     names = frozenset(each for each in written if _of_name(tx, domain_id, each, realms) == found)

@@ -142,7 +142,7 @@ def _refuse_taken(tx: Tx, tenant_id: int, domain_id: int, entry: str, keys: Sequ
         d=domain_id,
         ids=listed(dict.fromkeys(keys)),
     )
-    taken = {str(key): other for key, other in rows}
+    taken = {str(key): str(other) for key, other in rows}
     for place, key in enumerate(keys):
         if key in taken:
             which = entry.format(place) if place else "the name"

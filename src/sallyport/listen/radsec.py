@@ -8,8 +8,8 @@ joins the login.
 
 `Limits` bounds what a peer can use. A connection without a verified certificate is a "stranger". Strangers have their
 own limit. If this limit is reached, the network with the most strangers loses its oldest stranger. Tenants share the
-connections in the same way as the slots for pending requests (`Room`). In each pass of the event loop only one
-handshake continues, because a handshake needs a signature, which takes a millisecond or more.
+connections in the same way as the slots for pending requests (`Room`). A worker thread does one step of a handshake at
+a time, because a step needs a signature, which takes a millisecond or more.
 """
 
 import ipaddress
@@ -36,7 +36,7 @@ from sallyport.certs.directory import present
 from sallyport.inventory.clients.client import Client, ClientTable
 from sallyport.listen.exchange import Exchange
 from sallyport.listen.senders import Senders
-from sallyport.listen.tls import server_context
+from sallyport.listen.tls import radsec_context
 from sallyport.listen.waiting import Room
 from sallyport.metrics import RadiusMetrics
 from sallyport.radius.duplicates import Source
@@ -125,7 +125,7 @@ class RadSec:
         self._known: dict[Source, _Connection] = {}
         self._of_network: Counter[str] = Counter()
         self._room = Room(self._limits.connections)
-        self._turn = trio.Lock()
+        self._turn = trio.CapacityLimiter(1)
         self._context: ssl.SSLContext  # these two are loaded at the start
         self._files: Credentials
         metrics.watch_radsec(lambda: {(): float(len(self._known))})
@@ -201,7 +201,7 @@ class RadSec:
                 "RadSec has no certificate: make one with sallyport cert init; in a new data directory, run sallyport"
                 " db migrate first"
             )
-        self._context, self._files = server_context(files), files
+        self._context, self._files = radsec_context(files), files
 
     async def _watch(self) -> None:
         """Watch the certificate, the authority and its revocation list. After a change, load the new files and close

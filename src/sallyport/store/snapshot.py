@@ -61,9 +61,9 @@ class Configuration:
     def hold(self, load: Work[T], empty: T, adopt: Callable[[T], None] = lambda _value: None) -> Snapshot[T]:
         """Return a new snapshot that is reloaded after each change. Its value is `empty` until the first `reload`.
 
-        load: reads the value from the store, in a thread. It may read the snapshot's value to reuse unchanged parts, but
-        must not change it. adopt: called on the event loop with each new value, before the new value
-        replaces the old value. For example, `adopt` can copy unwritten changes from the old value to the new value.
+        load: reads the value from the store, in a thread. It may read the snapshot's value to reuse unchanged parts,
+        but must not change it. adopt: called on the event loop with each new value, before the new value replaces the
+        old value. For example, `adopt` can copy unwritten changes from the old value to the new value.
         """
         snapshot = Snapshot(load, empty, adopt)
         self._snapshots.append(cast(Snapshot[object], snapshot))

@@ -11,7 +11,8 @@ from sallyport.base.errors import Conflict, Forbidden, NotFound, SecretError
 from sallyport.base.secret import Secret
 from sallyport.inventory.clients import repo
 from sallyport.inventory.clients.repo import Change, update_all
-from sallyport.inventory.clients.service import Clients, NewClient
+from sallyport.inventory.clients.service import Clients, NewClient, State
+from sallyport.inventory.devices.device import Heard
 from sallyport.store.model import Tx
 from sallyport.store.vault import MasterKeys, Vault
 from sallyport.web.scope import Role
@@ -392,7 +393,7 @@ async def test_a_client_of_another_tenant_is_not_found(areas: Areas) -> None:
             await areas.clients.update(areas.tenant, client_id, {"name": "n"})
         with pytest.raises(NotFound, match=r"^client not found$"):
             await areas.clients.delete(areas.tenant, client_id)
-    assert areas.clients.of_tenant(areas.tenant) == []
+    assert list(areas.clients.of_tenant(areas.tenant)) == []
     assert areas.clients.of_tenant(other) == [areas.clients.table.by_id[client.id]]
 
 
@@ -420,4 +421,33 @@ async def test_a_search_finds_clients(areas: Areas, text: str, names: list[str])
     """A case-insensitive search compares name, address and product."""
     await areas.client("192.0.2.1/32", name="NPS-1", product="Microsoft NPS")
     await areas.client("198.51.100.0/24", name="Zürich")
-    assert [client.name for client in areas.clients.of_tenant(areas.tenant, text)] == names
+    assert [client.name for client in await areas.clients.search(areas.tenant, text)] == names
+
+
+async def test_a_search_folds_no_names(areas: Areas) -> None:
+    """A search compares the folded names of the store, because to fold the names of 50,000 clients takes seconds."""
+    client = await areas.client(name="Zürich")
+    await areas.store.write(lambda tx: tx.execute("update radius_clients set name_key = 'folded when written'"))
+    await areas.configuration.reload()
+    assert [each.id for each in await areas.clients.search(areas.tenant, "when written")] == [client.id]
+
+
+async def test_the_activity_has_the_state_of_each_client(areas: Areas) -> None:
+    """A client is silent a day after its last request, and unsigned for a day after its last unsigned request."""
+    now, day = areas.clock(), 86_400_000_000
+    clients = [await areas.client(f"192.0.2.{number}/32") for number in range(1, 5)]
+    silent, unsigned, signed, _never = clients
+    heard = [
+        Heard("192.0.2.1", now - day - 1, now - day - 1),
+        Heard("192.0.2.2", now, now - day),
+        Heard("192.0.2.3", now, None),
+        Heard("198.51.100.1", now, now),
+    ]
+
+    async def listed(**selection: Any) -> list[int]:
+        return [client.id for client, _ in await areas.clients.activity(areas.tenant, heard, **selection)]
+
+    assert await listed() == [each.id for each in clients]
+    assert await listed(state=State.SILENT) == [silent.id]
+    assert await listed(state=State.UNSIGNED) == [unsigned.id]
+    assert await listed(ids=[signed.id, 10**9]) == [signed.id]

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial
+from functools import lru_cache, partial
 from typing import Final, Literal
 
 from starlette.responses import Response
@@ -14,6 +14,7 @@ from sallyport.base.text import fold
 from sallyport.base.wire import JSON, Row
 from sallyport.console.columns import Column
 from sallyport.console.declare import Context, Pages
+from sallyport.console.live import KEPT
 from sallyport.console.pages import senders
 from sallyport.console.pages.enforcement import person_url
 from sallyport.console.pages.reading import of
@@ -85,16 +86,20 @@ async def live(visit: Visit) -> Response:
     """Send the new logins that match the filters, as rows of the list. If many arrive at once, send the newest."""
     asked = {name: fold(str(text)) for name, text in wanted(visit, FILTERS).items()}
     names = {domain.id: domain.name for domain in _domains(visit)}
-    nodes = await visit.services.events.nodes()
+    nodes, assets = await visit.services.events.nodes(), visit.services.assets
+
+    def rendered(own: Sequence[NewEvent]) -> bytes:
+        matching = [each for each in own if _matches(each, asked)]
+        if not matching:
+            return b""
+        newest = matching[-SIZE:]
+        shown = [_row(entry(each, names[each.domain_id], nodes), each.domain_id) for each in newest]
+        variables = {"table": Table(visit, COLUMNS, shown, None), "left_out": len(matching) - len(newest)}
+        return assets.rendered("logins_new.html", variables)
 
     async def rows(new: Sequence[NewEvent]) -> bytes:
-        own = [each for each in new if each.domain_id in names and _matches(each, asked)]
-        if not own:
-            return b""
-        newest = own[-SIZE:]
-        shown = [_row(entry(each, names[each.domain_id], nodes), each.domain_id) for each in newest]
-        variables = {"table": Table(visit, COLUMNS, shown, None), "left_out": len(own) - len(newest)}
-        return await visit.services.assets.render("logins_new.html", variables, visit.caller.tenant_id)
+        own = [each for each in new if each.domain_id in names]
+        return await assets.in_turn(visit.caller.tenant_id, partial(rendered, own)) if own else b""
 
     def still(person: Person) -> bool:
         return bool(person.roles & READERS) and set(names) <= _ids(visit, person)
@@ -210,11 +215,12 @@ async def newest_since(visit: Visit, domain: Domain) -> dict[str, JSON]:
     return await since(visit, LOG, "events", "time", domain=domain.id)
 
 
+_folded = lru_cache(8 * KEPT)(fold)  # pages with different filters compare the same texts of the new logins
 _Compare = Callable[[NewEvent, str], bool]
 
 
 def _equal(name: str, event: NewEvent, text: str) -> bool:
-    return fold(getattr(event, name)) == text
+    return _folded(getattr(event, name)) == text
 
 
 def _is_station(event: NewEvent, text: str) -> bool:
@@ -223,7 +229,7 @@ def _is_station(event: NewEvent, text: str) -> bool:
 
 def _contains(event: NewEvent, text: str) -> bool:
     texts = (event.user_name, event.device_name, event.station, event.ip_address, event.client_ip)
-    return any(text in fold(each) for each in texts) or (bool(mac_key(text)) and _is_station(event, text))
+    return any(text in _folded(each) for each in texts) or (bool(mac_key(text)) and _is_station(event, text))
 
 
 _COMPARED: Final[Mapping[str, _Compare]] = {

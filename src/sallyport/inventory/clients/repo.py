@@ -21,6 +21,7 @@ class _Row:
     id: int
     tenant_id: int
     name: str
+    name_key: str
     network: str
     secret: bytes
     all_domains: int

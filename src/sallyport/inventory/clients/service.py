@@ -1,18 +1,19 @@
 """The service for RADIUS clients: it changes and imports clients, stores learned settings, and enforces the rules
 for clients."""
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from enum import StrEnum
 from functools import partial
 from ipaddress import ip_network
 from types import MappingProxyType
-from typing import Final
+from typing import Final, NamedTuple, Protocol
 
 import structlog
 import trio
 
 from sallyport.base.addresses import Network
-from sallyport.base.clock import Clock, now_us
+from sallyport.base.clock import SECOND, Clock, now_us
 from sallyport.base.errors import Conflict, Forbidden, StoreError
 from sallyport.base.periodic import every
 from sallyport.base.secret import new_shared_secret
@@ -37,6 +38,7 @@ LATCHES = 32
 """Maximum number of learned settings in one transaction; each takes up to 0.15 ms."""
 WIDEST: Final = {4: 24, 6: 64}
 """The shortest prefix that a tenant may register if the installation has several tenants."""
+DAY_US: Final = 86_400 * SECOND
 CERTIFICATE: Final = {"tls_name": issued.tenant_of_name, "tls_fingerprint": issued.tenant_of_fingerprint}
 TRUST: Final = frozenset(
     {
@@ -65,6 +67,41 @@ class NewClient:
     coa_port: int = PORT
     tls_name: str = ""
     tls_fingerprint: str = ""
+
+
+class State(StrEnum):
+    """A state of a RADIUS client that needs attention: it has sent requests before, but none for a day; or it has sent
+    unsigned requests in the last day."""
+
+    SILENT = "silent"
+    UNSIGNED = "unsigned"
+
+
+class Heard(Protocol):
+    """When a source address has sent requests, in microseconds; see `inventory.devices.device.Heard`."""
+
+    @property
+    def ip_address(self) -> str: ...
+
+    @property
+    def last_seen(self) -> int: ...
+
+    @property
+    def last_unsigned(self) -> int | None: ...
+
+
+class Times(NamedTuple):
+    """The times of a client's last request and of its last unsigned request, in microseconds; 0 if there was none."""
+
+    seen: int = 0
+    unsigned: int = 0
+
+    def is_in(self, state: State, since: int) -> bool:
+        """Return whether a client with these times is in a state. since: the beginning of the last day."""
+        return 0 < self.seen < since if state is State.SILENT else self.unsigned >= since
+
+
+NEVER: Final = Times()
 
 
 class Clients:
@@ -108,14 +145,35 @@ class Clients:
         certificate in hex."""
         return self.table.issued.by_fingerprint.get(fingerprint)
 
-    def of_tenant(self, tenant_id: int, search: str = "") -> list[Client]:
-        """Return a tenant's clients whose name, address or product contains `search`, ordered by id."""
-        needle = fold(search)
-        return [
-            client
-            for client in self.table.by_id.values()
-            if client.tenant_id == tenant_id and needle in fold(f"{client.name}\n{client.network}\n{client.product}")
-        ]
+    def of_tenant(self, tenant_id: int) -> Sequence[Client]:
+        """Return a tenant's clients, ordered by id."""
+        return self.table.of_tenant(tenant_id)
+
+    async def search(self, tenant_id: int, text: str) -> Sequence[Client]:
+        """Return a tenant's clients whose name, address or product contains a text, ordered by id."""
+        own = self.of_tenant(tenant_id)
+        return await trio.to_thread.run_sync(_containing, own, text) if text else own
+
+    async def activity(
+        self, tenant_id: int, heard: Sequence[Heard], state: State | None = None, ids: Collection[int] = ()
+    ) -> list[tuple[Client, Times]]:
+        """Return a tenant's clients and when each has sent requests, ordered by id.
+
+        heard: when each source address of the tenant has sent requests. state: return only the clients in this state.
+        ids: return only the clients with these ids; all clients if there are none.
+        """
+        day_ago, chosen = self._clock() - DAY_US, frozenset(ids)
+
+        def select() -> list[tuple[Client, Times]]:
+            times = _times(self.table, heard)
+            return [
+                (client, each)
+                for client in self.of_tenant(tenant_id)
+                for each in [times.get(client.id, NEVER)]
+                if (state is None or each.is_in(state, day_ago)) and (not chosen or client.id in chosen)
+            ]
+
+        return await trio.to_thread.run_sync(select)
 
     async def add(self, tenant_id: int, new: NewClient, *, by: Role | None = None) -> tuple[int, bytes]:
         """Add a client, and return its id and its secret. If `new` has no secret, a secret is generated.
@@ -333,6 +391,22 @@ def _record(
 
 def _target(client_id: int, name: JSON) -> str:
     return f"client {client_id} {name}"
+
+
+def _containing(clients: Iterable[Client], text: str) -> list[Client]:
+    folded = fold(text)
+    return [client for client in clients if client.contains(folded)]
+
+
+def _times(table: ClientTable, heard: Iterable[Heard]) -> dict[int, Times]:
+    """Return the times of those clients that have sent requests, by client id."""
+    times = dict[int, Times]()
+    for each in heard:
+        client = table.look_up(each.ip_address)
+        if client is not None:
+            before = times.get(client.id, NEVER)
+            times[client.id] = Times(max(before.seen, each.last_seen), max(before.unsigned, each.last_unsigned or 0))
+    return times
 
 
 def _rows(clients: Iterable[NewClient]) -> list[NewRow]:
