@@ -202,7 +202,8 @@ def group_after(tx: Tx, run: Run, known: Stored, wanted: Change) -> GroupAfter:
     external = _external(known.external_id, wanted.new_dn)
     new = NewNamed(external, wanted.new_dn, wanted.new_dn_key, name, NO_DIGEST)
     members = by_name | by_login
-    return GroupAfter(new, joined=sorted(members - before), left=sorted(before - members))
+    joined, left = memberships.difference(members, before)
+    return GroupAfter(new, joined, left)
 
 
 def _valid(name: str) -> str:
