@@ -24,6 +24,7 @@ from sallyport.base.clock import now_us
 from sallyport.base.command import Arguments, Command, Commands, command
 from sallyport.base.config import Settings
 from sallyport.base.errors import Invalid, NotFound
+from sallyport.base.fair import in_parts
 from sallyport.base.validation import refusal
 from sallyport.base.wire import JSON
 from sallyport.certs import commands as cert_commands
@@ -120,7 +121,7 @@ class Requests:
         # In a thread, because the arguments of an import may contain thousands of clients.
         ready = await trio.to_thread.run_sync(self._commands.ready, wanted.command, wanted.arguments)
         with acting_as(Actor("command line", user)):
-            return json.dumps(await ready()).encode()
+            return await _encoded(await ready())
 
     async def _operate(self, asked: AskedOperation, user: str) -> bytes:
         operation = self._operations.get(asked.path)
@@ -152,6 +153,17 @@ class Requests:
         if domain is None:
             raise Invalid("a domain, or orgId and tenantId, is required")
         return self._domains.anywhere(domain).tenant_id
+
+
+async def _encoded(result: JSON) -> bytes:
+    """Return a result in JSON. A list is encoded in parts, because a list of tokens may have a million entries."""
+    if isinstance(result, list):
+        return b"[" + b", ".join(await in_parts(_octets, result)) + b"]"
+    return _octets(result)
+
+
+def _octets(result: JSON) -> bytes:
+    return json.dumps(result).encode()
 
 
 def commands(app: App) -> Commands:

@@ -5,15 +5,17 @@ wallet, not by these commands.
 """
 
 from collections.abc import Mapping
+from functools import partial
 from typing import Annotated, Literal
 
 from pydantic import Field
 
 from sallyport.base.clock import Clock, iso
 from sallyport.base.command import Arguments, Command, command
+from sallyport.base.fair import in_parts
 from sallyport.base.validation import Moment
 from sallyport.base.wire import JSON
-from sallyport.tenancy.repo import TokenRecord
+from sallyport.tenancy.repo import TokenQuery, TokenRecord
 from sallyport.tenancy.service import Tenancy
 from sallyport.web.scope import Role
 
@@ -40,6 +42,21 @@ class ListTokens(Arguments):
     tenant: Number | None = None
     token: Number | None = None
     wallets: bool = True
+
+
+class PageTokens(Arguments):
+    """Arguments of token.page, which returns one page of tokens without those of wallets, and their total.
+
+    search: a part of the name. sort: the field to sort by; a minus sign before it sorts in descending order.
+    """
+
+    org: Number | None = None
+    tenant: Number | None = None
+    search: str = ""
+    status: str = ""
+    sort: str = ""
+    offset: int = Field(default=0, ge=0, le=2**53)
+    limit: int = Field(default=50, ge=1, le=10_000)
 
 
 class RevokeToken(Arguments):
@@ -86,7 +103,21 @@ def commands(service: Tenancy, clock: Clock) -> dict[str, Command]:
             found = await service.token(wanted.token, wanted.org, wanted.tenant)
             return [] if found is None else [_row(found, now)]
         found_all = await service.list_tokens(wanted.org, wanted.tenant, wallets=wanted.wallets)
-        return [_row(record, now) for record in found_all]
+        return list[JSON](await in_parts(partial(_row, now=now), found_all))
+
+    async def page(wanted: PageTokens) -> JSON:
+        query = TokenQuery(
+            wanted.org,
+            wanted.tenant,
+            wanted.search,
+            wanted.status,
+            wanted.sort.removeprefix("-"),
+            wanted.sort.startswith("-"),
+            wanted.offset,
+            wanted.limit,
+        )
+        found, total = await service.token_page(query)
+        return {"tokens": list[JSON](await in_parts(partial(_row, now=clock()), found)), "total": total}
 
     async def revoke(wanted: RevokeToken) -> JSON:
         token = int(wanted.token) if isinstance(wanted.token, str) and wanted.token.isdecimal() else wanted.token
@@ -97,6 +128,7 @@ def commands(service: Tenancy, clock: Clock) -> dict[str, Command]:
         "tenant.list": command(Arguments, tenants),
         "token.create": command(CreateToken, create),
         "token.list": command(ListTokens, listing),
+        "token.page": command(PageTokens, page),
         "token.revoke": command(RevokeToken, revoke),
     }
 

@@ -179,7 +179,10 @@ async def test_a_change_reads_no_client_of_another_tenant(areas: Areas) -> None:
     """The check of an address and the change of clients find rows by an index of few rows."""
     ids = [(await areas.client(f"192.0.2.{n}/32")).id for n in (1, 2)]
     networks = [ip_network("10.0.0.0/24"), ip_network("2001:db8::1/128")]
-    changes = [Change(each, {"network": f"10.0.0.{each}/32"}, None, [areas.domain]) for each in ids]
+    changes = [
+        Change(each, {"network": f"10.0.0.{each}/32", "tls_name": f"{each}.example"}, None, [areas.domain])
+        for each in ids
+    ]
 
     def change(tx: Tx) -> None:
         repo.touch_others(tx, areas.tenant, networks)

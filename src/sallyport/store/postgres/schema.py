@@ -21,6 +21,7 @@ from sallyport.store.schema import (
     LOGIN_ATTRIBUTES,
     LOGIN_STEPS,
     NETWORK_BITS,
+    REFERENCES,
     REQUEST_LIST,
     SEARCHED,
     SIGN_IN,
@@ -200,6 +201,12 @@ def add_network_bits(connection: Connection) -> None:
     stale = "new.network <> old.network and new.network_bits = old.network_bits"
     forget = f"if {stale} then new.network_bits := null; end if"
     for statement in PostgresDialect().trigger("radius_clients_bits", "before update on radius_clients", [forget]):
+        connection.execute(statement.encode())
+
+
+def create_references(connection: Connection) -> None:
+    """Create the indexes of references between tables."""
+    for statement in statements_of(REFERENCES, PostgresDialect()):
         connection.execute(statement.encode())
 
 

@@ -36,6 +36,8 @@ DOMAIN_REALMS: Final = "domain_realms"
 """The file of the step that adds the table of the realms of domains."""
 NETWORK_BITS: Final = "network_bits"
 """The file of the step that indexes the networks of RADIUS clients."""
+REFERENCES: Final = "references"
+"""The file of the step that indexes references between tables."""
 SEARCHED: Final = (
     "devices", "directory_groups", "directory_users", "dids", "endpoint_groups", "endpoint_instances", "endpoint_users",
     "wallets",
