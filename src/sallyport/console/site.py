@@ -15,9 +15,10 @@ from starlette.routing import BaseRoute
 from sallyport.base.errors import Forbidden, NotFound, Refused
 from sallyport.console import running, sign_in
 from sallyport.console.declare import Context, Form, Page, Pages, Redirect
+from sallyport.console.export import Exports
 from sallyport.console.guard import HEADERS, NOTICE, SESSION, Guard, form_token, source
 from sallyport.console.sign_in import SignIn
-from sallyport.console.table import Table
+from sallyport.console.table import Table, is_export
 from sallyport.console.visit import Problem, Services, Visit, address
 from sallyport.nodes.answers import SlowAnswers
 from sallyport.tenancy.signin import openid
@@ -60,7 +61,8 @@ class Site:
         self._services = services
         self._guard = Guard(public_url)
         self._assets = services.assets
-        self.running = running.Running(answers)
+        self._exports = Exports(services.assets, services.gate.answers)
+        self.running = running.Running(answers, services.gate.answers)
         """The slow actions. The owner of the site runs it."""
         self._places: dict[str, _Place] = {}
         for page in (page for area in areas for page in area.pages):
@@ -113,7 +115,7 @@ class Site:
         elif waits_for:
             return await self._waited(place, visit, waits_for)
         else:
-            is_slow = place.page.is_slow or visit.query.get("format") == "csv"
+            is_slow = place.page.is_slow
             work = partial(self._shown, place.page, visit)
         return await self._slowly(visit, work) if is_slow else await work()
 
@@ -130,13 +132,13 @@ class Site:
             if visit.person.is_installation and Role.ADMIN in page.roles:
                 return RedirectResponse(TENANTS, 303, HEADERS)
             raise Forbidden("your role does not allow this page")
-        content = await page.show(visit)
+        content = await (self._exports.part(page, visit) if is_export(visit) else page.show(visit))
         await trio.lowlevel.checkpoint()
         if isinstance(content, Response):
             return content
         table = content.get("table")
-        if isinstance(table, Table) and visit.query.get("format") == "csv":
-            return await trio.to_thread.run_sync(_csv, table, page)
+        if is_export(visit) and isinstance(table, Table):
+            return await self._exports.response(page, visit, table)
         return await self._rendered(page, page.template, content, visit, status)
 
     async def _submitted(self, place: _Place, form: Form, visit: Visit) -> Response:
@@ -159,7 +161,7 @@ class Site:
     async def _slowly(self, visit: Visit, work: running.Work) -> Response:
         """Return the answer of slow work, or send the browser to the page that waits for it."""
         safe = partial(self._or_error, work, visit)
-        answer = await self.running.start(visit.person.session.id, safe)
+        answer = await self.running.start(visit.person.session.id, visit.caller.tenant_id, safe)
         if isinstance(answer, Response):
             return answer
         kind = "form" if visit.request.method == "POST" else "page"
@@ -178,9 +180,7 @@ class Site:
             return lost
         if answer is not None:
             return answer
-        is_export = visit.query.get("format") == "csv"
-        back = visit.url(format=None) if is_export else ""
-        response = await self._rendered(place.page, "running.html", {"is_export": is_export, "back": back}, visit)
+        response = await self._rendered(place.page, "running.html", {"is_export": is_export(visit)}, visit)
         response.headers["refresh"] = str(running.AGAIN_S)
         return response
 
@@ -289,9 +289,3 @@ class Site:
             return await self._rendered(None, "error.html", variables, visit, told.status_code)
         octets = await self._assets.render("error_bare.html", variables)
         return Response(octets, told.status_code, HEADERS, media_type="text/html")
-
-
-def _csv(table: Table, page: Page) -> Response:
-    name = page.path.strip("/").partition("/")[0] or "list"
-    headers = {**HEADERS, "content-disposition": f'attachment; filename="{name}.csv"'}
-    return Response(table.csv().encode(errors="replace"), headers=headers, media_type="text/csv; charset=utf-8")

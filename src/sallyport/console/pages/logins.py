@@ -20,7 +20,7 @@ from sallyport.console.pages.enforcement import person_url
 from sallyport.console.pages.reading import of
 from sallyport.console.pages.rules import ACTIONS, READ, rules_read
 from sallyport.console.table import LOGINS as LOG
-from sallyport.console.table import SIZE, Filter, Table, recent, since, wanted
+from sallyport.console.table import SIZE, Filter, Table, is_export, recent, since, wanted
 from sallyport.console.visit import Visit, address
 from sallyport.domains.domain import Domain
 from sallyport.events.operations import entry
@@ -179,7 +179,7 @@ def _domains(visit: Visit) -> list[Domain]:
 
 async def _table(visit: Visit, domains: Sequence[Domain]) -> Table:
     asked: dict[str, JSON] = {**wanted(visit, FILTERS), "withTotal": False}
-    size = EXPORTED if visit.query.get("format") == "csv" else SIZE
+    size = EXPORTED if is_export(visit) else SIZE
     older, found, searched_since = "", list[Row](), ""
     for domain in domains:
         place = {"cursor": visit.query.get("cursor", "")} if len(domains) == 1 else {}
@@ -189,7 +189,7 @@ async def _table(visit: Visit, domains: Sequence[Domain]) -> Table:
         found += [_row(each, domain.id) for each in entries(answer.get("events"))]
         older = str(answer.get("cursor", "")) if len(domains) == 1 else ""
     found.sort(key=lambda row: (str(row["time"]), int(str(row["eventId"]))), reverse=True)
-    next_url = visit.url(cursor=older) if older else ""
+    next_url = visit.url(cursor=older) if older and not is_export(visit) else ""
     table = Table(
         visit, COLUMNS, found[:size], None, filters=FILTERS, empty=EMPTY, next_url=next_url,
         searched_since=searched_since,
