@@ -230,15 +230,20 @@ def _is_removed(raw: Raw, kinds: Collection[str]) -> bool:
         not _REMOVED.isdisjoint(kinds)
         or any(name in raw.attributes for name in _CONFLICTS)
         or any(value.strip().upper() == "TRUE" for name in _DELETED for value in _texts(raw, name))
-        or _has_replaced_name(raw.dn)
+        or has_replaced_name(raw.dn)
     )
 
 
-def _has_replaced_name(dn: str) -> bool:
+def has_replaced_name(dn: str) -> bool:
+    """Return whether a name is one that a directory gives to a deleted entry, or to an entry that lost a conflict of
+    replication. Return False if dn is not a distinguished name."""
     lower = dn.lower()
     if not any(part in lower for part in _LIKE_REMOVED):
         return False
-    own = next(iter(parsed(dn)), [])
+    try:
+        own = next(iter(parsed(dn)), [])
+    except Invalid:
+        return False
     kinds = {kind for kind, _ in own}
     return (
         "nsuniqueid" in kinds
