@@ -240,6 +240,39 @@ async def test_a_station_that_was_not_there(wire: Wire, script: Script) -> None:
     assert (await exchange(wire, typed("123456", state, b"")))[0] == ACCESS_ACCEPT
 
 
+@pytest.mark.parametrize(
+    ("first", "then"),
+    [
+        (b"02-00-00-00-00-0A", b"02:00:00:00:00:0a"),
+        (b"0200.0000.000a", b"02000000000A"),
+        (b"198.51.100.7", b"198.51.100.7"),
+        (b"\xfc", b"\xfc"),
+        (b"Desk-7", b"Desk-7"),
+    ],
+)
+async def test_a_station_in_another_notation(wire: Wire, script: Script, first: bytes, then: bytes) -> None:
+    """The answer to a challenge may have the same MAC address in another notation. It is sent by the same station."""
+    state = await challenged(wire, attributes(CALLING_STATION_ID=first))
+    code, _ = await exchange(wire, typed("123456", state, attributes(CALLING_STATION_ID=then)))
+    assert code == ACCESS_ACCEPT
+
+
+@pytest.mark.parametrize(
+    ("first", "then"),
+    [
+        (b"02-00-00-00-00-0A", b"02:00:00:00:00:0b"),
+        (b"Desk-7", b"desk-7"),
+        (b"198.51.100.7", b"198.51.100.7 "),
+        (b"\xfc", "ü".encode()),
+        (b"\2\0\0\0\0\x0a", b"02-00-00-00-00-0a"),
+    ],
+)
+async def test_a_station_that_is_not_the_same(wire: Wire, script: Script, first: bytes, then: bytes) -> None:
+    """Any other station must be the same octet by octet."""
+    state = await challenged(wire, attributes(CALLING_STATION_ID=first))
+    await refused(wire, typed("123456", state, attributes(CALLING_STATION_ID=then)))
+
+
 async def test_another_client(wire: Wire, script: Script) -> None:
     """A State is refused through another RADIUS client."""
     await refused(wire, typed("123456", await challenged(wire)), ("198.51.100.5", 40000))
