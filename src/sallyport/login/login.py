@@ -7,6 +7,7 @@ from enum import StrEnum
 from typing import TYPE_CHECKING, Final, Protocol
 
 from sallyport.domains.domain import FirstFactor
+from sallyport.inventory.clients.client import is_check
 from sallyport.inventory.sessions.report import Report
 from sallyport.policy.lockouts.failures import Failure
 from sallyport.radius.attributes import SERVICE_TYPE
@@ -265,6 +266,11 @@ class Login(Answered):
         round_ = Answered(self.request, self.client, self.source, self.at, self.exchange, self.known)
         round_.device, round_.behind, round_.reply = self.device, self.behind, self.reply
         return round_
+
+    @property
+    def teaches(self) -> bool:
+        """Whether the service may learn about the device from the login."""
+        return not is_check(self.request)
 
     @property
     def principal(self) -> str:

@@ -232,7 +232,8 @@ class Pipeline:
         request, source, at = login.request, login.source[0], login.at
         login.noted = True
         login.device = device = self.sightings.device(request, source, login.client, login.home.id, at)
-        device.posture.count(request, at)
+        if login.teaches:
+            device.posture.count(request, at)
         station = request.first.get(CALLING_STATION_ID)
         if station:
             login.station = as_text(station)
@@ -372,8 +373,8 @@ class Pipeline:
             return refuse(Reason.FIRST_FACTOR_CHANGED, domain)
         if answers_challenge:
             login.found = result.found
-            login.device.posture.challenge_answers += 1
-            login.device.posture.takes_challenges = True
+            if login.teaches:
+                login.device.posture.count_answer(login.at)
             first = await self._is_same_user(login, domain, result)
             # A correct code proves that the sender is the user; an empty answer proves nothing.
             login.proven = result.reason is PASSED and login.code is not None
@@ -390,7 +391,8 @@ class Pipeline:
         action = self._apply_rules(login, domain) if first is PASSED else UNMATCHED
         decision = decide(first, action, result.reason, domain.mode, domain.fallback)
         if decision.applied is Verdict.CHALLENGE:
-            login.device.posture.challenges += 1
+            if login.teaches:
+                login.device.posture.count_challenge(login.at)
             login.attributes = self.second.challenges.attributes(result)
         login.keep = self.second.keep(result)
         return decision

@@ -4,7 +4,7 @@ from collections.abc import Container, Sequence
 from dataclasses import dataclass
 
 from sallyport.inventory.devices import repo as inventory
-from sallyport.inventory.devices.device import DeviceRow
+from sallyport.inventory.devices.device import DeviceRow, Learned
 from sallyport.login.login import Reason
 from sallyport.preview.periods import Span
 from sallyport.radius.password import Method
@@ -47,16 +47,14 @@ class Group:
 
 @dataclass(frozen=True, slots=True)
 class KnownDevice:
-    """The current state of a device in the inventory. support: whether the device can show challenges: yes, no or
-    unknown."""
+    """The current state of a device in the inventory. learned: what the service has learned from its logins."""
 
     id: int
     device_name: str
     product: str
     nas_product: str
     medium: str
-    support: str
-    give_up_ms: int | None
+    learned: Learned
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,7 +132,4 @@ def devices(tx: Tx, domain_id: int, of: Sequence[Group], known: Container[int]) 
 
 
 def _known(row: DeviceRow) -> KnownDevice:
-    return KnownDevice(
-        row.id, row.device_name, row.device_type, row.nas_device_type, row.nas_port_type, row.challenge_support,
-        row.give_up_ms,
-    )  # fmt: skip
+    return KnownDevice(row.id, row.device_name, row.device_type, row.nas_device_type, row.nas_port_type, row)

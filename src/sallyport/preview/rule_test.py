@@ -298,7 +298,7 @@ class RuleTest:
         second = self._second.of(domain)
         enrolment = await self._second.of_user(domain, second, fold(login.principal), login.principal)
         second = self._second.of(domain)  # the look-up may have shown that the provider is unreachable
-        gives_up = row is not None and second.gives_up(row.give_up_ms, takes_challenges=row.challenge_support == "yes")
+        gives_up = row is not None and second.gives_up(row, login.at)
         return second.comes_to(enrolment, gives_up=gives_up, method=login.method)
 
 

@@ -128,7 +128,7 @@ class Conversation:
         This requires a handle from the provider, and a device that shows challenges. It also requires PAP or CHAP,
         because EAP conversations exist only in memory.
         """
-        shows = self.session.step > 0 or login.device.posture.takes_challenges
+        shows = self.session.step > 0 or login.device.posture.challenge_support(login.at) == "yes"
         return bool(self.handle) and shows and login.method in (Method.PAP, Method.CHAP)
 
     def leave(self, waiter: Waiter) -> None:

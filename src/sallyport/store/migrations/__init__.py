@@ -20,6 +20,7 @@ from sallyport.store.migrations import (
     m0006_login_attributes,
     m0007_answers_by_id,
     m0008_did_kinds,
+    m0013_learned_values,
 )
 
 BASELINE = "m0001_baseline"
@@ -32,6 +33,7 @@ ALL(name="m0005_request_list")(m0005_request_list.apply)
 ALL(name="m0006_login_attributes")(m0006_login_attributes.apply)
 ALL(name="m0007_answers_by_id")(m0007_answers_by_id.apply)
 ALL(name="m0008_did_kinds")(m0008_did_kinds.apply)
+ALL(name="m0013_learned_values")(m0013_learned_values.apply)
 _TABLES = "select 1 from sqlite_master where type = 'table' and name not in ('_sqlite_migrations', 'sqlite_sequence')"
 
 

@@ -55,6 +55,7 @@ STEPS: Final[Steps] = (
     Step("p0008_login_attributes", schema.add_login_attributes, beside=BASELINE),
     Step("p0009_answers_by_id", schema.drop_answers_at, beside=BASELINE),
     Step("p0010_did_kinds", schema.create_did_kinds, beside=BASELINE),
+    Step("p0015_learned_values", schema.add_learned_values, beside=BASELINE),
 )
 """The history of the schema, oldest step first. A released step is never changed."""
 

@@ -15,6 +15,7 @@ from sallyport.store.schema import (
     ANSWERS_BY_ID,
     DID_KINDS,
     IDENTITIES,
+    LEARNED_VALUES,
     LOGIN_ATTRIBUTES,
     LOGIN_STEPS,
     REQUEST_LIST,
@@ -176,6 +177,12 @@ def drop_answers_at(connection: Connection) -> None:
 def create_did_kinds(connection: Connection) -> None:
     """Create the index of a domain's issuers and holders."""
     for statement in statements_of(DID_KINDS, PostgresDialect()):
+        connection.execute(statement.encode())
+
+
+def add_learned_values(connection: Connection) -> None:
+    """Add the age of the learned values of devices. A node of an earlier release counts without it."""
+    for statement in statements_of(LEARNED_VALUES, PostgresDialect()):
         connection.execute(statement.encode())
 
 

@@ -32,6 +32,8 @@ ANSWERS_BY_ID: Final = "answers_by_id"
 """The file of the step that drops the index of kept answers by their time."""
 DID_KINDS: Final = "did_kinds"
 """The file of the step that indexes a domain's DIDs by their kind."""
+LEARNED_VALUES: Final = "learned_values"
+"""The file of the step that adds the age of the learned values of devices."""
 SEARCHED: Final = (
     "devices", "directory_groups", "directory_users", "dids", "endpoint_groups", "endpoint_instances", "endpoint_users",
     "wallets",
