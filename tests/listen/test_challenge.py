@@ -358,6 +358,22 @@ async def test_the_client_lost_the_domain(wire: Wire, areas: Areas, script: Scri
     assert script.verified == []
 
 
+@pytest.mark.parametrize("code", ["123 456", "123-456", " 123\u00a0456 "])
+async def test_a_code_is_typed_as_apps_show_it(wire: Wire, script: Script, code: str) -> None:
+    """Separators in an answer to a challenge do not matter, for any provider: it gets the digits."""
+    state = await challenged(wire)
+    assert (await exchange(wire, typed(code, state)))[0] == ACCESS_ACCEPT
+    assert [each for each, _ in script.verified] == ["123456"]
+
+
+@pytest.mark.parametrize("code", ["123 456", "123-456"])
+async def test_a_code_by_chap_is_typed_as_apps_show_it(wire: Wire, script: Script, code: str) -> None:
+    """A CHAP response to a code with a separator is accepted too."""
+    state = await challenged(wire)
+    body = SESSION + attributes(STATE=state)
+    assert (await exchange(wire, chap("ann", code, body=body), OTHER))[0] == ACCESS_ACCEPT
+
+
 # --- a device that cannot wait for a push -------------------------------------------------------------------------
 
 

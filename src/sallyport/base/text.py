@@ -13,10 +13,12 @@ from difflib import get_close_matches
 from functools import lru_cache
 from itertools import islice
 from typing import Final, Literal
-from unicodedata import combining, normalize
+from unicodedata import category, combining, normalize
 
 MARKS: Final = 30
 NAME: Final = 255
+CODE: Final = 40
+"""Maximum length of a code with its separators, in characters."""
 SUGGESTED: Final = 5
 MOST_COMPARED: Final = 1000
 """Maximum number of known names that are compared with an unknown name."""
@@ -37,6 +39,18 @@ def composed(text: str) -> str:
 def fold(text: str) -> str:
     """Return a text in the form for comparison: case-folded, and in a normalization form."""
     return text.lower() if text.isascii() else normal("NFC", normal("NFC", text).casefold())
+
+
+def plain_code(text: str) -> str:
+    """Return the digits of a code that was typed as authenticator apps show it, such as `123 456` or `123-456`.
+
+    Blanks of any kind, invisible characters and dashes are removed. If the rest is not made of ASCII digits only, or if
+    the text has over CODE characters, the text is returned unchanged.
+    """
+    if len(text) > CODE or text.isdigit():
+        return text
+    rest = "".join(each for each in text if not each.isspace() and category(each) not in ("Cf", "Pd"))
+    return rest if rest.isascii() and rest.isdigit() else text
 
 
 def counted(number: object, one: str, several: str = "") -> str:

@@ -22,6 +22,7 @@ from sallyport.base.bounded import BoundedMap
 from sallyport.base.clock import SECOND, Clock, now_us
 from sallyport.base.errors import Invalid, NotFound
 from sallyport.base.secret import token_hash
+from sallyport.base.text import plain_code
 from sallyport.endpoints import repo
 from sallyport.endpoints.repo import Pending, SealedSeed
 from sallyport.endpoints.service import MAX_CACHED, EndpointUsers
@@ -270,9 +271,8 @@ def _cut(text: str, octets: int) -> str:
 
 
 def _digits(code: str) -> str:
-    """Return the six digits of a code. Blanks are removed, because apps display the code in two groups. Raises Invalid
-    if the code is not six digits."""
-    digits = "".join(code.split())
+    """Return the six digits of a code, see `plain_code`. Raises Invalid if the code is not six digits."""
+    digits = plain_code(code)
     if not _CODE.fullmatch(digits):
         raise Invalid.about("the code must have six digits", "code")
     return digits
