@@ -15,6 +15,7 @@ from typing import Final
 
 from sallyport.domains.domain import Domain, Fallback, Mode
 from sallyport.login.login import Decision, Login, Reason, Verdict
+from sallyport.policy.lockouts.failures import Kind
 from sallyport.policy.rules.rule import UNMATCHED, Action
 from sallyport.radius.attributes import EAP_MESSAGE, push_attribute
 from sallyport.radius.mschap import Unusable, recognise
@@ -41,6 +42,8 @@ The answer is a challenge with the attributes in `login.found.challenge`. If the
 the last answer is an Access-Reject with the attributes in `login.found.refuse`.
 """
 
+LOCKED: Final = {Kind.USER: Reason.LOCKED_OUT, Kind.STATION: Reason.STATION_LOCKED_OUT}
+"""The reason of a refusal by each kind of lock."""
 EAP_FAILURE: Final = 4  # RFC 3748 section 4.2
 _CODES: Final = {
     Reason.ACCOUNT_DISABLED: ErrorCode.ACCOUNT_DISABLED,

@@ -65,6 +65,7 @@ class Reason(StrEnum):
     PASSWORD_MUST_CHANGE = "password must be changed"  # noqa: S105
     LOGON_RESTRICTED = "logon hours or stations restricted"
     LOCKED_OUT = "locked out after failures"
+    STATION_LOCKED_OUT = "station locked out after failures"
     REFUSED_UPSTREAM = "refused by the upstream server"
     NO_SERVER_CERTIFICATE = "the client wants EAP in TLS, and there is no server certificate"
     METHOD_NOT_OFFERED = "the client wants an EAP method that is not offered"

@@ -21,7 +21,7 @@ from sallyport.domains.domain import LOCAL, MONITOR, Domain, DomainTable, FirstF
 from sallyport.endpoints.service import MISSING, EndpointUsers
 from sallyport.endpoints.user import User
 from sallyport.inventory.devices.sightings import Sightings, new_device
-from sallyport.login.decision import ROUND, decide, refuse
+from sallyport.login.decision import LOCKED, ROUND, decide, refuse
 from sallyport.login.eap.rounds import Rounds
 from sallyport.login.first.password import check_password, check_vouched, ends_in_code, known_as, still, typed_code
 from sallyport.login.first.service import FirstFactors
@@ -97,8 +97,8 @@ class Pipeline:
         if reason is not PASSED:
             return refuse(reason, domain)
         watched = self.lockouts.some
-        if watched and not self._is_by_station(login, domain) and self.lockouts.refuses(login, domain):
-            return refuse(Reason.LOCKED_OUT, domain)
+        if watched and not self._is_by_station(login, domain) and (lock := self.lockouts.refuses(login, domain)):
+            return refuse(LOCKED[lock], domain)
         first = self._check_at_once(login, domain)
         if first is None:
             return None
@@ -315,10 +315,10 @@ class Pipeline:
         the login was being decided."""
         if decision is None:
             return None
-        if self.lockouts.some and self.lockouts.refuses(login, domain):
+        if self.lockouts.some and (lock := self.lockouts.refuses(login, domain)):
             # otherwise the answer of another server reveals that the password is wrong
             login.found, login.rule = NOTHING, None
-            return refuse(Reason.LOCKED_OUT, domain)
+            return refuse(LOCKED[lock], domain)
         self.lockouts.note(login, domain, decision, wrong_code=wrong_code)
         return decision
 

@@ -16,7 +16,7 @@ from sallyport.base.errors import ConfigError, PacketError
 from sallyport.base.text import fold
 from sallyport.certs.credentials import Credentials
 from sallyport.domains.domain import Domain, FirstFactor
-from sallyport.login.decision import mschap_error
+from sallyport.login.decision import LOCKED, mschap_error
 from sallyport.login.eap.login import EapLogin, EapResult, InnerSecondFactor, OpenQuestion, Unfinished
 from sallyport.login.eap.preferred import PreferredMethods
 from sallyport.login.eap.verifiers import Binds, Directory, Finding, Local, Station, Verifier
@@ -247,9 +247,9 @@ class Eap:
         if (
             self._steps.lockouts.some
             and not isinstance(verifier, Station)
-            and self._steps.lockouts.refuses(login, domain)
+            and (lock := self._steps.lockouts.refuses(login, domain))
         ):
-            return Finding(Reason.LOCKED_OUT)
+            return Finding(LOCKED[lock])
         return None
 
     def _judge(self, login: Login, eap: EapLogin, question: Question, finding: Finding) -> Verdict:
