@@ -20,6 +20,7 @@ mfa_required  (approved)                                         accept     acce
 mfa_required  second factor asked for                            challenge  challenge  -       -
 mfa_required  enrolment not known yet                            challenge  challenge  -       -
 mfa_required  second factor denied                               reject     reject     deny    deny
+mfa_required  wrong code, asked again                            challenge  challenge  -       -
 mfa_required  wrong code                                         reject     reject     deny    deny
 mfa_required  not enrolled                                       reject     reject     deny    deny
 mfa_required  this kind of login cannot ask for a code           reject     reject     deny    deny

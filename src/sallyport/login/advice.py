@@ -166,6 +166,10 @@ ADVICE: Final[Mapping[Reason, Advice]] = {
                 "The user denied the prompt.",
                 "If the user did not log in, somebody else has the password: change it.",
             ),
+            Reason.ASKED_AGAIN: (
+                "The code does not match, and the user was asked for another one.",
+                "Nothing to do if the next code is right. Otherwise check the clock of the user's phone.",
+            ),
             Reason.WRONG_CODE: (
                 "The code does not match.",
                 "Check the clock of the user's phone; enrol the user again if all codes fail.",

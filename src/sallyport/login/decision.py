@@ -22,7 +22,7 @@ from sallyport.radius.mschap import Unusable, recognise
 from sallyport.radius.mschap_reply import ErrorCode, push_error
 from sallyport.radius.password import Method
 
-CHALLENGES: Final = frozenset({Reason.ASKED, Reason.ENROLMENT_UNKNOWN})
+CHALLENGES: Final = frozenset({Reason.ASKED, Reason.ASKED_AGAIN, Reason.ENROLMENT_UNKNOWN})
 """The results of a second factor after which the user gets a challenge. In monitor mode no challenge is sent; the event
 records that enforce mode would send one."""
 CANNOT_ASK: Final = frozenset(

@@ -56,7 +56,7 @@ SKEW_US: Final = 180 * SECOND
 with a fast clock deletes no answer that another node still needs."""
 
 OWN_COLUMNS = ("at", "user_name", "ip_address", "client_ip", "device_id", "device_name", "station", "latency_us")
-ALL_COLUMNS = (*OWN_COLUMNS, "first_us", "second_us", "attributes")
+ALL_COLUMNS = (*OWN_COLUMNS, "first_us", "second_us", "attributes", "detail")
 """The columns of a login that has waited, or whose answer has attributes."""
 
 
@@ -295,7 +295,7 @@ class _Batch:
 
     def _long_event(self, login: Login) -> tuple[Value, ...]:
         attributes = self._as_text(login.sent) if login.sent else ""
-        return *_event(login), login.waits.first_us, login.waits.second_us, attributes or None
+        return *_event(login), login.waits.first_us, login.waits.second_us, attributes or None, login.detail or None
 
     def undo(self) -> None:
         """After the transaction has failed, mark its new devices and stations as not stored."""

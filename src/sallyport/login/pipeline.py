@@ -308,9 +308,7 @@ class Pipeline:
         login.attributes = combine(found, rule.attributes) if found else rule.attributes
         return rule.action
 
-    def settle(
-        self, login: Login, domain: Domain, decision: Decision | None, *, wrong_code: bool = False
-    ) -> Decision | None:
+    def settle(self, login: Login, domain: Domain, decision: Decision | None) -> Decision | None:
         """Count a decision for the lock-outs, and return it. Return a refusal instead if the user was locked out while
         the login was being decided."""
         if decision is None:
@@ -319,7 +317,7 @@ class Pipeline:
             # otherwise the answer of another server reveals that the password is wrong
             login.found, login.rule = NOTHING, None
             return refuse(LOCKED[lock], domain)
-        self.lockouts.note(login, domain, decision, wrong_code=wrong_code)
+        self.lockouts.note(login, domain, decision)
         return decision
 
     # --- second factor ----------------------------------------------------------------------------------------
@@ -339,7 +337,7 @@ class Pipeline:
         if result is None:
             return None
         decision = await self.decide_afresh(login, domain, result, answers_challenge=challenge is not None)
-        return self.settle(login, domain, decision, wrong_code=result.wrong_code)
+        return self.settle(login, domain, decision)
 
     def names_challenge(self, login: Login) -> tuple[str, int] | None:
         """Return the id and step of the second factor's challenge that a login answers. Return None if the login
@@ -367,7 +365,7 @@ class Pipeline:
         login.rule = None  # the rules are read again
         if result.reason is Reason.CHALLENGE_OVER:
             return refuse(result.reason, domain)
-        login.approved = result.reason is PASSED
+        login.approved, login.detail = result.reason is PASSED, result.detail
         before, domain = domain, self.fresh(domain)
         if domain.first_factor is not before.first_factor:
             return refuse(Reason.FIRST_FACTOR_CHANGED, domain)

@@ -12,6 +12,7 @@ from sallyport.store.model import Tx
 
 PASSED = (
     Reason.NONE, Reason.BLOCKED, Reason.ASKED, Reason.ENROLMENT_UNKNOWN, Reason.DENIED, Reason.WRONG_CODE,
+    Reason.ASKED_AGAIN,
     Reason.NOT_ENROLLED, Reason.TAKES_NO_CODE, Reason.NOT_ANSWERED, Reason.GIVES_UP, Reason.TOO_MANY_PROMPTS,
     Reason.TOO_MANY_CODES, Reason.NO_PROVIDER, Reason.UNREACHABLE, Reason.CIRCUIT_OPEN, Reason.UNREADABLE,
     Reason.STOPPED, Reason.RATE_LIMITED,

@@ -47,7 +47,12 @@ _REASONS = {
     Outcome.WRONG_CODE: Reason.WRONG_CODE,
     Outcome.NOT_ENROLLED: Reason.NOT_ENROLLED,
 }
-_RESULTS = {Reason.NONE: "approved", Reason.ASKED: "challenged", Reason.NOT_ANSWERED: "expired"}
+_RESULTS = {
+    Reason.NONE: "approved",
+    Reason.ASKED: "challenged",
+    Reason.ASKED_AGAIN: "challenged",
+    Reason.NOT_ANSWERED: "expired",
+}
 _UNANSWERED = {Reason.NOT_ANSWERED, Reason.UNREACHABLE, Reason.CIRCUIT_OPEN}
 OVER: Final = SecondFactorResult(Reason.CHALLENGE_OVER)
 STOPPED: Final = SecondFactorResult(Reason.STOPPED)
@@ -424,8 +429,8 @@ class SecondFactor:
             result = self.challenges.next_step(
                 conversation.session, Kind.CODE, answer.handle, answer.text or WRONG_CODE
             )
-            return replace(result, wrong_code=True)
-        return SecondFactorResult(_REASONS.get(answer.outcome, Reason.DENIED))
+            return replace(result, reason=Reason.ASKED_AGAIN, detail=answer.detail)
+        return SecondFactorResult(_REASONS.get(answer.outcome, Reason.DENIED), detail=answer.detail)
 
     # --- over time --------------------------------------------------------------------------------------------
 

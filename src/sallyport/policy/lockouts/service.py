@@ -93,16 +93,16 @@ class Lockouts:
         station = station_of(login, domain.id) if self._stations.locks else None
         return Kind.STATION if station is not None and self._stations.is_locked(station, now) else None
 
-    def note(self, login: Attempt, domain: Domain, decision: Outcome, *, wrong_code: bool = False) -> None:
+    def note(self, login: Attempt, domain: Domain, decision: Outcome) -> None:
         """Count the failure of a login, or reset the counts after a success. Do not call it for a login that a lock has
         refused.
 
-        wrong_code: whether the code was wrong, and the user is asked again. A wrong code counts also in an unsigned
-        request. A code is checked only after a correct password or with a valid State, and a spoofer has neither.
+        A wrong code counts also in an unsigned request. A code is checked only after a correct password or with a valid
+        State, and a spoofer has neither.
         """
-        failure = decision.failure or (Failure.CODE if wrong_code else None)
+        failure = decision.failure
         if failure is not None:
-            if self._limit and (wrong_code or failure is Failure.CODE or _is_authentic(login)):
+            if self._limit and (failure is Failure.CODE or _is_authentic(login)):
                 self._fail(login, domain, failure)
         elif decision.admits and self.some:
             user, station = _user_key(domain.id, login.principal), station_of(login, domain.id)

@@ -1,4 +1,4 @@
-"""The age of the learned values of devices."""
+"""The age of the learned values of devices, and the detail of an event."""
 
 from sqlite_utils import Database
 

@@ -181,7 +181,8 @@ def create_did_kinds(connection: Connection) -> None:
 
 
 def add_learned_values(connection: Connection) -> None:
-    """Add the age of the learned values of devices. A node of an earlier release counts without it."""
+    """Add the age of the learned values of devices, and the detail of an event. A node of an earlier release counts
+    without it."""
     for statement in statements_of(LEARNED_VALUES, PostgresDialect()):
         connection.execute(statement.encode())
 

@@ -6,6 +6,10 @@ alter table device_posture add column unanswered bigint not null default 0;
 alter table device_posture add column answered_at bigint not null default 0;
 alter table device_posture add column challenged_at bigint not null default 0;
 
+-- What the MFA provider says about a login: null if nothing.
+
+alter table events add column detail text;
+
 update device_posture set
     challenged_at = (select last_seen from devices where id = device_id),
     answered_at = case when challenge_answers = 0 then 0 else (select last_seen from devices where id = device_id) end,
