@@ -175,7 +175,7 @@ def test_a_list_of_several_pages_is_complete(stopped: RunningService) -> None:
 
 
 def test_a_device_is_reset(service: Service, domain: str) -> None:
-    """A reset forgets what was learned. The device keeps its id."""
+    """A reset forgets the learned values. The device keeps its id."""
     (before,) = devices(service, "--search", "fw1", "--domain", domain)
     assert service.cli("device", "reset", str(before["device_id"])).stderr.strip() == "1 device reset"
     (after,) = devices(service, "--search", "fw1", "--domain", domain)

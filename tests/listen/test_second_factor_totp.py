@@ -182,7 +182,8 @@ async def test_an_unsigned_answer_to_a_challenge(wire: Wire, app: App, areas: Ar
 
 
 async def test_the_event_says_how_far_the_clock_is_off(wire: Wire, areas: Areas, app: App) -> None:
-    """The event of a code of another time says so. The user is not told, because a guess may become valid later."""
+    """The event of a code of another time names the difference. The user is not told, because a guess may
+    become valid later."""
     state = await challenged(wire)
     code, values = await exchange(wire, typed(app.code(4), state))
     assert (code, values[REPLY_MESSAGE]) == (ACCESS_CHALLENGE, b"Wrong code. Enter your code")

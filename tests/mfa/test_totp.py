@@ -153,7 +153,7 @@ async def test_a_code_of_another_time_is_recognised(seconds: int, detail: str) -
 
 
 async def test_a_used_code_is_recognised() -> None:
-    """The detail of a code that was used before says so."""
+    """The detail tells that a code was used before."""
     bench = TotpBench()
     provider = bench.make()
     await provider.verify(question(), Code(bench.code()), "")

@@ -58,14 +58,14 @@ LinkTo = Callable[[str], str]
 """A function that takes the secret part of an enrolment's link and returns the URL of the page."""
 
 
-async def _knows_nobody(_domain_id: int, _name: str) -> None:
+async def _no_person(_domain_id: int, _name: str) -> None:
     """Return None: there are no people but endpoint users."""
 
 
 class OneTimeSeeds:
     """The seeds of all users. This class implements `mfa.host.Seeds`.
 
-    The seed of a person whom only a directory or the first factor knows needs an endpoint user, too. `enrol` adds it,
+    The seed of a person from a directory or from the first factor also needs an endpoint user. `enrol` adds this user,
     without a password.
 
     `seed` keeps in memory, for each user, the sealed seed that it returned last. `spend` compares this seed with the
@@ -80,7 +80,7 @@ class OneTimeSeeds:
         issuer: IssuerOf,
         clock: Clock = now_us,
         *,
-        find_person: FindPerson = _knows_nobody,
+        find_person: FindPerson = _no_person,
         max_given: int = MAX_CACHED,
     ) -> None:
         self._store = store

@@ -156,7 +156,7 @@ def test_a_device_that_still_retransmits_has_another_timeout() -> None:
 
 
 def test_a_longer_timeout_replaces_the_learned_one() -> None:
-    """If the device gives up later than before, the later time is kept. An earlier time may come from a user who
+    """If the device gives up later than before, the later time is kept. An earlier time may come from a user that
     cancels."""
     posture = impatient()
     posture.measure(entry(0, 3, 6, 9), 60, DAY)

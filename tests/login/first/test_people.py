@@ -1,4 +1,4 @@
-"""Tests of the enrolment of people whom only a directory or the first factor knows."""
+"""Tests of the enrolment of people from a directory or from the first factor."""
 
 import pyotp
 import pytest
@@ -39,7 +39,7 @@ async def test_a_person_of_a_directory_enrols(areas: Areas, listed: Domain, name
 
 
 async def test_an_enrolled_person_logs_in_by_password_and_code(listener: FakeListener, listed: Domain) -> None:
-    """The first factor checks the password of the person, who has no local one. The code is asked for."""
+    """The first factor checks the password of the person. The person has no local password. The code is asked for."""
     areas = listener.areas
     await imported(areas, person("carl"))
     areas.kinds["totp"] = Totp
@@ -60,14 +60,14 @@ async def test_a_person_of_the_first_factor_enrols(areas: Areas, listener: FakeL
 
 
 async def test_an_unknown_person_does_not_enrol(areas: Areas, listener: FakeListener, listed: Domain) -> None:
-    """A name that nobody has makes no endpoint user."""
+    """An unknown name makes no endpoint user."""
     with pytest.raises(NotFound, match="user not found"):
         await areas.seeds.enrol(areas.domain, "nobody")
     assert await sources(areas) == {}
 
 
 async def test_a_first_factor_that_is_away(areas: Areas, listener: FakeListener, listed: Domain) -> None:
-    """If the first factor cannot be asked, the message says so instead of "not found"."""
+    """If the first factor cannot be asked, the message gives this reason instead of "not found"."""
     await areas.first_settings.set(listed, FirstFactor.LDAP, {"ldap": {"password": "s3cret", "away": True}})
     with pytest.raises(Conflict, match="first factor unreachable; to see the cause: sallyport domain check corp"):
         await areas.seeds.enrol(areas.domain, "dora")

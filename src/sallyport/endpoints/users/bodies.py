@@ -300,7 +300,7 @@ class OfUser(OfDomain):
 
 class EnrolTotp(OfUser):
     """Request body of the operation `enrolTotp`. The name may be that of a person of a directory or of the first
-    factor, who then becomes a user without a password."""
+    factor. The person then becomes a user without a password."""
 
 
 class TotpEnrolled(Done):

@@ -119,7 +119,7 @@ def show(line: CommandLine, *, name: str, domain: str | None, limit: int, as_jso
 @_domain
 @click.pass_obj
 def reset(line: CommandLine, *, name: str, domain: str | None) -> None:
-    """Forget what was learned about a device: timeouts, challenges, signatures."""
+    """Forget the learned values of a device: timeouts, challenges, signatures."""
     body, place = _find(line, name, domain)
     line.note(str(line.run("/network_device/ResetDevice", body, domain=place)["message"]))
 

@@ -67,8 +67,8 @@ def operations(service: Devices, attribute_name: AttributeName, gate: Gate, cloc
 
     @devices.post("/network_device/ResetDevice", roles=OPERATORS)
     async def reset_device(body: ResetDevice, caller: Caller) -> Done:
-        """Forget what was learned from the logins of devices: timeouts, challenge_support and signatures. The next
-        logins teach it again. Use it after the settings of a device have changed."""
+        """Forget the values that the logins of devices have taught: timeouts, challenge_support and signatures. The
+        next logins teach them again. Use it after the settings of a device have changed."""
         reset = await service.reset(body.domainId, device_ids=body.deviceId, addresses=body.addresses())
         return Done(message=f"{counted(reset, 'device')} reset")
 

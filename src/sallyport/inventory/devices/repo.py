@@ -281,7 +281,7 @@ def delete(tx: Tx, row: DeviceRow, actor: str, at: int) -> None:
 
 
 def reset(tx: Tx, row: DeviceRow, at: int) -> None:
-    """Forget what was learned about a device, and its counts of signed logins and of challenges. at: the time in
+    """Forget the learned values of a device, and its counts of signed logins and of challenges. at: the time in
     microseconds."""
     tx.execute("delete from device_posture where device_id = :id", id=row.id)
     fresh = Posture(measured_at=at, challenged_at=at)

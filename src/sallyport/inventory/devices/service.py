@@ -182,7 +182,7 @@ class Devices:
         return len(deleted)
 
     async def reset(self, domain_id: int, *, device_ids: list[int], addresses: tuple[str, str] | None) -> int:
-        """Forget what was learned about devices, and return the number of devices. Raises the errors of `delete`."""
+        """Forget the learned values of devices, and return the number of devices. Raises the errors of `delete`."""
 
         def work(tx: Tx) -> tuple[set[int], int]:
             at = self._clock()

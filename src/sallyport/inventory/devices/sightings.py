@@ -193,7 +193,7 @@ class Sightings:
             station.requests = 0
 
     def reset(self, domain_id: int, device_ids: set[int], at: int) -> None:
-        """Forget what was learned about devices, and their unwritten counts of logins and challenges. at: the time in
+        """Forget the learned values of devices, and their unwritten counts of logins and challenges. at: the time in
         microseconds."""
         changed = [each for same in self._changed_devices.values() for each in same]
         for device in {*self._devices.values(), *changed}:
