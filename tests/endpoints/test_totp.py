@@ -143,6 +143,15 @@ async def test_a_malformed_code_is_not_counted(areas: Areas, malformed: str) -> 
     assert waiting is not None and waiting.tries_left == MAX_WRONG_CODES
 
 
+@pytest.mark.parametrize("separator", [" ", "-", "\u00a0"])
+async def test_a_first_code_is_typed_as_apps_show_it(areas: Areas, separator: str) -> None:
+    """A separator between the groups of the code does not matter."""
+    await add_ann(areas)
+    started, _ = await areas.seeds.enrol(areas.domain, "ann")
+    right = code(started.seed, areas)
+    assert (await areas.seeds.confirm(areas.domain, "ann", right[:3] + separator + right[3:])).right
+
+
 async def test_five_wrong_codes_end_an_enrolment(areas: Areas) -> None:
     """After five wrong codes even the right code is refused, and the old seed stays valid."""
     await add_ann(areas)

@@ -350,7 +350,12 @@ class App:
             self.clock,
         )
         self.seeds = OneTimeSeeds(
-            self.store, vault, self.users, lambda domain_id: self.domains.table.present(domain_id).issuer, self.clock
+            self.store,
+            vault,
+            self.users,
+            lambda domain_id: self.domains.table.present(domain_id).issuer,
+            self.clock,
+            find_person=lambda domain_id, name: self.logins.people.find(domain_id, name),  # noqa: PLW0108  made later
         )
 
     def _wire_logins(self) -> None:

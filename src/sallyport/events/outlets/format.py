@@ -57,6 +57,7 @@ def login_fields(event: DomainEvent, domain: str, pseudonyms: Pseudonyms | None)
         "appliedDecision": event.applied_decision,
         "wouldHaveBeen": event.would_have_been,
         "reason": event.reason,
+        "detail": event.detail or "",
         "latencyMs": event.latency_us / 1000,
     }
     if pseudonyms is not None:
