@@ -6,10 +6,8 @@ import pytest
 import trio
 
 from sallyport.base.errors import Conflict, Forbidden, NotFound, SecretError
-from sallyport.base.secret import Secret
 from sallyport.inventory.clients.repo import Change, update_all
-from sallyport.inventory.clients.service import Clients, NewClient
-from sallyport.store.vault import Vault
+from sallyport.inventory.clients.service import NewClient
 from sallyport.web.scope import Role
 from tests.areas import SECRET, Areas, only_sqlite, stored
 from tests.plans import statements
@@ -51,15 +49,6 @@ async def test_the_store_contains_no_secret(areas: Areas) -> None:
     )
     with pytest.raises(SecretError):
         await Areas(areas.store, areas.clock).configuration.reload()
-
-
-async def test_a_store_of_another_master_key_is_refused(areas: Areas) -> None:
-    """A restore refuses a store of another master key before it replaces the present store."""
-    await areas.client()
-    other = Clients(areas.configuration, Vault(Secret(b"1" * 32)), areas.domains.tenant_of, areas.clock)
-    with pytest.raises(SecretError):
-        await areas.store.read(other.check_key)
-    await areas.store.read(areas.clients.check_key)
 
 
 async def test_names_and_addresses_are_unique(areas: Areas) -> None:
