@@ -130,7 +130,7 @@ class Requests:
         tenant_id = await self._tenant(bodies[0] if bodies else {}, asked.domain)
         organization, number = (await self._tenancy.numbers())[tenant_id]
         filled: dict[str, object] = {"orgId": organization, "tenantId": number}
-        if asked.domain is not None:
+        if asked.domain is not None and operation.takes("domainId"):
             filled["domainId"] = self._domains.named(tenant_id, asked.domain).id
         if asked.domains is not None:
             filled["domainIds"] = [self._domains.named(tenant_id, name).id for name in asked.domains]

@@ -144,7 +144,7 @@ async def listed(
     size, found, total, is_minimum = (most if exports else SIZE), list[Row](), 0, False
     while True:
         number = page if not exports else len(found) // size + 1
-        paging: dict[str, JSON] = {"pageId": number, "pageNumber": number, "pageSize": size}
+        paging: dict[str, JSON] = {"pageId": number, "pageSize": size}
         answer = await visit.call(path, {**body, **paging}, domain=domain)
         more = entries(answer.get(rows))
         found += more

@@ -17,8 +17,10 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import BaseRoute
 
+from sallyport.base.model import Unknown
 from sallyport.web import problem
 from sallyport.web.examples import EXAMPLES, TOKENS
+from sallyport.web.interface import unknown_fields
 from sallyport.web.operation import BEARER_PREFIX, Operation
 from sallyport.web.paging import TOTAL_HEADER, Counted
 from sallyport.web.routing import TemplateRoute
@@ -35,6 +37,7 @@ _DESCRIPTION: Final = (
     "in the answer of createKey."
 )
 _REFERENCE: Final = "#/components/schemas/{model}"
+_REFERRED: Final = re.compile(r'"#/components/schemas/([^"]+)"')
 _LONG_NAME: Final = re.compile(r"sallyport(?:__[a-z]\w*?)?__([a-z0-9]+)__([A-Z]\w*)")
 _ERRORS: Final = {
     "400": "invalid body",
@@ -104,14 +107,40 @@ def document(operations: Sequence[Operation], version: str) -> Json:
     for operation in operations:
         for path in operation.paths:
             paths.setdefault(path, {})[operation.method.lower()] = _described(operation, path, schemas)
+    components: dict[str, Json] = definitions.get("$defs", {})
+    _close(operations, schemas, components)
     return _short_names(
         {
             "openapi": "3.1.0",
             "info": {"title": "Sallyport", "version": version, "description": _DESCRIPTION},
             "paths": paths,
-            "components": {"schemas": definitions.get("$defs", {}), "securitySchemes": _SCHEMES},
+            "components": {"schemas": components, "securitySchemes": _SCHEMES},
         }
     )
+
+
+def _close(operations: Sequence[Operation], schemas: "_Schemas", components: Mapping[str, Json]) -> None:
+    """Add `additionalProperties: false` to the objects that refuse unknown fields. An object that another operation or
+    an answer has too stays open."""
+    closed, others = set[str](), set[str]()
+    for each in operations:
+        is_closed = unknown_fields(each.paths) is Unknown.REFUSED
+        body = _reached(schemas[each.body, "validation"], components)
+        (closed if is_closed else others).update(body)
+        others |= _reached(schemas[each.answer, "serialization"], components)
+    for name in closed - others:
+        if "properties" in components[name]:
+            components[name]["additionalProperties"] = False
+
+
+def _reached(schema: Mapping[str, object], components: Mapping[str, Json]) -> set[str]:
+    """Return the names of the components to which a schema refers, also through other components."""
+    found = set[str]()
+    new = set(_REFERRED.findall(json.dumps(schema)))
+    while new:
+        found |= new
+        new = {name for each in new for name in _REFERRED.findall(json.dumps(components[each]))} - found
+    return found
 
 
 def _short_names(described: Json) -> Json:
