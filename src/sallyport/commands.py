@@ -42,6 +42,7 @@ from sallyport.nodes import commands as node_commands
 from sallyport.store import commands as store_commands
 from sallyport.tenancy import commands as token_commands
 from sallyport.tenancy.signin import commands as administrator_commands
+from sallyport.tenancy.tenants import Tenants
 from sallyport.web.operation import MOST_ENTRIES, Operation, Operations
 from sallyport.web.scope import Caller, Role, Whole
 
@@ -162,7 +163,7 @@ def commands(app: App) -> Commands:
 
     return Commands(
         [
-            token_commands.commands(app.tenancy, now_us),
+            token_commands.commands(app.tenancy, Tenants(app.store, app.tenancy, now_us), now_us),
             administrator_commands.commands(
                 app.administrators, app.identities, app.console_sessions, app.tenancy, app.administrator_uri
             ),
