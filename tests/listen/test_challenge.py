@@ -358,7 +358,7 @@ async def test_the_domain_monitors_now(wire: Wire, areas: Areas) -> None:
 async def test_a_rule_blocks_now(wire: Wire, areas: Areas) -> None:
     """If a new rule blocks the user, the right code is rejected."""
     state = await challenged(wire)
-    await areas.rules.add(areas.domain, RuleFields.model_validate({"name": "r", "action": "block"}))
+    await areas.rules.add(areas.domain, RuleFields.model_validate({"name": "r", "action": "block", "everyone": True}))
     assert (await exchange(wire, typed("123456", state)))[0] == ACCESS_REJECT
     assert (await last_event(wire)).reason == "blocked by rule"
 

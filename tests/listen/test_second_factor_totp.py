@@ -153,7 +153,7 @@ async def test_class_and_vlan(wire: Wire, app: App, areas: Areas) -> None:
     assert (code, carried(first)) == (ACCESS_ACCEPT, everything)
     await areas.domains.set_mode([areas.domain], Mode.MONITOR)
     for action in ("mfa_required", "block", "allow"):
-        await areas.rules.update(areas.domain, rule, RuleFields(action=action, everyone=action == "allow"))
+        await areas.rules.update(areas.domain, rule, RuleFields(action=action, everyone=action != "mfa_required"))
         code, first = await exchange(wire, a_login())
         assert (code, carried(first)) == (ACCESS_ACCEPT, everything), action
     code, first = await exchange(wire, a_login(password="wrong"))
@@ -161,7 +161,7 @@ async def test_class_and_vlan(wire: Wire, app: App, areas: Areas) -> None:
     await areas.domains.set_mode([areas.domain], Mode.ENFORCE)
     code, first = await exchange(wire, a_login())
     assert (code, carried(first)) == (ACCESS_ACCEPT, everything)
-    await areas.rules.update(areas.domain, rule, RuleFields.model_validate({"action": "block"}))
+    await areas.rules.update(areas.domain, rule, RuleFields.model_validate({"action": "block", "everyone": True}))
     code, first = await exchange(wire, a_login())
     assert (code, carried(first)) == (ACCESS_REJECT, (None, None))
 

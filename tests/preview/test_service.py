@@ -379,7 +379,7 @@ async def test_the_rules_that_decide(book: Book) -> None:
     await book.users("ann", "bob", "cy")
     await book.rule(name="printers", action="allow", users=["ann"])
     await book.rule(name="unused", action="block", users=["dan"])
-    await book.rule(name="off", action="block", enabled=False)
+    await book.rule(name="off", action="block", enabled=False, everyone=True)
     await book.events(["ann", "ANN", "bob", "cy", "ann", "cy"])
     rules = [(each.name, each.action, each.logins, each.users) for each in (await book.impact()).rules]
     assert rules == [("", "mfa_required", 3, 2), ("printers", "allow", 3, 1)]

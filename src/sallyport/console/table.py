@@ -148,7 +148,7 @@ async def listed(
     rows. most: the maximum number of rows in one answer of the operation. Raises Refused, StoreError."""
     page, exports = page_of(visit), is_export(visit)
     size = most if exports else SIZE
-    paging: dict[str, JSON] = {"pageId": page, "pageNumber": page, "pageSize": size}
+    paging: dict[str, JSON] = {"pageId": page, "pageSize": size}
     answer = await visit.call(path, {**body, **paging}, domain=domain)
     found = entries(answer.get(rows))
     total = int(str(answer.get("totalCount", answer.get("count", len(found)))))

@@ -71,6 +71,10 @@ class Services:
             for path in each.paths:
                 self._operations.setdefault(path, each)
 
+    def takes(self, path: str, field: str) -> bool:
+        """Return whether the body of an operation has a field."""
+        return self._operations[path].takes(field)
+
     async def run(self, path: str, body: object, caller: Caller) -> JSON:
         """Run an operation after all checks of the API. Raises Refused, StoreError."""
         operation = self._operations[path]
@@ -141,12 +145,12 @@ class Visit:
         """Run an operation of the API, and return its answer. If the answer is not an object, the result is an object
         that has the answer in the field `message`.
 
-        The method adds orgId and tenantId to the body. If `domain` is given, it adds domainId. Raises the same Refused
-        or StoreError as the API.
+        The method adds orgId and tenantId to the body. If `domain` is given and the operation has a
+        domainId, it adds domainId. Raises the same Refused or StoreError as the API.
         """
         caller = self.caller
         filled: dict[str, JSON] = {"orgId": caller.organization, "tenantId": caller.tenant_number}
-        if domain is not None:
+        if domain is not None and self.services.takes(path, "domainId"):
             filled["domainId"] = domain
         whole: object = {**filled, **body} if isinstance(body, Mapping) else [{**filled, **each} for each in body]
         return _object(await self.services.run(path, whole, caller))

@@ -19,7 +19,7 @@ import trio
 
 from sallyport.base import disk
 from sallyport.base.clock import SECOND, Clock, now_us
-from sallyport.base.errors import SecretError, StoreError
+from sallyport.base.errors import ConfigError, SecretError, StoreError
 from sallyport.store import audit
 from sallyport.store.connections import SqliteTx
 from sallyport.store.extra import check_extra
@@ -152,8 +152,8 @@ class Copies:
         """
 
         def complete(tx: Tx) -> None:
-            self._check(tx)
             self._void(tx, revoke_tokens)
+            self._check(tx)
             _record_restore(tx, self._clock(), source)
 
         def check() -> None:
@@ -172,6 +172,8 @@ class Copies:
                     await self._store.replace(self._checked)
             except SecretError as error:
                 raise StoreError(f"{source} was made with another master key: {error}") from error
+            except ConfigError as error:
+                raise StoreError(f"{source} cannot be checked: {error}") from error
             except (OSError, sqlite3.Error) as error:
                 raise StoreError(f"{source}: {error}") from error
             finally:

@@ -199,7 +199,7 @@ async def _has_many_stations(visit: Visit, domain_id: int) -> bool:
     stations. The other conditions are those of `has_slow_filter`."""
     if not has_slow_filter(visit, ("search",)):
         return False
-    next_one: dict[str, JSON] = {"pageId": SEARCHED + 1, "pageNumber": SEARCHED + 1, "pageSize": 1}
+    next_one: dict[str, JSON] = {"pageId": SEARCHED + 1, "pageSize": 1}
     found = await visit.call("/network_device/ListStations", next_one, domain=domain_id)
     return bool(entries(found["stations"]))
 
