@@ -31,8 +31,8 @@ TOKEN: Final = "x-example-token"  # noqa: S105
 sent with an admin's token, the field is absent."""
 _DESCRIPTION: Final = (
     "RADIUS server for the second factor of network logins. Enter an access token with *Authorize*; *Try it out* sends "
-    "requests with it. In the examples, replace a text in angle brackets: `<apiKey of createKey>` stands for the field `apiKey` "
-    "in the answer of createKey."
+    "requests with it. In the examples, replace a text in angle brackets: `<apiKey of createKey>` stands for the field "
+    "`apiKey` in the answer of createKey."
 )
 _REFERENCE: Final = "#/components/schemas/{model}"
 _LONG_NAME: Final = re.compile(r"sallyport(?:__[a-z]\w*?)?__([a-z0-9]+)__([A-Z]\w*)")
