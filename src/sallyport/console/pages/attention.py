@@ -132,7 +132,9 @@ def _names(clients: Sequence[Row], key: str, holds: Callable[[int], bool]) -> li
 async def _senders(visit: Visit) -> list[Concern]:
     found = await senders.everyone(visit)
     unknown = [each for each in found if each["reason"] == UNKNOWN]
-    refused = [_sender_name(each) for each in found if each["reason"] != UNKNOWN]
+    refused = dict.fromkeys(
+        _sender_name(each) for each in found if each["reason"] != UNKNOWN
+    )  # one may have many causes
     names = joined([_sender_name(each) for each in unknown])
     concerns = []
     if len(unknown) == 1:
