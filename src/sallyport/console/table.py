@@ -20,6 +20,8 @@ from sallyport.console.columns import Column
 from sallyport.console.visit import Visit
 
 SIZE: Final = 50
+SIZES: Final = (25, SIZE, 100)
+"""Numbers of rows that a page of a list can have."""
 LOGINS: Final = "/ad/GetAuthLog"
 SEARCHED: Final = 20_000
 """Number of the newest entries of a log that a filter without an index searches at first."""
@@ -39,8 +41,8 @@ class Filter:
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """An action on rows that the person chooses by checkboxes. path: the page that lists the chosen rows and confirms
-    the action. name: the parameter in the address of this page. key: the field of the rows with its value. title: the
+    """A deletion of rows that the person chooses by checkboxes. path: the page that lists the chosen rows and confirms
+    the deletion. name: the parameter in the address of this page. key: the field of the rows with its value. title: the
     field that names a row. button: the text of the button."""
 
     path: str
@@ -81,6 +83,8 @@ class Table:
     choice: Choice | None = None
     no_match: str = ""
     no_match_url: str = ""
+    sizes: Sequence[int] = ()
+    """Numbers of rows that the person can choose for a page; empty if the page has a fixed number."""
 
     @cached_property
     def chosen(self) -> list[Column]:
@@ -141,7 +145,7 @@ async def listed(
     rows. most: the maximum number of rows in one answer of the operation. Raises Refused, StoreError."""
     page = page_of(visit)
     exports = visit.query.get("format") == "csv"
-    size, found, total, is_minimum = (most if exports else SIZE), list[Row](), 0, False
+    size, found, total, is_minimum = (most if exports else size_of(visit)), list[Row](), 0, False
     while True:
         number = page if not exports else len(found) // size + 1
         paging: dict[str, JSON] = {"pageId": number, "pageNumber": number, "pageSize": size}
@@ -152,7 +156,7 @@ async def listed(
         is_minimum = bool(answer.get("totalIsMinimum"))
         if not exports or len(more) < size or len(found) >= min(total, MOST_EXPORTED):
             break
-    return Table(visit, columns, found, total, page, size, filters, empty, is_minimum=is_minimum)
+    return Table(visit, columns, found, total, page, size, filters, empty, is_minimum=is_minimum, sizes=SIZES)
 
 
 async def recent(
@@ -211,10 +215,16 @@ def complete(
     sort = visit.query.get("sort", "")
     if sort.removeprefix("-") in {column.key for column in columns}:
         rows = sorted(rows, key=lambda row: _order(row.get(sort.removeprefix("-"))), reverse=sort.startswith("-"))
-    page, total = page_of(visit), len(rows)
+    page, size, total = page_of(visit), size_of(visit), len(rows)
     if visit.query.get("format") != "csv":
-        rows = rows[(page - 1) * SIZE : page * SIZE]
-    return Table(visit, columns, rows, total, page, SIZE, filters, empty, can_sort=True)
+        rows = rows[(page - 1) * size : page * size]
+    return Table(visit, columns, rows, total, page, size, filters, empty, can_sort=True, sizes=SIZES)
+
+
+def size_of(visit: Visit) -> int:
+    """Return the number of rows of a page in the address; SIZE if it has none of SIZES."""
+    text = visit.query.get("size", "")
+    return next((size for size in SIZES if str(size) == text), SIZE)
 
 
 def page_of(visit: Visit) -> int:
