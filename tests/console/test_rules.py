@@ -122,7 +122,7 @@ async def test_a_login_is_tested(site: Site, admin: Visitor) -> None:
     await rule(site, "bob", users=["bob"])
     await rule(site, "guests", groups=["guests"])
     page = text_of(await admin.get("/rules/test?user=ann&groups=guests"))
-    assert "The rule guests decides: block First factor local Second factor" in page
+    assert "The rule guests decides: block First factor local users Second factor" in page
     assert "differs users ann" in page
     assert "MAC" in text_of(await admin.get("/rules/test"))
     wrong = await admin.get("/rules/test?user=ann&nas=x")

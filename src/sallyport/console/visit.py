@@ -21,6 +21,7 @@ from sallyport.base.wire import JSON, Row
 from sallyport.console.assets import Assets
 from sallyport.console.guard import TOKEN, check_token
 from sallyport.console.live import Feed, Rows, Streams, Viewer
+from sallyport.console.status import StatusLine
 from sallyport.domains.domain import Domain
 from sallyport.domains.service import Domains
 from sallyport.events.service import Events
@@ -37,7 +38,8 @@ _NOTHING: Mapping[str, JSON] = MappingProxyType({})
 
 class Services:
     """The objects that pages may use: the operations of the API, the commands of the control socket, the sessions, the
-    stream of new logins, and the settings for display. stopping: an event that is set when the service begins to stop.
+    stream of new logins, the status line, and the settings for display. stopping: an event that is set when the
+    service begins to stop.
     open_id: the identity providers.
     """
 
@@ -53,6 +55,7 @@ class Services:
         settings: Settings,
         stopping: trio.Event,
         open_id: OpenId,
+        status: StatusLine,
         clock: Clock,
     ) -> None:
         self.commands = commands
@@ -61,6 +64,7 @@ class Services:
         self.tenancy = tenancy
         self.sessions = sessions
         self.open_id = open_id
+        self.status = status
         self.clock = clock
         self.settings = settings
         self.assets = Assets()

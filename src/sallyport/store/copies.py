@@ -134,11 +134,15 @@ class Copies:
         return self._place.with_name(f"{self._place.name}.restore{self._worker and '-'}{self._worker}")
 
     async def remember(self) -> None:
-        """Read the time of the last backup from the audit trail, and pass it to `backed_up`. Raises StoreError."""
-        sql = "select max(at) from audit_trail where tenant_id = :installation and action = 'store.backup'"
-        at = await self._store.read(lambda tx: tx.value(int, sql, installation=audit.INSTALLATION))
-        if at:
+        """Read the time of the last backup, and pass it to `backed_up`. Raises StoreError."""
+        if at := await self.last_backup():
             self._backed_up(at)
+
+    async def last_backup(self) -> int | None:
+        """Read the time of the last backup of any process from the audit trail, in microseconds. Return None if there
+        is no backup. Raises StoreError."""
+        sql = "select max(at) from audit_trail where tenant_id = :installation and action = 'store.backup'"
+        return await self._store.read(lambda tx: tx.value(int, sql, installation=audit.INSTALLATION))
 
     def _own_names(self) -> tuple[str, ...]:
         return (self._place.name, "master.key", "lock", "control.sock", "admin.token")
