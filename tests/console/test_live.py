@@ -13,7 +13,7 @@ from starlette.types import Message
 from structlog.testing import capture_logs
 
 from sallyport.base.errors import TooMany
-from sallyport.console.live import KEPT, MOST_OF_PERSON, Feed, IsValid, Rows, Streams
+from sallyport.console.live import KEPT, MOST_OF_PERSON, MOST_STREAMS, Feed, IsValid, Rows, Streams, Viewer
 from sallyport.console.table import SIZE
 from sallyport.events.repo import NewEvent
 from sallyport.login.login import Reason
@@ -23,6 +23,7 @@ from tests.console.test_logins import add
 from tests.console.visitor import Site, Visitor
 from tests.web.serving import serving
 
+ANN, BOB = Viewer("token 1", 1), Viewer("admin bob", 2)
 EMPTY = b":\n\n"
 SCOPE: dict[str, object] = {
     "type": "http", "http_version": "1.1", "method": "GET", "scheme": "https", "path": "/logins/live",
@@ -79,12 +80,17 @@ class OpenPage:
         *,
         view: str = "all",
         rows: Rows = users,
+        viewer: Viewer = ANN,
     ) -> "OpenPage":
         """Open the stream, and wait for its first message."""
-        response = await streams.response("token 1", is_valid, view, rows)
-        nursery.start_soon(self._receive, response)
+        response = await streams.response(viewer, is_valid, view, rows)
+        self.receive(nursery, response)
         assert await self.next() == b"retry: 2000\n\n"
         return self
+
+    def receive(self, nursery: trio.Nursery, response: Response) -> None:
+        """Begin to receive the messages of a response."""
+        nursery.start_soon(self._receive, response)
 
     async def _receive(self, response: Response) -> None:
         async def receive() -> Message:
@@ -210,6 +216,38 @@ async def test_the_streams_of_a_person_are_limited(
     pages[0].close()
     await pages[0].rest()
     await OpenPage().open(nursery, streams)
+
+
+async def test_streams_that_begin_together_are_counted(
+    streams: Streams, nursery: trio.Nursery, autojump_clock: trio.abc.Clock
+) -> None:
+    """If several streams are ready before the first of them begins, only as many begin as the limit allows."""
+    for _ in range(MOST_OF_PERSON - 1):
+        await OpenPage().open(nursery, streams)
+    ready = [await streams.response(ANN, valid, "all", users) for _ in range(2)]
+    page = OpenPage()
+    page.receive(nursery, ready[0])
+    assert await page.next() == b"retry: 2000\n\n"
+    statuses = list[object]()
+
+    async def send(message: Message) -> None:
+        statuses.append(message.get("status"))
+
+    await ready[1]({"type": "http"}, trio.sleep_forever, send)
+    assert statuses[0] == 429
+
+
+async def test_a_tenant_leaves_streams_to_others(
+    streams: Streams, nursery: trio.Nursery, autojump_clock: trio.abc.Clock
+) -> None:
+    """Many people of one tenant cannot open all streams."""
+    opened = 0
+    with pytest.raises(TooMany):
+        for opened in range(MOST_STREAMS):
+            await OpenPage().open(nursery, streams, viewer=Viewer(f"token {opened}", 1))
+    assert opened == MOST_STREAMS * 7 // 8
+    for _ in range(MOST_OF_PERSON):
+        await OpenPage().open(nursery, streams, viewer=BOB)
 
 
 async def test_pages_with_the_same_rows_share_them(

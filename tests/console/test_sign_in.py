@@ -1,10 +1,18 @@
 """The sign-in: by access token and as a local administrator, and the refusals."""
 
+import json
+from collections import Counter
+
 import httpx
 import pytest
+import trio
 
+from sallyport.app import FAILED_SIGN_INS
+from sallyport.base.clock import SECOND
+from sallyport.base.errors import TooMany, Unauthenticated
 from sallyport.base.secret import token_hash
 from sallyport.console.guard import form_token
+from sallyport.tenancy.signin.sessions import MOST_REFUSALS, Browser
 from sallyport.web.scope import Role
 from tests.areas import stored
 from tests.console.visitor import PASSWORD, Site, Visitor, text_of
@@ -110,6 +118,47 @@ async def test_a_typed_name_that_does_not_exist_is_not_recorded(site: Site) -> N
     async with site.visitor() as visitor:
         await visitor.sign_in_as(PASSWORD, "123456")
     assert await site.audited("console.refuse") == ["administrator"]
+
+
+async def test_concurrent_attempts_count_together(site: Site) -> None:
+    """Attempts with one name from many addresses at once get no more tries than attempts one after another."""
+    await site.administrator("root")
+    outcomes = Counter[type[Exception]]()
+
+    async def attempt(number: int) -> None:
+        browser = Browser(f"192.0.2.{number}")
+        try:
+            await site.areas.console_sessions.by_password("root", f"guess {number}", "123456", browser)
+        except (Unauthenticated, TooMany) as error:
+            outcomes[type(error)] += 1
+
+    async with trio.open_nursery() as nursery:
+        for number in range(FAILED_SIGN_INS + 5):
+            nursery.start_soon(attempt, number)
+    assert outcomes == {Unauthenticated: FAILED_SIGN_INS, TooMany: 5}
+
+
+async def test_sign_ins_that_succeed_are_not_counted(site: Site) -> None:
+    """An administrator can sign in more often than the limit of failed sign-ins."""
+    seed = await site.administrator("root")
+    for _ in range(FAILED_SIGN_INS + 1):
+        site.clock.now += 30 * SECOND
+        await site.areas.console_sessions.by_password("root", PASSWORD, site.code(seed), Browser(OUTSIDE))
+
+
+async def test_the_entries_about_failed_sign_ins_are_limited(site: Site) -> None:
+    """Failures from many addresses write a limited number of entries, and a later entry tells how many are left out."""
+    sessions = site.areas.console_sessions
+    for number in range(MOST_REFUSALS + 3):
+        with pytest.raises(Unauthenticated):
+            await sessions.by_token("sp_wrong", Browser(f"198.51.100.{number}"))
+    assert len(await site.audited("console.refuse")) == MOST_REFUSALS
+    site.clock.now += 61 * SECOND
+    with pytest.raises(Unauthenticated):
+        await sessions.by_token("sp_wrong", Browser(OUTSIDE))
+    last = "select changes from audit_trail order by id desc limit 1"
+    (changes,) = await site.areas.store.read(lambda tx: tx.rows(last))
+    assert json.loads(str(changes[0]))["leftOut"] == [None, 3]
 
 
 async def test_a_code_is_accepted_once(site: Site) -> None:

@@ -69,7 +69,14 @@ def test_the_service_has_few_rights(tmp_path: Path) -> None:
 
 def test_the_unit_has_watchdog_reload_and_stop_timeout() -> None:
     text = (DEPLOY / "systemd" / "sallyport.service").read_text(encoding="utf-8")
-    for line in ("Type=notify", "WatchdogSec=30", "ExecReload=/bin/kill -HUP $MAINPID", "TimeoutStopSec=15"):
+    for line in (
+        "Type=notify",
+        "WatchdogSec=30",
+        "ExecReload=/bin/kill -HUP $MAINPID",
+        "TimeoutStopSec=15",
+        "LimitCORE=0",
+        "MemoryMax=75%",
+    ):
         assert re.search(rf"(?m)^{re.escape(line)}$", text), line
 
 

@@ -14,10 +14,12 @@ from sallyport.certs.authority import fingerprint
 from sallyport.certs.credentials import Certificates
 from sallyport.certs.directory import Directory, present, read_certificates
 from sallyport.listen.radsec import WATCH_S, Limits
-from sallyport.listen.tls import server_context
+from sallyport.listen.senders import cause
+from sallyport.listen.tls import radsec_context
 from sallyport.radius.packet import ACCESS_ACCEPT, ACCESS_REJECT, ACCOUNTING_RESPONSE, decode_reply
 from tests.areas import SECRET
 from tests.certs.conftest import data_dir, made
+from tests.client_hello import ALERT, FFDHE2048, FFDHE8192, client_hello
 from tests.listen.conftest import Wire
 from tests.listen.radsec import PROXY, Secure, running
 from tests.packets import accounting, attributes, pap, status_server
@@ -135,7 +137,14 @@ async def test_a_certificate_without_a_client(secure: Secure) -> None:
     is listed."""
     assert await secure.refused("ann@example.org")
     assert secure.dropped("unknown_client") == 1
-    assert [(each.host, each.reason) for each in secure.wire.senders.all()] == [("127.0.0.1", "unknown_client")]
+    (sender,) = secure.wire.senders.all()
+    assert (sender.host, sender.reason) == ("127.0.0.1", "unknown_certificate")
+    why = cause(sender, None)
+    assert why.verdict == "no RADIUS client of its tenant has the name in the certificate"
+    assert "sallyport client add NAME --tls-name ann@example.org --address 127.0.0.1" in why.remedy
+    async with secure.connected() as client:
+        assert await client.ask(pap("ann", "hello", secret=OVER_TLS)) == ACCESS_ACCEPT
+    assert secure.wire.senders.all() == []
 
 
 async def test_a_client_without_a_certificate(secure: Secure) -> None:
@@ -340,12 +349,24 @@ async def test_a_tenant_leaves_connections_to_others(wire: Wire, data_dir: Path)
     assert secure.dropped("overload") == 1
 
 
+@pytest.mark.parametrize("group", [FFDHE2048, FFDHE8192], ids=["ffdhe2048", "ffdhe8192"])
+async def test_an_expensive_group_is_refused(secure: Secure, group: int) -> None:
+    """A ClientHello whose only key share takes long to process gets an alert, and no ServerHello."""
+    async with await trio.open_tcp_stream("127.0.0.1", secure.port) as stream:
+        await stream.send_all(client_hello(group))
+        assert bytes(await stream.receive_some()).startswith(ALERT)
+
+
 async def test_handshakes_take_turns(secure: Secure) -> None:
     """A handshake continues only when it is its turn."""
     files = Certificates(secure.directory.path.parent).server()
     assert files is not None
     ours, theirs = trio.socket.socketpair()
-    tls, turn, refused = TlsStream(trio.SocketStream(ours), server_context(files)), trio.Lock(), trio.Event()
+    tls, turn, refused = (
+        TlsStream(trio.SocketStream(ours), radsec_context(files)),
+        trio.CapacityLimiter(1),
+        trio.Event(),
+    )
 
     async def shake() -> None:
         with pytest.raises(trio.BrokenResourceError):
@@ -402,7 +423,7 @@ def test_without_certificates_it_does_not_start(tmp_path: Path) -> None:
     files = Certificates(tmp_path).server()
     assert files is not None
     with pytest.raises(ConfigError, match=r"server\.pem"):
-        server_context(files)
+        radsec_context(files)
 
 
 async def test_the_error_names_the_command_for_certificates(wire: Wire, tmp_path: Path) -> None:

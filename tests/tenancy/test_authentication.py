@@ -44,8 +44,30 @@ def test_setting_the_clock_back_refills_nothing() -> None:
 
 
 def test_the_table_is_bounded() -> None:
-    """The source with the oldest last failure is evicted."""
+    """The sources with the lowest counts are evicted."""
     guesses = Guesses(burst=1, max_sources=2)
-    for source in ("192.0.2.1", "192.0.2.2", "192.0.2.1", "192.0.2.3"):
-        guesses.fail(source, 0)
-    assert [guesses.too_many(f"192.0.2.{last}", 0) for last in (1, 2, 3)] == [True, False, True]
+    for at, source in enumerate(("192.0.2.1", "192.0.2.1", "192.0.2.2", "192.0.2.3")):
+        guesses.fail(source, at)
+    assert [guesses.too_many(f"192.0.2.{last}", 4) for last in (1, 2, 3)] == [True, False, False]
+
+
+def test_single_failures_of_others_do_not_reset_a_source() -> None:
+    """A source at its limit stays at its limit, however many other sources fail once."""
+    guesses = Guesses(burst=3, max_sources=8)
+    for _ in range(3):
+        guesses.fail("administrator ann", 0)
+    for last in range(1, 200):
+        guesses.fail(f"192.0.2.{last}", 1)
+    assert guesses.too_many("administrator ann", 1)
+
+
+def test_a_forgiven_failure_does_not_count() -> None:
+    """An attempt that was counted beforehand and succeeds leaves no count."""
+    guesses = Guesses(burst=2)
+    for _ in range(5):
+        guesses.fail("192.0.2.1", 0)
+        guesses.forgive("192.0.2.1", 0)
+    assert not guesses.too_many("192.0.2.1", 0)
+    guesses.forgive("192.0.2.2", 0)
+    guesses.fail("192.0.2.2", 0)
+    assert not guesses.too_many("192.0.2.2", 0)

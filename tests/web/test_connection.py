@@ -151,7 +151,16 @@ class Addresses:
     [
         pytest.param((LOOPBACK,), b"203.0.113.9", "203.0.113.9", id="trusted proxy"),
         pytest.param((LOOPBACK,), b"198.51.100.1, 203.0.113.9, 127.0.0.5", "203.0.113.9", id="last untrusted hop"),
-        pytest.param((LOOPBACK,), b"unknown", "127.0.0.1", id="no address"),
+        pytest.param((LOOPBACK,), b"198.51.100.7:4711", "198.51.100.7", id="IPv4 with port"),
+        pytest.param((LOOPBACK,), b"[2001:db8::1]:4711", "2001:db8::1", id="IPv6 with port"),
+        pytest.param((LOOPBACK,), b"[2001:db8::1]", "2001:db8::1", id="IPv6 in brackets"),
+        pytest.param((LOOPBACK,), b"203.0.113.9, 127.0.0.5:4711", "203.0.113.9", id="proxy with port"),
+        pytest.param((LOOPBACK,), b"unknown", "unknown", id="no address"),
+        pytest.param((LOOPBACK,), b"203.0.113.9, unknown", "unknown", id="last hop without address"),
+        pytest.param((LOOPBACK,), b"198.51.100.7:port", "unknown", id="no port"),
+        pytest.param((LOOPBACK,), b"", "unknown", id="empty"),
+        pytest.param((LOOPBACK,), b"127.0.0.1", "unknown", id="only proxies"),
+        pytest.param((LOOPBACK,), b"::1", "unknown", id="loopback"),
         pytest.param((), b"203.0.113.9", "127.0.0.1", id="no trusted proxy"),
     ],
 )
@@ -160,7 +169,8 @@ async def test_the_client_address_is_taken_from_a_trusted_proxy(
 ) -> None:
     """X-Forwarded-For is used only if a trusted proxy sent it.
 
-    The client is the last address in it that is not a trusted proxy.
+    The client is the last address in it that is not a trusted proxy. If the proxy names no such address, the client is
+    unknown, and not the machine of the proxy.
     """
     app = Addresses()
     async with serving(app, trusted_proxies=trusted) as running:
@@ -169,6 +179,17 @@ async def test_the_client_address_is_taken_from_a_trusted_proxy(
         await stream.receive_some(1)
         await stream.aclose()
     assert app.seen == [seen]
+
+
+async def test_without_the_header_a_client_of_a_proxy_is_unknown() -> None:
+    """A proxy that sends no X-Forwarded-For does not make its clients local."""
+    app = Addresses()
+    async with serving(app, trusted_proxies=(LOOPBACK,)) as running:
+        stream = await running.connect()
+        await stream.send_all(GOOD)
+        await stream.receive_some(1)
+        await stream.aclose()
+    assert app.seen == ["unknown"]
 
 
 async def test_unauthenticated_clients_of_a_proxy_count_separately() -> None:

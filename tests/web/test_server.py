@@ -17,6 +17,7 @@ from sallyport.web.connection import Connection, Limits
 from sallyport.web.connections import ConnectionTable
 from sallyport.web.http1 import Head
 from sallyport.web.server import Listener, Tls, serve_http, tls_context
+from tests.client_hello import ALERT, FFDHE2048, FFDHE8192, client_hello
 from tests.web.sample import LIST, SCOPE, make_sample
 from tests.web.serving import GOOD, LOOPBACK, QUICK, Served, read_all, read_answer, serving
 
@@ -141,20 +142,31 @@ async def test_a_failed_handshake_does_not_affect_the_server(certificate: Tls) -
         assert await running.answers()
 
 
+@pytest.mark.parametrize("group", [FFDHE2048, FFDHE8192], ids=["ffdhe2048", "ffdhe8192"])
+async def test_an_expensive_group_is_refused(certificate: Tls, group: int) -> None:
+    """A ClientHello whose only key share takes long to process gets an alert, and no ServerHello."""
+    async with serving(make_sample().app, certificate) as running:
+        async with await running.connect_tcp() as stream:
+            await stream.send_all(client_hello(group))
+            assert bytes(await stream.receive_some()).startswith(ALERT)
+        assert await running.answers()
+
+
 class OneConnection:
     """A listener with one connection."""
 
     closing = False
 
     def __init__(self) -> None:
-        self.turn = trio.Lock()
+        self.turn = trio.CapacityLimiter(1)
         self.table: ConnectionTable[Connection] = ConnectionTable(1)
 
     def park(self, connection: Connection, parks: bool) -> None:
         """Do nothing."""
 
-    def forwarded(self, connection: Connection, head: Head) -> str | None:
-        """Return None, because there is no proxy."""
+    def forwarded(self, connection: Connection, head: Head) -> str:
+        """Return an address, although there is no proxy."""
+        return "192.0.2.1"
 
     def left(self, connection: Connection) -> None:
         """Do nothing."""
@@ -191,7 +203,7 @@ async def test_a_tls_client_may_end_without_close_notify(certificate: Tls) -> No
     )
     async with ours, theirs:
         async with trio.open_nursery() as nursery:
-            nursery.start_soon(server.handshake, trio.Lock())
+            nursery.start_soon(server.handshake, trio.CapacityLimiter(1))
             nursery.start_soon(client.do_handshake)
         await theirs.send_eof()
         assert await server.receive_some(1) == b""

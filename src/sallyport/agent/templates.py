@@ -112,6 +112,7 @@ TimeoutStopSec=120
 UMask=0077
 StateDirectory={state}
 StateDirectoryMode=0700
+LimitCORE=0
 MemoryMax={memory}
 NoNewPrivileges=yes
 PrivateTmp=yes

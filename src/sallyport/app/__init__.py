@@ -13,6 +13,7 @@ from prometheus_client import CollectorRegistry
 from sallyport import __version__
 from sallyport.agent.templates import DirectoryPlace, directory_file, endpoint_file
 from sallyport.app import nodes as node_parts
+from sallyport.app.certificates import CertificateWatch
 from sallyport.app.logins import Logins
 from sallyport.audit.service import Audit
 from sallyport.audit.service import Retention as AuditRetention
@@ -25,6 +26,7 @@ from sallyport.base.setting_values import Address
 from sallyport.base.wire import JSON
 from sallyport.certs.credentials import Certificates, Credentials
 from sallyport.certs.directory import Directory
+from sallyport.certs.expiry import FileExpiries
 from sallyport.did.area import DidArea
 from sallyport.directory.area import DirectoryArea
 from sallyport.directory.readers import checks, readers
@@ -68,6 +70,7 @@ from sallyport.login.second import session as sessions
 from sallyport.login.second.service import device_patience
 from sallyport.metrics import (
     AgentMetrics,
+    CertificateMetrics,
     CredentialMetrics,
     DirectoryMetrics,
     DomainMetrics,
@@ -84,7 +87,7 @@ from sallyport.metrics import (
 )
 from sallyport.mfa.circuit import Attached
 from sallyport.mfa.host import ConfiguredProvider
-from sallyport.nodes.certificates import CertificateFiles, OwnFiles, SharedFiles, check_key
+from sallyport.nodes.certificates import CertificateFiles, OwnFiles, SharedFiles
 from sallyport.nodes.periodic import store_of_leader
 from sallyport.nodes.service import Cluster
 from sallyport.nodes.watch import Watch
@@ -101,6 +104,7 @@ from sallyport.store.audit import INSTALLATION, record
 from sallyport.store.copies import Copies
 from sallyport.store.model import Engine, Tx
 from sallyport.store.rotation import Rotation
+from sallyport.store.sealed import check_keys
 from sallyport.store.snapshot import Configuration
 from sallyport.store.vault import Vault
 from sallyport.tenancy import repo as tokens_repo
@@ -229,16 +233,28 @@ class App:
             pseudonyms=logs.pseudonyms,
         )
         self.audit = Audit(store)
-        self.certificates = Certificates(
-            settings.data_dir, certificate=settings.eap_certificate, key=settings.eap_key, ca=settings.eap_ca
-        )
         self.audit_retention = AuditRetention(leader_store, days=settings.audit_days, clock=clock)
-        kept = SharedFiles if store.is_shared else OwnFiles
-        self.certificate_files: CertificateFiles = kept(store, vault, Directory(settings.data_dir.absolute()))
         self.senders = Senders()
         self.node_senders = node_parts.senders_of(self)
+        self._wire_certificates()
         self._wire_logins()
         self._wire_store()
+
+    def _wire_certificates(self) -> None:
+        """Connect the certificate files, and the metrics of their expiry."""
+        settings = self.settings
+        certificates_of_settings = partial(
+            Certificates,
+            settings.data_dir,
+            certificate=settings.eap_certificate,
+            key=settings.eap_key,
+            ca=settings.eap_ca,
+        )
+        self.certificates = certificates_of_settings()
+        kept = SharedFiles if self.store.is_shared else OwnFiles
+        self.certificate_files: CertificateFiles = kept(self.store, self.vault, Directory(settings.data_dir.absolute()))
+        files = FileExpiries(settings.tls_certificate, certificates_of_settings().server)  # read by another thread
+        self.certificate_metrics = CertificateMetrics(self.registry, files.read)
 
     def _wire_store(self) -> None:
         """Connect the parts that work on the whole store: backup, restore, key rotation, and changes by other nodes."""
@@ -279,6 +295,7 @@ class App:
             self.vault,
             self.tenancy,
             node_parts.guesses_of(self, "sign_in", burst=FAILED_SIGN_INS),
+            node_parts.guesses_of(self, "sign_in_name", burst=FAILED_SIGN_INS),
             matching_step,
             self.open_id,
             self.clock,
@@ -334,7 +351,12 @@ class App:
             self.clock,
         )
         self.seeds = OneTimeSeeds(
-            self.store, vault, self.users, lambda domain_id: self.domains.table.present(domain_id).issuer, self.clock
+            self.store,
+            vault,
+            self.users,
+            lambda domain_id: self.domains.table.present(domain_id).issuer,
+            self.clock,
+            find_person=lambda domain_id, name: self.logins.people.find(domain_id, name),  # noqa: PLW0108  made later
         )
 
     def _wire_logins(self) -> None:
@@ -343,6 +365,7 @@ class App:
         self.removal = Removal(self.configuration, self.cluster, self.clock, forget=self._forget)
         self.logins = Logins(self, self._overrides)
         traffic = TrafficReader(store, self._find_client)
+        self.certificate_watch = CertificateWatch(store, self.logins.first_settings, self.certificate_metrics)
         self.preview = Preview(traffic, self.configuration, self.domains, self.rules, self.logins.enrolled, self.clock)
         self.enforcement = Enforcement(self.domains, self.preview, self.logins.providers)
         self.spool = node_parts.spool_of(self)
@@ -456,19 +479,12 @@ class App:
         return self.settings.link_base(self.http_address) + ENROLMENT_PATH + secret
 
     def _check_key(self, tx: Tx) -> None:
-        """Check that the master key can decrypt the secrets in a store. Raises SecretError.
+        """Check that the master keys can decrypt the secrets in a store: the keys of the next start, and those of this
+        process, which may be others after a rotation. Raises SecretError, ConfigError.
 
         In a restore, the check runs on the rows of the backup, before the backup replaces the store.
         """
-        self.clients.check_key(tx)
-        self.users.check_key(tx)
-        self.logins.providers.check_key(tx)
-        self.logins.first_settings.check_key(tx)
-        self.did.dids.check_key(tx)
-        self.directory.directories.check_key(tx)
-        self.agents.check_key(tx)
-        self.administrators.check_key(tx)
-        check_key(tx, self.vault)
+        check_keys(tx, self.vault.at_next_start(), self.vault)
 
     def apply(self, settings: Settings) -> None:
         """Apply the settings that may change while the service runs.
@@ -488,7 +504,7 @@ class App:
         try:
             await self.configuration.reload()
         except SecretError as error:
-            raise ConfigError(f"{error}: use the master key that belongs to this store") from error
+            raise ConfigError(str(error)) from error
         self.reloaded()
         self.copies.clear()
         await self.copies.remember()

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from sallyport.login.first.checker import Host as FirstHost
+from sallyport.login.first.people import People
 from sallyport.login.first.settings import KINDS, FirstFactorSettings
 from sallyport.login.first.trial import Trials
 from sallyport.login.first.winbind.helpers import Helpers
@@ -53,6 +54,7 @@ class Logins:
         kinds = KINDS if overrides.first_factors is None else overrides.first_factors
         self.first_settings = FirstFactorSettings(app.configuration, app.vault, kinds, self._first_host, clock)
         self.first = self.first_settings.factors
+        self.people = People(app.store, self.first, lambda domain_id: app.domains.table.present(domain_id))  # noqa: PLW0108
         self.lockouts = Lockouts(
             app.store,
             LockoutMetrics(app.registry),
@@ -79,6 +81,7 @@ class Logins:
             credentials=overrides.credentials or app.certificates.server,
             certificate_tenant=app.clients.certificate_tenant,
             node=lambda: app.cluster.id,
+            duplicate_window_s=settings.duplicate_window_s,
         )
 
         self.enrolled = SecondFactors(self.providers, self.second.enrolments)
@@ -86,7 +89,7 @@ class Logins:
         self.rule_names = Names(
             app.store,
             lambda domain_id: app.domains.table.present(domain_id),  # noqa: PLW0108  the table of that moment
-            lambda tenant_id: [each.name for each in app.clients.table.by_id.values() if each.tenant_id == tenant_id],
+            lambda tenant_id: {each.name_key: each.name for each in app.clients.of_tenant(tenant_id)},
         )
 
     def _calls(self) -> tuple[Challenges, Calls]:

@@ -11,6 +11,7 @@ from typing import Final, TypeAlias
 Address: TypeAlias = IPv4Address | IPv6Address
 Network: TypeAlias = IPv4Network | IPv6Network
 _MAPPED_PREFIX: Final = 96
+_WITH_PORT: Final = re.compile(r"(?:\[(?P<v6>[^\]]*)\]|(?P<v4>[0-9.]+))(?::[0-9]{1,5})?")
 _LABEL: Final = r"(?!-)[a-z0-9_-]{1,63}(?<!-)"
 _HOST_NAME: Final = re.compile(rf"{_LABEL}(?:\.{_LABEL})*\.?", re.IGNORECASE)
 
@@ -20,6 +21,14 @@ def parse_address(text: str) -> Address:
     address = ip_address(text)
     mapped = address.ipv4_mapped if isinstance(address, IPv6Address) else None
     return address if mapped is None else mapped
+
+
+def parse_hop(text: str) -> Address:
+    """Parse an address of X-Forwarded-For. It may have a port, as Azure Application Gateway and IIS write it:
+    `198.51.100.7:4711`, `[2001:db8::1]:4711`. Raises ValueError."""
+    text = text.strip().strip('"')
+    with_port = _WITH_PORT.fullmatch(text)
+    return parse_address(with_port["v6"] or with_port["v4"] if with_port else text)
 
 
 def parse_network(text: str) -> Network:
@@ -33,6 +42,13 @@ def parse_network(text: str) -> Network:
         if mapped is not None:
             return IPv4Network((mapped, network.prefixlen - _MAPPED_PREFIX))
     return network
+
+
+def network_bits(network: Network) -> str:
+    """Return the IP version of a network, and then the bits of its prefix. If a network contains another one, its text
+    is the beginning of the other text."""
+    width = network.max_prefixlen
+    return f"{network.version}{int(network.network_address):0{width}b}"[: network.prefixlen + 1]
 
 
 def canonical(text: str) -> str:

@@ -8,7 +8,8 @@ is longer than NAME characters, a joiner is first inserted after each group of M
 Stream-Safe Text Format). A text of NAME characters then takes 0.4 ms at most. No language needs so many marks.
 """
 
-from collections.abc import Iterable
+import re
+from collections.abc import Iterable, Iterator
 from difflib import get_close_matches
 from functools import lru_cache
 from itertools import islice
@@ -17,9 +18,18 @@ from unicodedata import category, combining, normalize
 
 MARKS: Final = 30
 NAME: Final = 255
+CODE: Final = 40
+"""Maximum length of a code with its separators, in characters."""
 SUGGESTED: Final = 5
 MOST_COMPARED: Final = 1000
 """Maximum number of known names that are compared with an unknown name."""
+_SEPARATORS: Final = re.compile(r"([;\t\r\n])")
+_BLANKS: Final = ' "\x0b\x0c\x85\xa0\u2028\u2029\u200b\u3000\ufeff'
+_SIGNS: Final = frozenset("=+-@\uff1d\uff0b\uff0d\uff20")
+_UNDEFINED: Final = {0x81, 0x8D, 0x8F, 0x90, 0x9D}
+_PRINTED: Final = {octet: bytes((octet,)).decode("cp1252") for octet in range(0x80, 0xA0) if octet not in _UNDEFINED}
+"""The printable characters of Windows-1252 in place of control characters of Latin-1. It has none for five octets."""
+_OCTETS: Final = {ord(character): octet for octet, character in _PRINTED.items()}
 _JOINER: Final = "\u034f"  # COMBINING GRAPHEME JOINER
 
 
@@ -37,6 +47,39 @@ def composed(text: str) -> str:
 def fold(text: str) -> str:
     """Return a text in the form for comparison: case-folded, and in a normalization form."""
     return text.lower() if text.isascii() else normal("NFC", normal("NFC", text).casefold())
+
+
+def password_text(password: bytes) -> str:
+    """Decode a password as UTF-8. If its octets are not valid UTF-8, decode them as Windows-1252, the encoding of many
+    devices and of Windows. It contains the printable characters of Latin-1, and the euro sign, typographic quotation
+    marks and dashes."""
+    try:
+        return password.decode()
+    except UnicodeDecodeError:
+        return password.decode("latin-1").translate(_PRINTED)
+
+
+def password_spellings(password: bytes) -> tuple[bytes, ...]:
+    """Return the octets that a device may send for a password: the given octets, and if they are UTF-8, the same text
+    in Windows-1252."""
+    if password.isascii():
+        return (password,)
+    try:
+        return password, password.decode().translate(_OCTETS).encode("latin-1")
+    except UnicodeError:  # it is not UTF-8, or Windows-1252 lacks a character
+        return (password,)
+
+
+def plain_code(text: str) -> str:
+    """Return the digits of a code that was typed as authenticator apps show it, such as `123 456` or `123-456`.
+
+    Blanks of any kind, invisible characters and dashes are removed. If the rest is not made of ASCII digits only, or if
+    the text has over CODE characters, the text is returned unchanged.
+    """
+    if len(text) > CODE or text.isdigit():
+        return text
+    rest = "".join(each for each in text if not each.isspace() and category(each) not in ("Cf", "Pd"))
+    return rest if rest.isascii() and rest.isdigit() else text
 
 
 def counted(number: object, one: str, several: str = "") -> str:
@@ -69,6 +112,28 @@ def existing(word: str, known: Iterable[str]) -> str:
 def folded(texts: Iterable[str]) -> frozenset[str]:
     """Return texts in the form for comparison. A hostile text takes 0.4 ms, so fold a long list in a worker thread."""
     return frozenset(map(fold, texts))
+
+
+def as_cell(text: str) -> str:
+    """Return a text for a cell of a CSV file, in which no spreadsheet finds a formula. An apostrophe is put before the
+    sign of a formula.
+
+    In many countries, spreadsheets separate cells by `;`, and then they ignore the quotes of a file with commas. They
+    also skip blanks, and read full-width signs like ASCII.
+    """
+    return "".join(f"{blanks}'{rest}" if sign else blanks + rest for blanks, sign, rest in _parts_of(text))
+
+
+def of_cell(text: str) -> str:
+    """Return the text from which `as_cell` has made a cell."""
+    return "".join(blanks + rest.removeprefix("'" if sign else "") for blanks, sign, rest in _parts_of(text))
+
+
+def _parts_of(text: str) -> Iterator[tuple[str, bool, str]]:
+    """Yield the parts between the separators of cells, each with its blanks, whether it is a formula, and its rest."""
+    for part in _SEPARATORS.split(text):
+        rest = part.lstrip(_BLANKS)
+        yield part[: len(part) - len(rest)], rest.lstrip("'")[:1] in _SIGNS, rest
 
 
 def _with_joiners(text: str) -> str:

@@ -13,6 +13,8 @@ from typing import TYPE_CHECKING, TextIO
 
 import click
 
+from sallyport.base.text import as_cell
+
 if TYPE_CHECKING:
     from sallyport.base.command import Form
     from sallyport.base.wire import JSON, Row
@@ -68,8 +70,7 @@ def _json(value: "JSON", indent: int | None = 2) -> str:
 
 
 def _print_csv(rows: "Iterable[Row]", columns: Sequence[str], out: TextIO) -> None:
-    """Print CSV with a header line (RFC 4180). If a spreadsheet would run a cell as a formula, a quote is put before
-    the text of the cell."""
+    """Print CSV with a header line (RFC 4180), in which no cell is a formula for a spreadsheet."""
     writer = csv.writer(out)
     writer.writerow(columns)
     writer.writerows([_cell(row.get(column)) for column in columns] for row in rows)
@@ -77,7 +78,7 @@ def _print_csv(rows: "Iterable[Row]", columns: Sequence[str], out: TextIO) -> No
 
 def _cell(value: "JSON") -> str:
     text = _text(value)
-    return f"'{text}" if isinstance(value, str | list) and text[:1] in set("=+-@\t\r\n") else text
+    return as_cell(text) if isinstance(value, str | list) else text
 
 
 def _table(rows: "Iterable[Row]", columns: Sequence[str]) -> str:

@@ -5,10 +5,10 @@ turns.
 """
 
 import hashlib
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from functools import partial
 from importlib.resources import files
-from typing import Final
+from typing import Final, TypeVar
 
 import trio
 from jinja2 import Environment, PackageLoader, StrictUndefined
@@ -22,13 +22,16 @@ from sallyport.base.fair import FairLimiter
 from sallyport.base.mac import as_mac
 from sallyport.base.text import counted
 from sallyport.console import columns
+from sallyport.console.labels import FIRST_FACTORS, PROVIDERS, label
 from sallyport.web.routing import TemplateRoute
 
 TYPES: Final[Mapping[str, str]] = {
     "console.css": "text/css; charset=utf-8",
     "console.js": "text/javascript; charset=utf-8",
     "icon.svg": "image/svg+xml",
+    "symbols.svg": "image/svg+xml",
 }
+T = TypeVar("T")
 RENDERING: Final = 1
 """Maximum number of templates that are rendered at the same time. With two, logins beside the console took longer, and
 so did the pages: all threads share one interpreter lock."""
@@ -48,6 +51,9 @@ class Assets:
         )
         self._environment.filters |= {
             "time": columns.as_time,
+            "ago": columns.as_age,
+            "clock": columns.as_clock,
+            "breakable": columns.breakable,
             "counted": counted,
             "share": columns.as_percent,
             "mac": as_mac,
@@ -59,16 +65,24 @@ class Assets:
             "cell": columns.cell,
             "with_cells": columns.with_cells,
             "class_of": columns.class_of,
+            "label": label,
+            "first_factors": FIRST_FACTORS,
+            "providers": PROVIDERS,
         }
         self._turns: FairLimiter[int] = FairLimiter(RENDERING)
 
     async def render(self, template: str, variables: Mapping[str, object], tenant_id: int = 0) -> bytes:
         """Return a rendered template in UTF-8. tenant_id: the tenant of the request, for the order of rendering; 0 if
         the request has no tenant."""
-        async with self._turns.slot(tenant_id):
-            return await trio.to_thread.run_sync(partial(self._render, template, variables))
+        return await self.in_turn(tenant_id, partial(self.rendered, template, variables))
 
-    def _render(self, template: str, variables: Mapping[str, object]) -> bytes:
+    async def in_turn(self, tenant_id: int, work: Callable[[], T]) -> T:
+        """Call a function in the worker thread of the templates when it is the tenant's turn."""
+        async with self._turns.slot(tenant_id):
+            return await trio.to_thread.run_sync(work)
+
+    def rendered(self, template: str, variables: Mapping[str, object]) -> bytes:
+        """Return a rendered template in UTF-8. Call this method only in a function for `in_turn`."""
         return self._environment.get_template(template).render(variables).encode(errors="replace")
 
     def url(self, name: str) -> str:

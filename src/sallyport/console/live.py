@@ -3,16 +3,18 @@
 All open pages share one look-up of new events, so more open pages do not cause more look-ups. Pages of one tenant with
 the same filters also share the rendered rows. A page gets only events of its own tenant's domains. The session is
 checked again every few seconds. When the session has ended, the stream ends. The number of streams is limited for each
-person and in total. A waiting stream does not count for the limit of connections. The service keeps nothing for a page
-that does not read: such a page gets the newest events when it reads again, or loses its connection.
+person and in total, and the tenants share the streams as they share the slots for logins (`Room`). A waiting stream
+does not count for the limit of connections. The service keeps nothing for a page that does not read: such a page gets
+the newest events when it reads again, or loses its connection.
 """
 
 import math
 from collections import Counter, deque
 from collections.abc import Awaitable, Callable, Hashable, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field
-from typing import Final
+from itertools import takewhile
+from typing import Final, NamedTuple
 
 import trio
 from starlette.responses import Response
@@ -22,6 +24,8 @@ from sallyport.base.errors import StoreError, TooMany
 from sallyport.console.guard import HEADERS
 from sallyport.events.repo import NewEvent
 from sallyport.events.service import Events
+from sallyport.listen.waiting import Room
+from sallyport.web import problem
 from sallyport.web.peer import parked
 
 EVERY_S: Final = 0.5
@@ -72,7 +76,7 @@ class Feed:
                 self._kept += found
                 self._looked_at = trio.current_time()
                 self._rendered = {}
-        return [each for each in self._kept if each.id > event_id]
+        return [*takewhile(lambda event: event.id > event_id, reversed(self._kept))][::-1]
 
     async def message(self, view: Hashable, new: Sequence[NewEvent], rows: Rows) -> bytes:
         """Return the message with the rows of new events; empty if the page shows none of them. The rows are rendered
@@ -88,6 +92,13 @@ class Feed:
             return rendered.message
 
 
+class Viewer(NamedTuple):
+    """The token or administrator whose session opens a stream, and the tenant of the session."""
+
+    person: str
+    tenant_id: int
+
+
 class Streams:
     """The open streams. stopping: an event that is set when the service begins to stop."""
 
@@ -95,23 +106,29 @@ class Streams:
         self.feed = feed
         self.stopping = stopping
         self._open = Counter[str]()
+        self._room = Room(MOST_STREAMS)
 
-    async def response(self, person: str, is_valid: IsValid, view: Hashable, rows: Rows) -> Response:
-        """Return a stream of new rows. person: the token or administrator of the session. is_valid: a function that
-        returns whether the session is still valid. view: everything that the rows depend on, except the events. Raises
-        TooMany, StoreError."""
-        if self._open[person] >= MOST_OF_PERSON or self._open.total() >= MOST_STREAMS:
-            raise TooMany("too many live pages are open: close some")
-        return _Stream(self, person, is_valid, view, rows, await self.feed.newest_id())
+    async def response(self, viewer: Viewer, is_valid: IsValid, view: Hashable, rows: Rows) -> Response:
+        """Return a stream of new rows. is_valid: a function that returns whether the session is still valid. view:
+        everything that the rows depend on, except the events. Raises TooMany, StoreError.
+
+        The stream is counted when it begins. If the last room is taken by then, it answers with status 429.
+        """
+        with self.counted(viewer):
+            pass
+        return _Stream(self, viewer, is_valid, view, rows, await self.feed.newest_id())
 
     @contextmanager
-    def counted(self, person: str) -> Iterator[None]:
-        """Count a stream of a person during the block."""
-        self._open[person] += 1
+    def counted(self, viewer: Viewer) -> Iterator[None]:
+        """Count a stream during the block. Raises TooMany if there is no room for the stream."""
+        if self._open[viewer.person] >= MOST_OF_PERSON or not self._room.take(viewer.person, viewer.tenant_id):
+            raise TooMany("too many live pages are open: close some")
+        self._open[viewer.person] += 1
         try:
             yield
         finally:
-            self._open[person] -= 1
+            self._open[viewer.person] -= 1
+            self._room.leave(viewer.person, viewer.tenant_id)
 
 
 class _Stream(Response):
@@ -120,22 +137,31 @@ class _Stream(Response):
     media_type = "text/event-stream"
 
     def __init__(
-        self, streams: Streams, person: str, is_valid: IsValid, view: Hashable, rows: Rows, since: int
+        self, streams: Streams, viewer: Viewer, is_valid: IsValid, view: Hashable, rows: Rows, since: int
     ) -> None:
         super().__init__(headers={**HEADERS, "x-accel-buffering": "no"})
         del self.headers["content-length"]
         self._streams = streams
-        self._person = person
+        self._viewer = viewer
         self._is_valid = is_valid
         self._view = view
         self._rows = rows
         self._since = since
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        with ExitStack() as room:
+            try:
+                room.enter_context(self._streams.counted(self._viewer))
+            except TooMany as error:
+                await problem.response(error, "")(scope, receive, send)
+                return
+            await self._serve(receive, send)
+
+    async def _serve(self, receive: Receive, send: Send) -> None:
         async with trio.open_nursery() as nursery:
             nursery.start_soon(_wait_until_gone, receive, nursery.cancel_scope)
             await send({"type": "http.response.start", "status": self.status_code, "headers": self.raw_headers})
-            with self._streams.counted(self._person), parked():
+            with parked():
                 await self._send_rows(send)
             await send({"type": "http.response.body", "body": b""})
             nursery.cancel_scope.cancel()

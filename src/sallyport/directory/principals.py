@@ -71,8 +71,8 @@ class Principals:
         """Read from the store the groups and units of the person that has this login name, and cache them. Raises
         StoreError.
 
-        realms: the realms of the domain. They are needed because a directory may store a login name together with a
-        realm.
+        realms: the case-folded realms of the domain. They are needed because a directory may store a login name
+        together with a realm.
         """
         changes = self._changes
 
@@ -157,9 +157,9 @@ def membership(tx: Tx, domain_id: int, name: str, realms: tuple[str, ...]) -> Me
 
 
 def _of_name(tx: Tx, domain_id: int, key: str, realms: tuple[str, ...]) -> list[repo.Principal]:
-    return repo.principals(tx, domain_id, [key, *(f"{key}@{fold(realm)}" for realm in realms)])
+    return repo.principals(tx, domain_id, [key, *(f"{key}@{realm}" for realm in realms)])
 
 
 def _without_realm(key: str, realms: tuple[str, ...]) -> str:
     user, _, realm = key.rpartition("@")
-    return user if user and realm in map(fold, realms) else key
+    return user if user and realm in realms else key

@@ -18,7 +18,7 @@ import click
 from sallyport.base.command import CommandLine, named
 from sallyport.base.errors import StartError
 from sallyport.base.options import InputFile
-from sallyport.base.text import counted, fold
+from sallyport.base.text import counted, fold, of_cell
 from sallyport.base.wire import JSON, Row
 
 INSTANCES = ("/api/v1/instances/list", "instances")
@@ -29,7 +29,6 @@ BATCH = 500
 PLAN = ("line", "action", "name", "what")
 _SECRETS = {"password", "motp"}
 _NOTHING: tuple[JSON, ...] = ("", None, [])
-_FORMULA = tuple("=+-@\t\r\n")
 
 
 def read(path: Path, columns: Sequence[str]) -> list[Row]:
@@ -59,13 +58,9 @@ def _cells(text: str, known: dict[str, str]) -> Iterator[tuple[int, Row]]:
             raise ValueError(
                 f"line {reader.line_num} has more or fewer cells than the first line; give one cell for each column"
             )
-        cells = ((name, value if name in _SECRETS else _cell(value)) for name, value in zip(names, row, strict=False))
+        cells = ((name, value if name in _SECRETS else of_cell(value)) for name, value in zip(names, row, strict=False))
         if row:
             yield reader.line_num, {name: value for name, value in cells if value}
-
-
-def _cell(value: str) -> str:
-    return value[1:] if value.startswith("'") and value[1:].startswith(_FORMULA) else value
 
 
 def _objects(text: str, known: dict[str, str]) -> Iterator[tuple[int, Row]]:

@@ -8,8 +8,8 @@ joins the login.
 
 `Limits` bounds what a peer can use. A connection without a verified certificate is a "stranger". Strangers have their
 own limit. If this limit is reached, the network with the most strangers loses its oldest stranger. Tenants share the
-connections in the same way as the slots for pending requests (`Room`). In each pass of the event loop only one
-handshake continues, because a handshake needs a signature, which takes a millisecond or more.
+connections in the same way as the slots for pending requests (`Room`). A worker thread does one step of a handshake at
+a time, because a step needs a signature, which takes a millisecond or more.
 """
 
 import ipaddress
@@ -21,6 +21,7 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from itertools import count
+from shlex import quote
 from typing import Final
 
 import structlog
@@ -34,9 +35,10 @@ from sallyport.certs.authority import Peer, read_peer
 from sallyport.certs.credentials import Credentials
 from sallyport.certs.directory import present
 from sallyport.inventory.clients.client import Client, ClientTable
+from sallyport.listen.causes import CERTIFICATE
 from sallyport.listen.exchange import Exchange
 from sallyport.listen.senders import Senders
-from sallyport.listen.tls import server_context
+from sallyport.listen.tls import radsec_context
 from sallyport.listen.waiting import Room
 from sallyport.metrics import RadiusMetrics
 from sallyport.radius.duplicates import Source
@@ -46,6 +48,7 @@ LABEL: Final = "radsec"
 CHUNK = 8192
 AT_ONCE = 64  # number of packets of one connection after which the next connection has its turn
 WATCH_S = 0.5
+LONGEST_NAME: Final = 255
 
 log = structlog.get_logger()
 
@@ -125,7 +128,7 @@ class RadSec:
         self._known: dict[Source, _Connection] = {}
         self._of_network: Counter[str] = Counter()
         self._room = Room(self._limits.connections)
-        self._turn = trio.Lock()
+        self._turn = trio.CapacityLimiter(1)
         self._context: ssl.SSLContext  # these two are loaded at the start
         self._files: Credentials
         metrics.watch_radsec(lambda: {(): float(len(self._known))})
@@ -201,7 +204,7 @@ class RadSec:
                 "RadSec has no certificate: make one with sallyport cert init; in a new data directory, run sallyport"
                 " db migrate first"
             )
-        self._context, self._files = server_context(files), files
+        self._context, self._files = radsec_context(files), files
 
     async def _watch(self) -> None:
         """Watch the certificate, the authority and its revocation list. After a change, load the new files and close
@@ -274,9 +277,12 @@ class RadSec:
                 connection,
                 "unknown_client",
                 why=f"no RADIUS client of the certificate's tenant has one of the names in the certificate: {names}",
+                listed=CERTIFICATE,
+                option="" if who is None else _option(who),
             )
         if not self._room.take(client.id, client.tenant_id):
             return self._refuse(connection, "overload")
+        self._senders.welcomed(connection.source[0])
         connection.scope.deadline = trio.current_time() + (who.expires - present()).total_seconds()
         log.info("radsec_connected", client=client.name, peer=connection.source[0])
         try:
@@ -351,16 +357,26 @@ class RadSec:
                     self._refuse(connection, "slow_reader")
         connection.scope.cancel()
 
-    def _refuse(self, connection: _Connection, reason: str, why: str = "") -> None:
-        """Disconnect a peer, and count and log the reason. why: details for the log."""
+    def _refuse(
+        self, connection: _Connection, reason: str, why: str = "", *, listed: str = "", option: str = ""
+    ) -> None:
+        """Disconnect a peer, and count and log the reason. why: details for the log. listed: the reason in the list of
+        senders, if it differs. option: see `Sender`."""
         if connection.scope.cancel_called:
             return
         host = connection.source[0]
         self._metrics.discards.cell(LABEL, reason).count += 1
-        is_news = self._senders.note(host, reason, self._clock())
+        is_news = self._senders.note(host, listed or reason, self._clock(), option=option)
         connection.scope.cancel()
         if is_news:
             log.warning("radsec_refused", peer=host, reason=reason, why=why)
+
+
+def _option(peer: Peer) -> str:
+    """Return the option of `client add` for a peer's certificate: its first name, or its fingerprint if it has none."""
+    if peer.names:
+        return f"--tls-name {quote(peer.names[0][:LONGEST_NAME])}"
+    return f"--tls-fingerprint {peer.fingerprint}"
 
 
 def decode_proven(packet: bytes, secret: SharedSecret) -> Request:

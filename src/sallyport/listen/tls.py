@@ -3,12 +3,13 @@
 import ssl
 
 from sallyport.base.errors import ConfigError
+from sallyport.base.tls import server_context
 from sallyport.certs.credentials import Credentials
 
 _LIST = "-----BEGIN X509 CRL-----"
 
 
-def server_context(files: Credentials) -> ssl.SSLContext:
+def radsec_context(files: Credentials) -> ssl.SSLContext:
     """Return a server context that accepts client certificates of the authority. Revoked certificates are not accepted.
     Raises ConfigError.
 
@@ -18,9 +19,8 @@ def server_context(files: Credentials) -> ssl.SSLContext:
         raise ConfigError(
             "RadSec has no authority for the certificates of its peers: set eap_ca, or run sallyport cert init"
         )
-    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-    context.minimum_version = ssl.TLSVersion.TLSv1_2
-    context.options |= ssl.OP_NO_COMPRESSION | ssl.OP_NO_RENEGOTIATION | ssl.OP_NO_TICKET
+    context = server_context()
+    context.options |= ssl.OP_NO_TICKET
     context.num_tickets = 0
     context.verify_mode = ssl.CERT_REQUIRED
     try:

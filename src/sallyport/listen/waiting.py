@@ -13,6 +13,7 @@ A tenant can create any number of clients. Therefore all its clients together ma
 as are free. So at most seven eighths of all slots go to one tenant, and one eighth remains free.
 """
 
+from collections.abc import Hashable
 from typing import Final
 
 OF_A_TENANT: Final = 7
@@ -27,9 +28,8 @@ class Room:
 
     def __init__(self, limit: int) -> None:
         self.limit = self.free = limit
-        self._held: dict[
-            int, int
-        ] = {}  # only clients that hold a slot are stored, because a tenant may add and delete any number of clients
+        # only clients that hold a slot are stored, because a tenant may add and delete any number of clients
+        self._held: dict[Hashable, int] = {}
         self._held_by_tenant: dict[int, int] = {}
 
     @property
@@ -37,7 +37,7 @@ class Room:
         """The number of clients that hold a slot."""
         return len(self._held)
 
-    def take(self, client_id: int, tenant_id: int) -> bool:
+    def take(self, client_id: Hashable, tenant_id: int) -> bool:
         """Take a slot for a request. If a slot was taken, return True. The request then holds the slot until `leave` is
         called.
 
@@ -52,7 +52,7 @@ class Room:
         self.free = free - 1
         return True
 
-    def leave(self, client_id: int, tenant_id: int) -> None:
+    def leave(self, client_id: Hashable, tenant_id: int) -> None:
         """Free the slot of one of the client's requests."""
         self._held[client_id] -= 1
         if not self._held[client_id]:

@@ -15,13 +15,14 @@ from typing import Final
 
 from sallyport.domains.domain import Domain, Fallback, Mode
 from sallyport.login.login import Decision, Login, Reason, Verdict
+from sallyport.policy.lockouts.failures import Kind
 from sallyport.policy.rules.rule import UNMATCHED, Action
 from sallyport.radius.attributes import EAP_MESSAGE, push_attribute
 from sallyport.radius.mschap import Unusable, recognise
 from sallyport.radius.mschap_reply import ErrorCode, push_error
 from sallyport.radius.password import Method
 
-CHALLENGES: Final = frozenset({Reason.ASKED, Reason.ENROLMENT_UNKNOWN})
+CHALLENGES: Final = frozenset({Reason.ASKED, Reason.ASKED_AGAIN, Reason.ENROLMENT_UNKNOWN})
 """The results of a second factor after which the user gets a challenge. In monitor mode no challenge is sent; the event
 records that enforce mode would send one."""
 CANNOT_ASK: Final = frozenset(
@@ -32,15 +33,24 @@ CANNOT_ASK: Final = frozenset(
 )
 """The reasons why a user could not be asked for the second factor. Only for these reasons does fallbackAction decide.
 """
+NOT_CHECKED: Final = {
+    Reason.FIRST_FACTOR_UNREACHABLE: "unreachable",
+    Reason.FIRST_FACTOR_UNREADABLE: "unreadable",
+    Reason.FIRST_FACTOR_UNAVAILABLE: "unavailable",
+}
+"""The reasons why the first factor could not check a login, each with its label value in metrics."""
 
 ROUND: Final = Decision(Verdict.CHALLENGE, Verdict.CHALLENGE, "", Reason.NONE, "", "")
 """A placeholder that stands for "no decision yet", used while the first factor exchanges further messages with the
 client.
 
 The answer is a challenge with the attributes in `login.found.challenge`. If the login was refused in an earlier round,
-the last answer is an Access-Reject with the attributes in `login.found.refuse`.
+the last answer is an Access-Reject with the attributes in `login.found.refuse`. If the request repeats the end of an
+accepted login by EAP, the answer is the same Access-Accept, with `login.attributes` and `login.found.keys`.
 """
 
+LOCKED: Final = {Kind.USER: Reason.LOCKED_OUT, Kind.STATION: Reason.STATION_LOCKED_OUT}
+"""The reason of a refusal by each kind of lock."""
 EAP_FAILURE: Final = 4  # RFC 3748 section 4.2
 _CODES: Final = {
     Reason.ACCOUNT_DISABLED: ErrorCode.ACCOUNT_DISABLED,

@@ -21,11 +21,11 @@ from sallyport.domains.domain import LOCAL, MONITOR, Domain, DomainTable, FirstF
 from sallyport.endpoints.service import MISSING, EndpointUsers
 from sallyport.endpoints.user import User
 from sallyport.inventory.devices.sightings import Sightings, new_device
-from sallyport.login.decision import ROUND, decide, refuse
+from sallyport.login.decision import LOCKED, ROUND, decide, refuse
 from sallyport.login.eap.rounds import Rounds
 from sallyport.login.first.password import check_password, check_vouched, ends_in_code, known_as, still, typed_code
 from sallyport.login.first.service import FirstFactors
-from sallyport.login.identity import facts_of, who
+from sallyport.login.identity import facts_of, hides_user, who
 from sallyport.login.login import NOTHING, PASSED, Decision, Login, Reason, Verdict, Waits
 from sallyport.login.second.conversation import SecondFactorResult
 from sallyport.login.second.service import SecondFactor
@@ -57,8 +57,9 @@ class Pipeline:
 
     domains: the current domains. credentials: a function that returns the current server certificate for EAP.
     certificate_tenant: a function that returns the tenant for which a client certificate was issued. Its argument is
-    the SHA-256 of the certificate in hex. node: a function that returns the number of this node. now: a function that
-    returns the seconds of a monotonic clock.
+    the SHA-256 of the certificate in hex. node: a function that returns the number of this node. duplicate_window_s:
+    for how many seconds a retransmission gets the same answer. now: a function that returns the seconds of a monotonic
+    clock.
     """
 
     domains: Snapshot[DomainTable]
@@ -73,6 +74,7 @@ class Pipeline:
     credentials: Callable[[], Credentials | None]
     certificate_tenant: Callable[[str], int | None]
     node: Callable[[], int]
+    duplicate_window_s: float
     now: Callable[[], float] = trio.current_time
     rounds: Rounds = field(init=False)
 
@@ -95,10 +97,12 @@ class Pipeline:
             return self.admit_station(login, domain)
         login.imported = self.principals.cached(domain.id, login.user)
         if reason is not PASSED:
-            return refuse(reason, domain)
+            if not hides_user(login, reason):
+                return refuse(reason, domain)
+            login.user = ""
         watched = self.lockouts.some
-        if watched and not self._is_by_station(login, domain) and self.lockouts.refuses(login, domain):
-            return refuse(Reason.LOCKED_OUT, domain)
+        if watched and not self._is_by_station(login, domain) and (lock := self.lockouts.refuses(login, domain)):
+            return refuse(LOCKED[lock], domain)
         first = self._check_at_once(login, domain)
         if first is None:
             return None
@@ -216,8 +220,7 @@ class Pipeline:
     async def recall(self, login: Login, domain: Domain) -> None:
         """Set `login.imported` to the user's current directory data, from memory or the store. Raises StoreError."""
         if not self.recalled(login, domain):
-            realms = (domain.name, *domain.realms)
-            login.imported = await self.principals.find(domain.id, login.user, realms)
+            login.imported = await self.principals.find(domain.id, login.user, domain.realm_keys)
 
     async def user(self, domain: Domain, name: str) -> User | None:
         """Return an endpoint user, from memory or the store. Raises StoreError, SecretError."""
@@ -232,7 +235,8 @@ class Pipeline:
         request, source, at = login.request, login.source[0], login.at
         login.noted = True
         login.device = device = self.sightings.device(request, source, login.client, login.home.id, at)
-        device.posture.count(request, at)
+        if login.teaches:
+            device.posture.count(request, at)
         station = request.first.get(CALLING_STATION_ID)
         if station:
             login.station = as_text(station)
@@ -285,8 +289,12 @@ class Pipeline:
         action = self._apply_rules(login, domain)
         second: Reason | None = PASSED
         if action is MFA_REQUIRED:
-            monitored = domain.mode is MONITOR
-            second = self.second.forecast(login, domain) if monitored else self.second.at_once(domain)
+            if not login.user:  # the home server of this EAP login has not disclosed the user
+                second = Reason.NO_USER_NAME
+            elif domain.mode is MONITOR:
+                second = self.second.forecast(login, domain)
+            else:
+                second = self.second.at_once(domain)
             if second is None:
                 return None
         return decide(first, action, second, domain.mode, domain.fallback)
@@ -307,18 +315,16 @@ class Pipeline:
         login.attributes = combine(found, rule.attributes) if found else rule.attributes
         return rule.action
 
-    def settle(
-        self, login: Login, domain: Domain, decision: Decision | None, *, wrong_code: bool = False
-    ) -> Decision | None:
+    def settle(self, login: Login, domain: Domain, decision: Decision | None) -> Decision | None:
         """Count a decision for the lock-outs, and return it. Return a refusal instead if the user was locked out while
         the login was being decided."""
         if decision is None:
             return None
-        if self.lockouts.some and self.lockouts.refuses(login, domain):
+        if self.lockouts.some and (lock := self.lockouts.refuses(login, domain)):
             # otherwise the answer of another server reveals that the password is wrong
             login.found, login.rule = NOTHING, None
-            return refuse(Reason.LOCKED_OUT, domain)
-        self.lockouts.note(login, domain, decision, wrong_code=wrong_code)
+            return refuse(LOCKED[lock], domain)
+        self.lockouts.note(login, domain, decision)
         return decision
 
     # --- second factor ----------------------------------------------------------------------------------------
@@ -338,7 +344,7 @@ class Pipeline:
         if result is None:
             return None
         decision = await self.decide_afresh(login, domain, result, answers_challenge=challenge is not None)
-        return self.settle(login, domain, decision, wrong_code=result.wrong_code)
+        return self.settle(login, domain, decision)
 
     def names_challenge(self, login: Login) -> tuple[str, int] | None:
         """Return the id and step of the second factor's challenge that a login answers. Return None if the login
@@ -366,14 +372,14 @@ class Pipeline:
         login.rule = None  # the rules are read again
         if result.reason is Reason.CHALLENGE_OVER:
             return refuse(result.reason, domain)
-        login.approved = result.reason is PASSED
+        login.approved, login.detail = result.reason is PASSED, result.detail
         before, domain = domain, self.fresh(domain)
         if domain.first_factor is not before.first_factor:
             return refuse(Reason.FIRST_FACTOR_CHANGED, domain)
         if answers_challenge:
             login.found = result.found
-            login.device.posture.challenge_answers += 1
-            login.device.posture.takes_challenges = True
+            if login.teaches:
+                login.device.posture.count_answer(login.at)
             first = await self._is_same_user(login, domain, result)
             # A correct code proves that the sender is the user; an empty answer proves nothing.
             login.proven = result.reason is PASSED and login.code is not None
@@ -390,7 +396,8 @@ class Pipeline:
         action = self._apply_rules(login, domain) if first is PASSED else UNMATCHED
         decision = decide(first, action, result.reason, domain.mode, domain.fallback)
         if decision.applied is Verdict.CHALLENGE:
-            login.device.posture.challenges += 1
+            if login.teaches:
+                login.device.posture.count_challenge(login.at)
             login.attributes = self.second.challenges.attributes(result)
         login.keep = self.second.keep(result)
         return decision

@@ -7,6 +7,7 @@ remain free for logins.
 
 import ipaddress
 from collections.abc import Callable
+from heapq import nlargest
 from typing import Final, Generic, Protocol, TypeVar
 
 from sallyport.base.bounded import BoundedMap
@@ -88,7 +89,8 @@ class Guesses:
 
     The limit is a token bucket of size `burst`. One token is added every `refill_us` microseconds. A source is an IPv4
     address, or the /64 prefix of an IPv6 address, because a /64 usually belongs to one subscriber. If the table is
-    full, the source with the oldest failure is evicted.
+    full, the quarter of the sources that reaches zero first is evicted. So an attacker cannot reset the count of one
+    source by single failures of many others.
 
     tell: a function that sends the source of a wrong key to the other nodes. The other nodes pass the source to
     `count`.
@@ -105,7 +107,8 @@ class Guesses:
         self._burst = burst
         self._tell = tell
         self._refill_us = refill_us
-        self._spent = BoundedMap[str, tuple[float, int]](max_sources)
+        self._max_sources = max_sources
+        self._spent = dict[str, tuple[float, int]]()
 
     def too_many(self, source: str, now: int) -> bool:
         """Return whether a source has reached the limit. now: the current time in microseconds."""
@@ -120,12 +123,25 @@ class Guesses:
     def count(self, network: str, now: int) -> None:
         """Count a wrong key from a network. Call this if this node or another node has received a wrong key. now: the
         time in microseconds."""
-        self._spent.put(network, (self._counted(network, now) + 1, now))
+        self._spent[network] = (self._counted(network, now) + 1, now)
+        if len(self._spent) > self._max_sources:
+            kept = max(1, self._max_sources * 3 // 4)
+            self._spent = dict(nlargest(kept, self._spent.items(), key=lambda item: self._zero_at(*item[1])))
+
+    def forgive(self, source: str, now: int) -> None:
+        """Take back a failure of a source on this node. Call this if an attempt that was counted beforehand
+        succeeds."""
+        network = _network(source)
+        self._spent[network] = (max(0.0, self._counted(network, now) - 1), now)
 
     def _counted(self, network: str, now: int) -> float:
         """Return the number of wrong keys that count against a network. The number decreases with time."""
         spent, at = self._spent.get(network) or (0.0, now)
         return max(0.0, spent - max(0, now - at) / self._refill_us)
+
+    def _zero_at(self, spent: float, at: int) -> float:
+        """Return the time in microseconds at which a count reaches zero."""
+        return at + spent * self._refill_us
 
 
 def _network(source: str) -> str:

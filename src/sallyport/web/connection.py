@@ -85,20 +85,20 @@ class Phase(enum.Enum):
 class Acceptor(Protocol):
     """The methods of a listener that a connection uses.
 
-    closing: whether the listener serves no more requests. turn: a lock that all TLS handshakes of the listener share.
+    closing: whether the listener serves no more requests. turn: the limit of threads for TLS handshakes.
     """
 
     closing: bool
-    turn: trio.Lock
+    turn: trio.CapacityLimiter
     table: ConnectionTable["Connection"]
 
     def park(self, connection: "Connection", parks: bool) -> None:
         """Record whether the request of a connection waits for its result. parks: True when the request starts to wait,
         False when it has stopped waiting."""
 
-    def forwarded(self, connection: "Connection", head: Head) -> str | None:
-        """Return the client's address from the X-Forwarded-For header of a trusted proxy. Return None if there is no
-        such address.
+    def forwarded(self, connection: "Connection", head: Head) -> str:
+        """Return the client's address from the X-Forwarded-For header of a trusted proxy. Return `unknown` if there is
+        no such address.
 
         If there is an address, the limits of this address apply to the connection from then on.
         """

@@ -8,7 +8,8 @@ does not block the other addresses.
 If an address has reached its limit, a new connection replaces a waiting connection, which the module `connections`
 chooses. A connection with a parked request (see `peer`) does not count.
 
-If the peer is a proxy in `trusted_proxies`, the client's address comes from X-Forwarded-For.
+If the peer is a proxy in `trusted_proxies`, the client's address comes from X-Forwarded-For. If this header has no
+address that can be read, the client is UNKNOWN, and never the proxy's machine.
 """
 
 import errno
@@ -17,22 +18,25 @@ import ssl
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Final
 
 import structlog
 import trio
 from starlette.types import ASGIApp
 
 from sallyport.base.addresses import Address as AnyAddress
-from sallyport.base.addresses import Network, parse_address
+from sallyport.base.addresses import Network, parse_hop
 from sallyport.base.errors import ConfigError
 from sallyport.base.listening import cannot_listen
 from sallyport.base.setting_values import Address
-from sallyport.base.tls import TlsStream
+from sallyport.base.tls import TlsStream, server_context
 from sallyport.web.connection import Connection, Limits, Phase, Stream
 from sallyport.web.connections import ConnectionTable
 from sallyport.web.http1 import Head
 
 BACKLOG = 512
+UNKNOWN: Final = "unknown"
+"""The address of a client that a proxy has not named (RFC 7239 section 6.2)."""
 _EXHAUSTED = {errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM}
 
 log = structlog.get_logger()
@@ -57,7 +61,7 @@ class Tls:
 
         Raises ConfigError if a file cannot be used. In this case, the server continues to use the former certificate.
         """
-        for context in (ssl.create_default_context(ssl.Purpose.CLIENT_AUTH), *self._contexts):
+        for context in (server_context(), *self._contexts):
             self._take(context)
 
     def _take(self, context: ssl.SSLContext) -> None:
@@ -119,9 +123,7 @@ async def serve_http(
 
 def tls_context(tls: Tls) -> ssl.SSLContext:
     """Return a context for TLS 1.2 or newer, with HTTP/1.1 only. Raises ConfigError if the files cannot be used."""
-    context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
-    context.minimum_version = ssl.TLSVersion.TLSv1_2
-    context.options |= ssl.OP_NO_COMPRESSION | ssl.OP_NO_RENEGOTIATION
+    context = server_context()
     context.set_alpn_protocols(["http/1.1"])
     tls.load(context)
     return context
@@ -141,7 +143,7 @@ async def _open(listener: Listener, limits: Limits) -> "_Acceptor":
 class _Acceptor:
     """One listening socket and its connections.
 
-    closing: whether the listener accepts no more requests. turn: a lock that all TLS handshakes of the listener share.
+    closing: whether the listener accepts no more requests. turn: the limit of threads for TLS handshakes.
     """
 
     def __init__(
@@ -151,7 +153,7 @@ class _Acceptor:
         self.address = Address(host, port)
         self.socket = socket
         self.closing = False
-        self.turn = trio.Lock()
+        self.turn = trio.CapacityLimiter(1)
         self._app = listener.app
         self._proxies = tuple(listener.trusted_proxies)
         self._tls = context
@@ -203,12 +205,12 @@ class _Acceptor:
             except trio.WouldBlock:
                 self._overdrawn += 1
 
-    def forwarded(self, connection: Connection, head: Head) -> str | None:
+    def forwarded(self, connection: Connection, head: Head) -> str:
         given = b",".join(value for name, value in head.headers if name == b"x-forwarded-for").decode("latin-1")
         hops = [hop.strip() for hop in given.split(",")]
         address = _parsed(next((hop for hop in reversed(hops) if not self._is_proxy(hop)), ""))
-        if address is None:
-            return None
+        if address is None or address.is_loopback:  # the proxy's own machine is not trusted more than another client
+            return UNKNOWN
         self.table.enter(connection, str(address))
         return str(address)
 
@@ -259,6 +261,6 @@ class _Acceptor:
 
 def _parsed(host: str) -> AnyAddress | None:
     try:
-        return parse_address(host)
+        return parse_hop(host)
     except ValueError:
         return None

@@ -359,9 +359,9 @@ class Watched(ClientTable):
 
     looked: ClassVar[list[str]] = []
 
-    def _look(self, host: str) -> Client | None:
+    def look_up(self, host: str) -> Client | None:
         self.looked.append(host)
-        return super()._look(host)
+        return super().look_up(host)
 
 
 def test_unknown_addresses_do_not_evict_a_client() -> None:

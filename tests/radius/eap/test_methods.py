@@ -12,6 +12,7 @@ from sallyport.radius.eap.conversation import Conversation
 from sallyport.radius.eap.methods import ORDER, Terms, offers
 from sallyport.radius.eap.model import Certificate, Done, Offer, Offers, Password, Question
 from sallyport.radius.eap.password_methods import MsChapV2
+from tests.client_hello import ALERT, FFDHE6144, FFDHE8192, client_hello
 from tests.radius.eap.conftest import PASSWORD, USER, Site
 from tests.radius.eap.supplicant import (
     GtcSide,
@@ -193,3 +194,13 @@ def test_an_old_version_of_tls(site: Site) -> None:
     """TLS 1.1 is refused."""
     done = log_in_by(site, TlsSide(eap.PEAP, silent, version=SSL.TLS1_1_VERSION))
     assert not done.success
+
+
+@pytest.mark.parametrize("kind", [eap.TLS, eap.TTLS, eap.PEAP], ids=["TLS", "TTLS", "PEAP"])
+@pytest.mark.parametrize("group", [FFDHE6144, FFDHE8192], ids=["ffdhe6144", "ffdhe8192"])
+def test_an_expensive_group_is_refused(site: Site, kind: int, group: int) -> None:
+    """A ClientHello whose only key share takes long to process gets an alert, and no ServerHello."""
+    tunnel = site.server.tunnel(kind, "corp")
+    tunnel.receive(client_hello(group))
+    assert tunnel.trouble == "TLS: no suitable key share"
+    assert tunnel.take().startswith(ALERT)

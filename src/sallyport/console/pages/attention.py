@@ -1,14 +1,14 @@
 """What needs attention, for the home page: facts of the tenant, and for an installation administrator also facts of the
 installation."""
 
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterator, Sequence
 from dataclasses import dataclass
 from typing import Final
 
 from cryptography import x509
 
 from sallyport.base import disk
-from sallyport.base.clock import SECOND, from_iso, from_us
+from sallyport.base.clock import from_us
 from sallyport.base.command import entries
 from sallyport.base.errors import NotFound, StoreError
 from sallyport.base.text import counted
@@ -16,43 +16,38 @@ from sallyport.base.wire import Row
 from sallyport.console.pages import senders
 from sallyport.console.pages.installation import SOON
 from sallyport.console.pages.reading import joined, of
+from sallyport.console.pages.recovery import FAILING, failed_until
 from sallyport.console.visit import Visit, address
 from sallyport.directory.health import ended_readings, is_overdue
 from sallyport.domains.domain import Domain, Mode
 from sallyport.events.hours import HourOfLogins
+from sallyport.inventory.clients.service import State
 from sallyport.listen.causes import UNKNOWN
 from sallyport.login.login import Reason
 
 MOST_DOMAINS: Final = 20
-DAY_US: Final = 86_400 * SECOND
-"""Time without a request after which a RADIUS client counts as silent, and time for which a client counts as unsigned
-after an unsigned request, in microseconds."""
+NAMED: Final = 3
+"""Number of RADIUS clients in a state whose names Home shows."""
 MOST_DIRECTORIES: Final = 100
 LONGEST_NAME: Final = 40
 """Maximum length of a NAS-Identifier on Home, in characters."""
 RECENT: Final = 2
 """Number of hours, up to now, whose logins show a failing provider. The present hour may have just begun."""
 STATUS: Final = "/api/v1/getImportStatus"
-FAILING: Final = frozenset(
-    {
-        *(Reason.UNREACHABLE, Reason.CIRCUIT_OPEN, Reason.RATE_LIMITED, Reason.UNREADABLE),
-        *(Reason.FIRST_FACTOR_UNREACHABLE, Reason.FIRST_FACTOR_UNAVAILABLE, Reason.FIRST_FACTOR_UNREADABLE),
-    }
-)
-"""The reasons of logins that a provider, a directory or an upstream server has not decided."""
 
 
 @dataclass(frozen=True, slots=True)
 class Concern:
     """Something that needs attention. path: the address of the page that helps. link: the text of the link to this
     page. If there is no such page, both are empty. is_bad: whether logins fail now because of it. since: the time since
-    which it is so, or empty."""
+    which it is so, or empty. last: if it is over, the last time at which it was so; otherwise empty."""
 
     text: str
     path: str = ""
     link: str = ""
     is_bad: bool = False
     since: str = ""
+    last: str = ""
 
 
 async def concerns(visit: Visit, day: Sequence[HourOfLogins]) -> list[Concern]:
@@ -64,20 +59,19 @@ async def concerns(visit: Visit, day: Sequence[HourOfLogins]) -> list[Concern]:
     domains, installation = visit.domains()[:MOST_DOMAINS], visit.person.is_installation
     found = [each async for each in _setup(visit)]
     found += await _senders(visit) if installation else []
-    clients = await _clients(visit)
-    found += _silent(visit, clients)
+    found += await _silent(visit)
     directories = [(domain, await _directories(visit, domain)) for domain in domains]
     found += [each async for each in _certificates(visit, directories)]
     for domain in domains:
         found += [each async for each in _provider(visit, domain)]
-    found += _failing(domains, day)
+    found += [each async for each in _failing(visit, domains, day)]
     for domain, each in directories:
         found += await _imports(visit, domain, each)
-    found += _unsigned(visit, clients)
+    found += await _unsigned(visit)
     for domain in domains:
         found += await _locked(visit, domain)
     found += _disk(visit) if installation else []
-    return sorted(found, key=lambda concern: not concern.is_bad)
+    return sorted(found, key=lambda concern: (bool(concern.last), not concern.is_bad))
 
 
 async def _setup(visit: Visit) -> AsyncIterator[Concern]:
@@ -95,44 +89,42 @@ async def _setup(visit: Visit) -> AsyncIterator[Concern]:
 # --- RADIUS clients ---------------------------------------------------------------------------------------------------
 
 
-async def _clients(visit: Visit) -> list[Row]:
-    """Return the activity of the clients. If the search takes too long, return an empty list, so that the other facts
-    are shown."""
+async def _clients(visit: Visit, state: State) -> tuple[int, str]:
+    """Return the number of the clients in a state, and the names of the first ones. If the search takes too long, no
+    client is returned, so that the other facts are shown."""
     try:
-        return entries((await visit.call("/network_device/ClientActivity"))["clients"])
+        found = await visit.call("/network_device/ClientActivity", {"state": state, "pageSize": NAMED})
     except StoreError:
-        return []
+        return 0, ""
+    total = int(str(found["totalCount"]))
+    return total, joined([each["name"] for each in entries(found["clients"])], total=total)
 
 
-def _silent(visit: Visit, clients: Sequence[Row]) -> list[Concern]:
+async def _silent(visit: Visit) -> list[Concern]:
     """Return the clients that have sent requests before, but none for a day."""
-    silent = _names(clients, "lastSeen", lambda at: at < visit.services.clock() - DAY_US)
-    if not silent:
+    total, names = await _clients(visit, State.SILENT)
+    if not total:
         return []
-    text = "A RADIUS client has" if len(silent) == 1 else f"{len(silent)} RADIUS clients have"
-    return [Concern(f"{text} sent no request for a day: {joined(list(silent))}.", "/clients", "Show the clients")]
+    text = "A RADIUS client has" if total == 1 else f"{total} RADIUS clients have"
+    return [Concern(f"{text} sent no request for a day: {names}.", "/clients", "Show the clients")]
 
 
-def _unsigned(visit: Visit, clients: Sequence[Row]) -> list[Concern]:
+async def _unsigned(visit: Visit) -> list[Concern]:
     """Return the clients that have sent requests without Message-Authenticator in the last day."""
-    unsigned = _names(clients, "lastUnsigned", lambda at: at >= visit.services.clock() - DAY_US)
-    if not unsigned:
+    total, names = await _clients(visit, State.UNSIGNED)
+    if not total:
         return []
-    who = "A RADIUS client sends" if len(unsigned) == 1 else f"{len(unsigned)} RADIUS clients send"
-    text = (
-        f"{who} requests without Message-Authenticator, which can be forged (CVE-2024-3596): {joined(list(unsigned))}."
-    )
+    who = "A RADIUS client sends" if total == 1 else f"{total} RADIUS clients send"
+    text = f"{who} requests without Message-Authenticator, which can be forged (CVE-2024-3596): {names}."
     return [Concern(text, "/clients?column=name&column=address&column=lastUnsigned", "Show the clients")]
-
-
-def _names(clients: Sequence[Row], key: str, holds: Callable[[int], bool]) -> list[str]:
-    return [str(each["name"]) for each in clients if each[key] and holds(from_iso(str(each[key])))]
 
 
 async def _senders(visit: Visit) -> list[Concern]:
     found = await senders.everyone(visit)
     unknown = [each for each in found if each["reason"] == UNKNOWN]
-    refused = [_sender_name(each) for each in found if each["reason"] != UNKNOWN]
+    refused = dict.fromkeys(
+        _sender_name(each) for each in found if each["reason"] != UNKNOWN
+    )  # one may have many causes
     names = joined([_sender_name(each) for each in unknown])
     concerns = []
     if len(unknown) == 1:
@@ -208,17 +200,17 @@ async def _provider(visit: Visit, domain: Domain) -> AsyncIterator[Concern]:
         yield Concern(text, f"/domains/{domain.id}", "Open the domain", is_bad=True, since=since)
 
 
-def _failing(domains: Sequence[Domain], day: Sequence[HourOfLogins]) -> list[Concern]:
-    """Return the reasons for which a provider or a first factor has not decided logins of the last hours."""
-    found = []
+async def _failing(visit: Visit, domains: Sequence[Domain], day: Sequence[HourOfLogins]) -> AsyncIterator[Concern]:
+    """Yield the reasons for which a provider or a first factor has not decided logins of the last hours. A reason that
+    is over is not bad."""
     counts = [count for hour in day[-RECENT:] for count in hour.counts or ()]
     for domain in domains:
         for reason in sorted({each.reason for each in counts if each.domain_id == domain.id} & FAILING):
             logins = sum(each.logins for each in counts if (each.domain_id, each.reason) == (domain.id, reason))
             path = address("/logins", [("domain", str(domain.id)), ("reason", reason)])
+            last = await failed_until(visit, domain, Reason(reason))
             text = f"{counted(logins, 'login')} of {domain.name} in the last hours: {reason}."
-            found.append(Concern(text, path, "Show the logins", is_bad=True))
-    return found
+            yield Concern(text, path, "Show the logins", is_bad=not last, last=last)
 
 
 async def _directories(visit: Visit, domain: Domain) -> list[Row]:

@@ -1,5 +1,6 @@
 """RADIUS clients: their settings, their signatures (BlastRADIUS), and their secrets."""
 
+from collections.abc import Sequence
 from typing import Final
 
 from sallyport.base.command import entries
@@ -14,6 +15,7 @@ from sallyport.console.pages.reading import number_at, rights
 from sallyport.console.table import Filter, listed
 from sallyport.console.visit import Visit
 from sallyport.vendors import PRODUCTS
+from sallyport.web.paging import LONG
 from sallyport.web.scope import ADMINS, OPERATORS, READERS
 
 pages = Pages()
@@ -46,7 +48,7 @@ async def clients(visit: Visit) -> Context:
         Column("signatureRequired", "Signature required", "flag"),
         Column("requireMessageAuthenticator", "Setting of signatures"),
         Column("warnings", "Warnings"),
-        Column("lastUnsigned", "Last unsigned request", "time", is_chosen=False),
+        Column("lastUnsigned", "Last unsigned request", "age", is_chosen=False),
         Column("proxyStateLimited", "Unsigned Proxy-State dropped", "flag", is_chosen=False),
         Column("limitProxyState", "Setting of Proxy-State", is_chosen=False),
         Column("passwordVerified", "Checks passwords itself", "flag", is_chosen=False),
@@ -63,9 +65,9 @@ async def clients(visit: Visit) -> Context:
         {"search": visit.query.get("search", "")},
         filters=FILTERS,
         empty="No RADIUS client yet. Add one: only known addresses are answered.",
-        most=1000,
+        most=LONG,
     )
-    unsigned = await _last_unsigned(visit) if "lastUnsigned" in visit.query.getlist("column") else {}
+    unsigned = await _last_unsigned(visit, table.rows) if "lastUnsigned" in visit.query.getlist("column") else {}
     table.rows = [
         {**row, "domainNames": _domain_names(row, names), "lastUnsigned": unsigned.get(row["clientId"], "")}
         for row in table.rows
@@ -182,9 +184,15 @@ async def delete(visit: Visit) -> Redirect:
     return Redirect("/clients", f"{found['name']} is deleted. Its requests are not answered any more.")
 
 
-async def _last_unsigned(visit: Visit) -> dict[JSON, JSON]:
-    activity = entries((await visit.call("/network_device/ClientActivity"))["clients"])
-    return {each["clientId"]: each["lastUnsigned"] for each in activity}
+async def _last_unsigned(visit: Visit, rows: Sequence[Row]) -> dict[JSON, JSON]:
+    """Return when each client of the rows has sent its last unsigned request, by id."""
+    found = dict[JSON, JSON]()
+    ids = [row["clientId"] for row in rows]
+    for at in range(0, len(ids), LONG):
+        body: dict[str, JSON] = {"clientIds": ids[at : at + LONG], "pageSize": LONG}
+        activity = entries((await visit.call("/network_device/ClientActivity", body))["clients"])
+        found |= {each["clientId"]: each["lastUnsigned"] for each in activity}
+    return found
 
 
 async def _client(visit: Visit) -> Row:

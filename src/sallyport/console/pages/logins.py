@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial
+from functools import lru_cache, partial
 from typing import Final, Literal
 
 from starlette.responses import Response
@@ -14,12 +14,13 @@ from sallyport.base.text import fold
 from sallyport.base.wire import JSON, Row
 from sallyport.console.columns import Column
 from sallyport.console.declare import Context, Pages
+from sallyport.console.live import KEPT
 from sallyport.console.pages import senders
 from sallyport.console.pages.enforcement import person_url
 from sallyport.console.pages.reading import of
 from sallyport.console.pages.rules import ACTIONS, READ, rules_read
 from sallyport.console.table import LOGINS as LOG
-from sallyport.console.table import SIZE, Filter, Table, recent, since, wanted
+from sallyport.console.table import SIZE, Filter, Table, is_export, recent, since, wanted
 from sallyport.console.visit import Visit, address
 from sallyport.domains.domain import Domain
 from sallyport.events.operations import entry
@@ -39,6 +40,7 @@ COLUMNS: Final = (
     Column("user", "User", link=lambda row: person_url(int(str(row["domainId"])), str(row["user"]))),
     Column("appliedDecision", "Answer", "outcome"),
     Column("reason", "Reason"),
+    Column("wouldHaveBeen", "In enforce mode", "verdict"),
     Column("device_name", "Device"),
     Column("client_ip", "Device address", "code", is_chosen=False),
     Column("station", "Station", "mac"),
@@ -46,7 +48,6 @@ COLUMNS: Final = (
     Column("method", "Method", is_chosen=False),
     Column("factor", "First factor", is_chosen=False),
     Column("rule", "Rule", is_chosen=False),
-    Column("wouldHaveBeen", "In enforce mode", "outcome"),
     Column("decision", "Decision", "outcome", is_chosen=False),
     Column("ip_address", "Source", "code", is_chosen=False),
     Column("latencyMs", "Milliseconds", "number", is_chosen=False),
@@ -85,16 +86,20 @@ async def live(visit: Visit) -> Response:
     """Send the new logins that match the filters, as rows of the list. If many arrive at once, send the newest."""
     asked = {name: fold(str(text)) for name, text in wanted(visit, FILTERS).items()}
     names = {domain.id: domain.name for domain in _domains(visit)}
-    nodes = await visit.services.events.nodes()
+    nodes, assets = await visit.services.events.nodes(), visit.services.assets
+
+    def rendered(own: Sequence[NewEvent]) -> bytes:
+        matching = [each for each in own if _matches(each, asked)]
+        if not matching:
+            return b""
+        newest = matching[-SIZE:]
+        shown = [as_listed(_row(entry(each, names[each.domain_id], nodes), each.domain_id)) for each in newest]
+        variables = {"table": Table(visit, COLUMNS, shown, None), "left_out": len(matching) - len(newest)}
+        return assets.rendered("logins_new.html", variables)
 
     async def rows(new: Sequence[NewEvent]) -> bytes:
-        own = [each for each in new if each.domain_id in names and _matches(each, asked)]
-        if not own:
-            return b""
-        newest = own[-SIZE:]
-        shown = [_row(entry(each, names[each.domain_id], nodes), each.domain_id) for each in newest]
-        variables = {"table": Table(visit, COLUMNS, shown, None), "left_out": len(own) - len(newest)}
-        return await visit.services.assets.render("logins_new.html", variables, visit.caller.tenant_id)
+        own = [each for each in new if each.domain_id in names]
+        return await assets.in_turn(visit.caller.tenant_id, partial(rendered, own)) if own else b""
 
     def still(person: Person) -> bool:
         return bool(person.roles & READERS) and set(names) <= _ids(visit, person)
@@ -109,7 +114,7 @@ async def login(visit: Visit) -> Context:
     row = await _login(visit, domain)
     reason = _reason(row)
     beside = [
-        (title, address("/logins", [(name, str(row[key])), ("domain", str(domain.id))]), list(same))
+        (title, address("/logins", [(name, str(row[key])), ("domain", str(domain.id))]), list(map(as_listed, same)))
         for title, name, key in (("this user", "user", "user"), ("this station", "station", "station"))
         if row[key]
         for same in [await newest(visit, domain, **{name: row[key]}, pageSize=BESIDE)]
@@ -174,17 +179,17 @@ def _domains(visit: Visit) -> list[Domain]:
 
 async def _table(visit: Visit, domains: Sequence[Domain]) -> Table:
     asked: dict[str, JSON] = {**wanted(visit, FILTERS), "withTotal": False}
-    size = EXPORTED if visit.query.get("format") == "csv" else SIZE
+    size = EXPORTED if is_export(visit) else SIZE
     older, found, searched_since = "", list[Row](), ""
     for domain in domains:
         place = {"cursor": visit.query.get("cursor", "")} if len(domains) == 1 else {}
         newer = await recent(visit, LOG, "events", "time", NOT_INDEXED, domain=domain.id)
         searched_since = max(searched_since, str(newer.get("from", "")))
         answer = await visit.call(LOG, {**asked, **place, **newer, "pageSize": size}, domain=domain.id)
-        found += [_row(each, domain.id) for each in entries(answer.get("events"))]
+        found += [as_listed(_row(each, domain.id)) for each in entries(answer.get("events"))]
         older = str(answer.get("cursor", "")) if len(domains) == 1 else ""
     found.sort(key=lambda row: (str(row["time"]), int(str(row["eventId"]))), reverse=True)
-    next_url = visit.url(cursor=older) if older else ""
+    next_url = visit.url(cursor=older) if older and not is_export(visit) else ""
     table = Table(
         visit, COLUMNS, found[:size], None, filters=FILTERS, empty=EMPTY, next_url=next_url,
         searched_since=searched_since,
@@ -205,16 +210,26 @@ def _row(event: Row, domain_id: int) -> Row:
     return {**event, "domainId": domain_id}
 
 
+def as_listed(event: Row) -> Row:
+    """Return a login as lists show it. The reason belongs to the decision. If monitor mode has sent another answer, the
+    reason is with the answer of enforce mode, such as `reject: blocked by rule`."""
+    would, reason = event["wouldHaveBeen"], event["reason"]
+    if would in (None, "", event["appliedDecision"]) or not reason:
+        return event
+    return {**event, "reason": "", "wouldHaveBeen": f"{would}: {reason}"}
+
+
 async def newest_since(visit: Visit, domain: Domain) -> dict[str, JSON]:
     """Return the field `from` of GetAuthLog that selects the newest SEARCHED logins of a domain. Raises StoreError."""
     return await since(visit, LOG, "events", "time", domain=domain.id)
 
 
+_folded = lru_cache(8 * KEPT)(fold)  # pages with different filters compare the same texts of the new logins
 _Compare = Callable[[NewEvent, str], bool]
 
 
 def _equal(name: str, event: NewEvent, text: str) -> bool:
-    return fold(getattr(event, name)) == text
+    return _folded(getattr(event, name)) == text
 
 
 def _is_station(event: NewEvent, text: str) -> bool:
@@ -223,7 +238,7 @@ def _is_station(event: NewEvent, text: str) -> bool:
 
 def _contains(event: NewEvent, text: str) -> bool:
     texts = (event.user_name, event.device_name, event.station, event.ip_address, event.client_ip)
-    return any(text in fold(each) for each in texts) or (bool(mac_key(text)) and _is_station(event, text))
+    return any(text in _folded(each) for each in texts) or (bool(mac_key(text)) and _is_station(event, text))
 
 
 _COMPARED: Final[Mapping[str, _Compare]] = {

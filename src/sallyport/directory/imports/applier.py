@@ -220,9 +220,9 @@ class Applier:
         counts = await self._store.write(begin)
         if counts is None:
             return
-        before = await self._store.search(lambda tx: memberships.stated_members(tx, run.directory_id, new.dn_key))
-        after = set(item.members)
-        await self._members(run, new.dn_key, joined=sorted(after - before), left=sorted(before - after))
+        before = partial(memberships.stated_members, directory_id=run.directory_id, group_key=new.dn_key)
+        joined, left = await self._store.search(lambda tx: memberships.difference(item.members, before(tx)))
+        await self._members(run, new.dn_key, joined=joined, left=left)
 
         def finish(tx: Tx) -> None:
             groups.finish_group(tx, run, new, new.digest)

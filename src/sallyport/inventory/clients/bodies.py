@@ -10,6 +10,7 @@ from sallyport.base.addresses import canonical_host, parse_network
 from sallyport.base.model import Model
 from sallyport.base.validation import Between, unfit
 from sallyport.inventory.clients.client import MAX_SECRET, Signatures
+from sallyport.inventory.clients.service import State
 from sallyport.radius.dynamic import PORT
 from sallyport.vendors import PRODUCTS
 from sallyport.web.operation import Done
@@ -246,8 +247,15 @@ class ClientEntry(Model):
     warnings: list[str] = Field(description="Weaknesses of the secret, the address and the settings.")
 
 
-class ClientActivity(Scoped):
+class ClientActivity(Scoped, Paged):
     """Request body of ClientActivity."""
+
+    state: Annotated[State | None, BeforeValidator(_lower)] = Field(
+        default=None,
+        description="`silent` selects the clients that have sent requests before, but none for a day. `unsigned` "
+        "selects the clients that have sent requests without Message-Authenticator in the last day.",
+    )
+    clientIds: Many[ClientId] | None = Field(default=None, description="Ids of the only clients to return.")
 
 
 class ActiveClient(Model):
@@ -268,7 +276,8 @@ class ActiveClient(Model):
 class ClientsActivity(Model):
     """Response body of ClientActivity."""
 
-    clients: list[ActiveClient] = Field(description="All clients of the tenant, ordered by clientId.")
+    clients: list[ActiveClient] = Field(description="Clients of the page, ordered by clientId.")
+    totalCount: TotalCount
 
 
 class ClientList(Model):

@@ -3,27 +3,35 @@
 import copy
 import ipaddress
 from bisect import bisect_left
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 from enum import StrEnum
+from types import MappingProxyType
 from typing import Final
 
 from sallyport.base.addresses import Network
 from sallyport.base.bounded import BoundedMap
 from sallyport.base.errors import NotFound
+from sallyport.base.text import fold
 from sallyport.inventory.clients.issued import Issued
+from sallyport.radius.attributes import CONNECT_INFO, NAS_IDENTIFIER
 from sallyport.radius.dynamic import PORT
-from sallyport.radius.packet import SharedSecret
+from sallyport.radius.packet import Request, SharedSecret
 
 MAX_SECRET: Final = 128
 # The settings that a client learns. The name of each is the column that stores the time at which it was learned.
 SIGNED: Final = "signed_since"
 LIMITED: Final = "proxy_state_limited_since"
 CHECK: Final = b"sallyport-check"
-"""The NAS-Identifier that `sallyport check` sends."""
+"""The Connect-Info of each request of `sallyport check`, and the NAS-Identifier unless another one is given."""
 RADSEC: Final = SharedSecret(b"radsec")
 """The shared secret of every client over TLS, where the certificate proves the client's identity (RFC 6614 section
 2.3)."""
 _MEMO: Final = 65_536
+
+
+def is_check(request: Request) -> bool:
+    """Return whether a request comes from `sallyport check`. The service learns nothing about the device from it."""
+    return CHECK in (request.first.get(NAS_IDENTIFIER), request.first.get(CONNECT_INFO))
 
 
 class Signatures(StrEnum):
@@ -43,12 +51,14 @@ class Client:
     Each of these two values is true if an admin has set it. If its setting is `auto`, the value becomes true when the
     service learns it from the client's requests. The service learns only about clients with a single address. A learned
     value applies at once, and is stored within about a second.
+
+    name_key: the folded name, as the store has it, because to fold the names of 50,000 clients may take 4 s.
     """
 
     __slots__ = (
         "all_domains", "coa_port", "domain_ids", "id", "learns_limit", "learns_signature", "limit_proxy_state", "name",
-        "network", "password_verified", "product", "proxy_state_limited", "require_message_authenticator", "secret",
-        "signature_required", "tenant_id", "tls_fingerprint", "tls_name",
+        "name_key", "network", "password_verified", "product", "proxy_state_limited",
+        "require_message_authenticator", "secret", "signature_required", "tenant_id", "tls_fingerprint", "tls_name",
     )  # fmt: skip
 
     def __init__(
@@ -70,10 +80,12 @@ class Client:
         coa_port: int = PORT,
         tls_name: str = "",
         tls_fingerprint: str = "",
+        name_key: str = "",
     ) -> None:
         self.id = id
         self.tenant_id = tenant_id
         self.name = name
+        self.name_key = name_key or fold(name)
         self.network: Network = ipaddress.ip_network(network)
         self.secret = SharedSecret(secret)
         self.all_domains = bool(all_domains)
@@ -116,6 +128,10 @@ class Client:
         """The client's network as text; a single address has no prefix length."""
         return str(self.network.network_address if self.network.num_addresses == 1 else self.network)
 
+    def contains(self, folded: str) -> bool:
+        """Return whether the name, the address or the product contains a folded text."""
+        return folded in self.name_key or folded in str(self.network) or folded in self.product.casefold()
+
 
 class Ranges:
     """A set of networks, to test whether another network overlaps the set."""
@@ -139,13 +155,25 @@ class Ranges:
 
 
 class ClientTable:
-    """All RADIUS clients, by source address and by certificate. If networks overlap, the longest prefix wins."""
+    """All RADIUS clients, by source address and by certificate. If networks overlap, the longest prefix wins.
 
-    def __init__(self, clients: Iterable[Client] = (), issued: Issued | None = None) -> None:
+    opened: for each client id, the client's secret as it is stored and in clear, so that a reload decrypts only the
+    secrets that have changed.
+    """
+
+    def __init__(
+        self,
+        clients: Iterable[Client] = (),
+        issued: Issued | None = None,
+        opened: Mapping[int, tuple[bytes, bytes]] = MappingProxyType({}),
+    ) -> None:
         self.issued = issued or Issued()
+        self.opened = opened
         self.by_id = {client.id: client for client in clients}
+        self._by_tenant: dict[int, list[Client]] = {}
         self._by_prefix: dict[tuple[int, int], dict[int, Client]] = {}
         for client in self.by_id.values():
+            self._by_tenant.setdefault(client.tenant_id, []).append(client)
             network = client.network
             prefix = self._by_prefix.setdefault((network.version, network.prefixlen), {})
             prefix[int(network.network_address)] = client
@@ -162,6 +190,10 @@ class ClientTable:
             raise NotFound("client not found")
         return found
 
+    def of_tenant(self, tenant_id: int) -> Sequence[Client]:
+        """Return a tenant's clients, ordered by id."""
+        return self._by_tenant.get(tenant_id, ())
+
     def foreign_ranges(self, tenant_id: int) -> Ranges:
         """Return the networks of the clients of all tenants except the given tenant."""
         return Ranges(client.network for client in self.by_id.values() if client.tenant_id != tenant_id)
@@ -170,7 +202,7 @@ class ClientTable:
         """Return the RADIUS client for a source address, or None if the address is unknown."""
         client = self._found.get(host)
         if client is None:
-            client = self._look(host)
+            client = self.look_up(host)
             if client is not None:  # unknown senders are not cached, because their addresses may be spoofed
                 self._found.put(host, client, client.tenant_id)
         return client
@@ -191,7 +223,9 @@ class ClientTable:
         owners = {self.issued.by_name.get(name) for name in names} - {None} if owner is None else {owner}
         return found[0] if found and len({client.tenant_id for client in found} | owners) == 1 else None
 
-    def _look(self, host: str) -> Client | None:
+    def look_up(self, host: str) -> Client | None:
+        """Return the RADIUS client for a source address like `find`, without the cache. Any thread may call this
+        method."""
         address = ipaddress.ip_address(host.partition("%")[0])
         number, bits = int(address), address.max_prefixlen
         for version, length in self._lengths:

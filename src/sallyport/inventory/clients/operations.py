@@ -1,9 +1,7 @@
 """HTTP operations of RADIUS clients: /network_device/...Client(s)."""
 
-from collections.abc import Awaitable, Callable, Iterable, Sequence
-from typing import Protocol
+from collections.abc import Awaitable, Callable, Sequence
 
-import trio
 from pydantic import SecretBytes
 
 from sallyport.base.clock import iso
@@ -21,25 +19,12 @@ from sallyport.inventory.clients.bodies import (
     ListClients,
     UpdateClient,
 )
-from sallyport.inventory.clients.client import Client, ClientTable
+from sallyport.inventory.clients.client import Client
 from sallyport.inventory.clients.repo import API_NAMES
-from sallyport.inventory.clients.service import Clients, NewClient
+from sallyport.inventory.clients.service import Clients, Heard, NewClient, Times
 from sallyport.store.model import Value
 from sallyport.web.operation import Done, Operations, Plain
 from sallyport.web.scope import ADMINS, OPERATORS, READERS, Caller, Gate
-
-
-class Heard(Protocol):
-    """When a source address has sent requests, in microseconds; see `inventory.devices.device.Heard`."""
-
-    @property
-    def ip_address(self) -> str: ...
-
-    @property
-    def last_seen(self) -> int: ...
-
-    @property
-    def last_unsigned(self) -> int | None: ...
 
 
 def operations(service: Clients, gate: Gate, heard: Callable[[int], Awaitable[Sequence[Heard]]]) -> Operations:
@@ -84,7 +69,7 @@ def operations(service: Clients, gate: Gate, heard: Callable[[int], Awaitable[Se
     @clients.post("/network_device/ListClients", roles=READERS)
     async def list_clients(body: ListClients, caller: Caller) -> Plain[ClientList]:
         """List the RADIUS clients of the tenant, ordered by id, without their secrets."""
-        found, page = service.of_tenant(caller.tenant_id, body.search), body.page()
+        found, page = await service.search(caller.tenant_id, body.search), body.page()
         if body.clientId:
             found = [client for client in found if client.id == body.clientId]
         entries = [_entry(client) for client in found[page.offset : page.offset + page.size]]
@@ -98,9 +83,10 @@ def operations(service: Clients, gate: Gate, heard: Callable[[int], Awaitable[Se
         The times come from the inventory of devices, and lag by up to a minute. A RadSec client is found by the address
         of its connection only if it was registered with this address.
         """
-        own, found = service.of_tenant(caller.tenant_id), await heard(caller.tenant_id)
-        times = await trio.to_thread.run_sync(_by_client, own, found)  # a tenant may have thousands of addresses
-        return Plain({"clients": [_active(each, times) for each in own]})
+        times, page = await heard(caller.tenant_id), body.page()
+        found = await service.activity(caller.tenant_id, times, body.state, body.clientIds or ())
+        shown = [_active(*each) for each in found[page.offset : page.offset + page.size]]
+        return Plain({"clients": shown, "totalCount": len(found)})
 
     @clients.post("/network_device/UpdateClient", roles=OPERATORS)
     async def update_client(body: UpdateClient, caller: Caller) -> ClientUpdated:
@@ -143,29 +129,13 @@ def operations(service: Clients, gate: Gate, heard: Callable[[int], Awaitable[Se
     return clients
 
 
-Times = tuple[int, int]
-"""The times of a client's last request and of its last unsigned request, in microseconds; 0 if there was none."""
-
-
-def _by_client(clients: Iterable[Client], heard: Iterable[Heard]) -> dict[int, Times]:
-    """Return the times of each client, by client id."""
-    times, table = dict[int, Times](), ClientTable(clients)
-    for each in heard:
-        client = table.find(each.ip_address)
-        if client is not None:
-            seen, unsigned = times.get(client.id, (0, 0))
-            times[client.id] = max(seen, each.last_seen), max(unsigned, each.last_unsigned or 0)
-    return times
-
-
-def _active(client: Client, times: dict[int, Times]) -> Row:
-    seen, unsigned = times.get(client.id, (0, 0))
+def _active(client: Client, times: Times) -> Row:
     return {
         "clientId": client.id,
         "name": client.name,
         "address": client.address,
-        "lastSeen": iso(seen) if seen else "",
-        "lastUnsigned": iso(unsigned) if unsigned else "",
+        "lastSeen": iso(times.seen) if times.seen else "",
+        "lastUnsigned": iso(times.unsigned) if times.unsigned else "",
     }
 
 

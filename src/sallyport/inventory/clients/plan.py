@@ -82,9 +82,9 @@ class Step:
 
 def plan(wanted: Iterable[Wanted], tenant_id: int, table: ClientTable) -> list[Step]:
     """Return a step for each imported client, in the order of `wanted`."""
-    own = [client for client in table.by_id.values() if client.tenant_id == tenant_id]
+    own = table.of_tenant(tenant_id)
     present = Present(
-        by_name={fold(client.name): client for client in own},
+        by_name={client.name_key: client for client in own},
         by_network={str(client.network): client for client in own},
         foreign=table.foreign_ranges(tenant_id),
     )
@@ -128,7 +128,7 @@ def _refusal(wanted: Wanted, present: Present) -> str:
     if not 1 <= len(wanted.secret) <= MAX_SECRET:
         return f"the secret must have 1 to {MAX_SECRET} octets"
     owner = present.by_network.get(wanted.network)
-    if owner is not None and fold(owner.name) != fold(wanted.name):
+    if owner is not None and owner.name_key != fold(wanted.name):
         return f"the RADIUS client {owner.name} has the same address"
     if present.foreign.touch(ip_network(wanted.network)):
         return "the address overlaps a network of another tenant"

@@ -1,25 +1,26 @@
 """The service for RADIUS clients: it changes and imports clients, stores learned settings, and enforces the rules
 for clients."""
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from enum import StrEnum
 from functools import partial
 from ipaddress import ip_network
 from types import MappingProxyType
-from typing import Final
+from typing import Final, NamedTuple, Protocol
 
 import structlog
 import trio
 
 from sallyport.base.addresses import Network
-from sallyport.base.clock import Clock, now_us
+from sallyport.base.clock import SECOND, Clock, now_us
 from sallyport.base.errors import Conflict, Forbidden, StoreError
 from sallyport.base.periodic import every
 from sallyport.base.secret import new_shared_secret
 from sallyport.base.text import fold
 from sallyport.base.wire import JSON
 from sallyport.inventory.clients import issued, repo
-from sallyport.inventory.clients.client import LIMITED, SIGNED, Client, ClientTable, Ranges, Signatures
+from sallyport.inventory.clients.client import LIMITED, SIGNED, Client, ClientTable, Signatures
 from sallyport.inventory.clients.plan import Action, Step, Wanted, plan
 from sallyport.inventory.clients.repo import Change, NewRow
 from sallyport.radius.duplicates import Source
@@ -37,6 +38,7 @@ LATCHES = 32
 """Maximum number of learned settings in one transaction; each takes up to 0.15 ms."""
 WIDEST: Final = {4: 24, 6: 64}
 """The shortest prefix that a tenant may register if the installation has several tenants."""
+DAY_US: Final = 86_400 * SECOND
 CERTIFICATE: Final = {"tls_name": issued.tenant_of_name, "tls_fingerprint": issued.tenant_of_fingerprint}
 TRUST: Final = frozenset(
     {
@@ -67,6 +69,41 @@ class NewClient:
     tls_fingerprint: str = ""
 
 
+class State(StrEnum):
+    """A state of a RADIUS client that needs attention: it has sent requests before, but none for a day; or it has sent
+    unsigned requests in the last day."""
+
+    SILENT = "silent"
+    UNSIGNED = "unsigned"
+
+
+class Heard(Protocol):
+    """When a source address has sent requests, in microseconds; see `inventory.devices.device.Heard`."""
+
+    @property
+    def ip_address(self) -> str: ...
+
+    @property
+    def last_seen(self) -> int: ...
+
+    @property
+    def last_unsigned(self) -> int | None: ...
+
+
+class Times(NamedTuple):
+    """The times of a client's last request and of its last unsigned request, in microseconds; 0 if there was none."""
+
+    seen: int = 0
+    unsigned: int = 0
+
+    def is_in(self, state: State, since: int) -> bool:
+        """Return whether a client with these times is in a state. since: the beginning of the last day."""
+        return 0 < self.seen < since if state is State.SILENT else self.unsigned >= since
+
+
+NEVER: Final = Times()
+
+
 class Clients:
     """The RADIUS clients of all tenants, in memory. When a method that changes a client returns, the change has taken
     effect."""
@@ -82,10 +119,12 @@ class Clients:
         self._vault = vault
         self._tenant_of_domain = tenant_of_domain
         self._clock = clock
-        opened = repo.Opened(vault)
         self._learned: list[tuple[Client, str]] = []
         self._kept: list[tuple[Client, str]] = []
-        self._table = configuration.hold(lambda tx: repo.load(tx, opened), ClientTable(), self._carry_over)
+        self._table = configuration.hold(self._load, ClientTable(), self._carry_over)
+
+    def _load(self, tx: Tx) -> ClientTable:
+        return repo.load(tx, self._vault, self.table)
 
     @property
     def table(self) -> ClientTable:
@@ -106,14 +145,35 @@ class Clients:
         certificate in hex."""
         return self.table.issued.by_fingerprint.get(fingerprint)
 
-    def of_tenant(self, tenant_id: int, search: str = "") -> list[Client]:
-        """Return a tenant's clients whose name, address or product contains `search`, ordered by id."""
-        needle = fold(search)
-        return [
-            client
-            for client in self.table.by_id.values()
-            if client.tenant_id == tenant_id and needle in fold(f"{client.name}\n{client.network}\n{client.product}")
-        ]
+    def of_tenant(self, tenant_id: int) -> Sequence[Client]:
+        """Return a tenant's clients, ordered by id."""
+        return self.table.of_tenant(tenant_id)
+
+    async def search(self, tenant_id: int, text: str) -> Sequence[Client]:
+        """Return a tenant's clients whose name, address or product contains a text, ordered by id."""
+        own = self.of_tenant(tenant_id)
+        return await trio.to_thread.run_sync(_containing, own, text) if text else own
+
+    async def activity(
+        self, tenant_id: int, heard: Sequence[Heard], state: State | None = None, ids: Collection[int] = ()
+    ) -> list[tuple[Client, Times]]:
+        """Return a tenant's clients and when each has sent requests, ordered by id.
+
+        heard: when each source address of the tenant has sent requests. state: return only the clients in this state.
+        ids: return only the clients with these ids; all clients if there are none.
+        """
+        day_ago, chosen = self._clock() - DAY_US, frozenset(ids)
+
+        def select() -> list[tuple[Client, Times]]:
+            times = _times(self.table, heard)
+            return [
+                (client, each)
+                for client in self.of_tenant(tenant_id)
+                for each in [times.get(client.id, NEVER)]
+                if (state is None or each.is_in(state, day_ago)) and (not chosen or client.id in chosen)
+            ]
+
+        return await trio.to_thread.run_sync(select)
 
     async def add(self, tenant_id: int, new: NewClient, *, by: Role | None = None) -> tuple[int, bytes]:
         """Add a client, and return its id and its secret. If `new` has no secret, a secret is generated.
@@ -290,10 +350,6 @@ class Clients:
 
         await self._configuration.change(work)
 
-    def check_key(self, tx: Tx) -> None:
-        """Check that the master key decrypts every client's secret in a restored store. Raises SecretError."""
-        repo.load(tx, repo.Opened(self._vault))
-
     def _check_domains(self, tenant_id: int, domain_ids: Sequence[int]) -> None:
         if any(self._tenant_of_domain(domain_id) != tenant_id for domain_id in domain_ids):
             raise Forbidden("domain not in tenant")
@@ -333,6 +389,22 @@ def _target(client_id: int, name: JSON) -> str:
     return f"client {client_id} {name}"
 
 
+def _containing(clients: Iterable[Client], text: str) -> list[Client]:
+    folded = fold(text)
+    return [client for client in clients if client.contains(folded)]
+
+
+def _times(table: ClientTable, heard: Iterable[Heard]) -> dict[int, Times]:
+    """Return the times of those clients that have sent requests, by client id."""
+    times = dict[int, Times]()
+    for each in heard:
+        client = table.look_up(each.ip_address)
+        if client is not None:
+            before = times.get(client.id, NEVER)
+            times[client.id] = Times(max(before.seen, each.last_seen), max(before.unsigned, each.last_unsigned or 0))
+    return times
+
+
 def _rows(clients: Iterable[NewClient]) -> list[NewRow]:
     """Prepare the rows of new clients before the transaction, to keep the transaction short."""
     rows = []
@@ -359,8 +431,7 @@ def _check_ranges(tx: Tx, tenant_id: int, networks: Sequence[Network], by: Role 
             "the installation has several tenants: a network wider than /24 (IPv6: /64) is not allowed here; "
             "the installation's administrator adds wider networks with `sallyport client add`"
         )
-    foreign = repo.foreign_ranges(tx, tenant_id) if networks else Ranges(())
-    if any(map(foreign.touch, networks)):
+    if repo.touch_others(tx, tenant_id, networks):
         raise Conflict("address is not available: choose another one, or ask the installation's administrator")
 
 

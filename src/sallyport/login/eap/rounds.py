@@ -32,7 +32,7 @@ class Rounds:
 
     def __init__(self, steps: Pipeline) -> None:
         self._steps = steps
-        self._eap = Eap(steps, self._ask_inside)
+        self._eap = Eap(steps, self._ask_inside, now=steps.now)
 
     def converse(self, login: Login) -> Decision | None:
         """Continue the EAP conversation of a login, and return the decision. Raises PacketError if the request does not
@@ -80,6 +80,14 @@ class Rounds:
         return ROUND if result is None else await self._conclude(login, domain, result)
 
     async def _conclude(self, login: Login, domain: Domain, result: EapResult) -> Decision | None:
+        try:
+            return await self._conclude_once(login, domain, result)
+        except BaseException:
+            if result.ending is not None:
+                result.ending.reopen()  # this request gets no answer
+            raise
+
+    async def _conclude_once(self, login: Login, domain: Domain, result: EapResult) -> Decision | None:
         await self._steps.recall(login, domain)
         if result.second is not None and result.refusal is None:
             fresh = self._steps.fresh(domain)
@@ -107,7 +115,10 @@ class Rounds:
         if first is PASSED:
             is_local = domain.first_factor is LOCAL
             first = still(login, user, result.stamp) if is_local else self._steps.same_factor(fresh, result.stamp)
-        return self._steps.settle(login, fresh, self._steps.judge(login, fresh, first))
+        decision = self._steps.settle(login, fresh, self._steps.judge(login, fresh, first))
+        if decision is None and result.ending is not None:
+            result.ending.asks = True
+        return decision
 
     async def _ask_inside(
         self, login: Login, domain: Domain, session: Session | None, code: Code
@@ -128,9 +139,10 @@ class Rounds:
             result = await self._steps.second.ask(login, fresh, await self._steps.asked(domain, login.user))
         if result is None or not await self._steps.second.consume(result):
             return None
-        if result.session is not None and not result.wrong_code:
+        login.detail = result.detail
+        if result.session is not None and result.reason is not Reason.ASKED_AGAIN:
             return InnerSecondFactor(session=result.session, prompt=result.text)
         # A wrong code ends the login. Each further try is then a new login, which counts towards the lock-out.
-        reason = Reason.WRONG_CODE if result.wrong_code else result.reason
+        reason = Reason.WRONG_CODE if result.reason is Reason.ASKED_AGAIN else result.reason
         decision = decide(PASSED, Action.MFA_REQUIRED, reason, fresh.mode, fresh.fallback)
         return InnerSecondFactor(reason, None if decision.applied is Verdict.ACCEPT else decision)

@@ -7,7 +7,7 @@ and the most similar existing name.
 """
 
 import re
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from difflib import get_close_matches
 from typing import Final
 
@@ -38,10 +38,12 @@ class Names:
     """The existing users, groups and RADIUS clients of all domains.
 
     domain: a function that returns the domain of an id. clients: a function that returns the names of a tenant's RADIUS
-    clients.
+    clients by folded name; a worker thread calls it.
     """
 
-    def __init__(self, store: Store, domain: Callable[[int], Domain], clients: Callable[[int], Iterable[str]]) -> None:
+    def __init__(
+        self, store: Store, domain: Callable[[int], Domain], clients: Callable[[int], Mapping[str, str]]
+    ) -> None:
         self._store = store
         self._domain = domain
         self._clients = clients
@@ -53,7 +55,6 @@ class Names:
         odd = _odd_stations(_texts(given.get("stations")))
         if not (users or groups or clients):
             return odd
-        of_tenant = list(self._clients(domain.tenant_id)) if clients else []
 
         def work(tx: Tx) -> list[str]:
             warnings = list(odd)
@@ -63,7 +64,7 @@ class Names:
                 )
                 known = repo.groups(tx, domain_id) if groups else {}
                 warnings += _warnings("groups", "group", groups, known.__contains__, _near(known))
-            named = {fold(name): name for name in of_tenant}
+            named = self._clients(domain.tenant_id) if clients else {}
 
             def is_client(key: str) -> bool:
                 return key in named or network_of(key) is not None
@@ -119,7 +120,7 @@ def _nearest(key: str, suggest: Suggest) -> str:
     return known[close[0]] if close else ""
 
 
-def _near(known: dict[str, str]) -> Suggest:
+def _near(known: Mapping[str, str]) -> Suggest:
     """Return a function that suggests names similar to a given name. A suggested name has a similar length, and either
     the same first letter or the same end.
 
@@ -140,7 +141,7 @@ def _near(known: dict[str, str]) -> Suggest:
 def _has_user(tx: Tx, domain: Domain, key: str) -> bool:
     if domain.first_factor is FirstFactor.LOCAL and repo.has_endpoint_user(tx, domain.id, key):
         return True
-    keys = [key, *(f"{key}@{fold(realm)}" for realm in (domain.name, *domain.realms))]
+    keys = [key, *(f"{key}@{realm}" for realm in domain.realm_keys)]
     return bool(directories.principals(tx, domain.id, keys))
 
 

@@ -1,19 +1,26 @@
 """The login rules of all domains, and their changes."""
 
 from collections.abc import Mapping, Sequence
+from typing import Final
 
 from sallyport.base.clock import Clock, now_us
 from sallyport.base.errors import Invalid, NotFound
 from sallyport.base.wire import JSON
 from sallyport.policy.rules import repo
 from sallyport.policy.rules.match import DomainRules
-from sallyport.policy.rules.repo import OfDomain
-from sallyport.policy.rules.rule import MAX_PRIORITY, UNMATCHED, Definition, Given, Rule
+from sallyport.policy.rules.repo import RuleTable
+from sallyport.policy.rules.rule import MAX_PRIORITY, UNMATCHED, Action, Definition, Given, Rule
 from sallyport.policy.rules.translation import Translation, check_clients
 from sallyport.radius.dictionary import Dictionary
 from sallyport.store import audit
 from sallyport.store.model import Tx
 from sallyport.store.snapshot import Configuration
+
+_EFFECT: Final[Mapping[Action, str]] = {
+    Action.ALLOW: "would admit everyone without a second factor",
+    Action.BLOCK: "would block every login of the domain",
+}
+"""The effect of a rule without a scope."""
 
 
 class LoginRules:
@@ -23,18 +30,19 @@ class LoginRules:
         self.translation = Translation(dictionary)
         self._configuration = configuration
         self._clock = clock
-        known = repo.Known()
-        empty: Mapping[int, OfDomain] = {}
-        self._table = configuration.hold(lambda tx: repo.load(tx, known), empty)
+        self._table = configuration.hold(self._load, RuleTable())
+
+    def _load(self, tx: Tx) -> RuleTable:
+        return repo.load(tx, self._table.value)
 
     def of(self, domain_id: int) -> DomainRules | None:
         """Return a domain's enabled rules, or None if no rule is enabled."""
-        own = self._table.value.get(domain_id)
+        own = self._table.value.domains.get(domain_id)
         return None if own is None else own.enabled
 
     def all_of(self, domain_id: int) -> Sequence[Rule]:
         """Return a domain's rules, including disabled ones, ordered by id."""
-        own = self._table.value.get(domain_id)
+        own = self._table.value.domains.get(domain_id)
         return () if own is None else own.rules
 
     async def add(self, domain_id: int, fields: Given) -> int:
@@ -43,8 +51,8 @@ class LoginRules:
         Raises Invalid if a field has an invalid value. Raises Conflict if the domain has too many rules.
         """
         definition = Definition("", UNMATCHED).changed(self._translated(fields))
-        _check_scope(None, definition, everyone=fields.everyone)
         attributes = self.translation.replies(definition.vlan, definition.reply_attributes)
+        _check_scope(None, definition, everyone=fields.everyone)
         at = self._clock()
 
         def work(tx: Tx) -> int:
@@ -78,8 +86,8 @@ class LoginRules:
         def work(tx: Tx) -> None:
             kept = repo.get(tx, domain_id, rule_id)
             definition = kept.changed(changes)
-            _check_scope(kept, definition, everyone=fields.everyone)
             attributes = self.translation.replies(definition.vlan, definition.reply_attributes)
+            _check_scope(kept, definition, everyone=fields.everyone)
             _update(tx, Rule(rule_id, domain_id, kept.name, kept.action, attributes, kept), definition, at)
             if before is not None:
                 rules = repo.all_of(tx, domain_id)
@@ -156,9 +164,9 @@ def _update(tx: Tx, rule: Rule, now: Definition, at: int) -> None:
 
 
 def _check_scope(before: Definition | None, now: Definition, *, everyone: bool) -> None:
-    """Raise Invalid if a rule exempts every login from the second factor, and the admin has not confirmed it.
+    """Raise Invalid if a rule allows or blocks every login, and the admin has not confirmed it.
 
-    If the stored rule already exempts every login, the change needs no confirmation, unless it enables the rule.
+    If the stored rule already does the same, the change needs no confirmation, unless it enables the rule.
     """
     if everyone and now.scopes:
         raise Invalid.about(
@@ -166,11 +174,11 @@ def _check_scope(before: Definition | None, now: Definition, *, everyone: bool) 
             "everyone, or clear these scopes",
             "everyone",
         )
-    stays = before is not None and before.exempts_all and before.enabled >= now.enabled
-    if now.exempts_all and not everyone and not stays:
+    stays = before is not None and before.decides_all and before.action is now.action and before.enabled >= now.enabled
+    if now.decides_all and not everyone and not stays:
         raise Invalid.about(
-            "the rule would admit everyone without a second factor: give a scope such as users, groups or clients, or "
-            "confirm it with everyone: true",
+            f"the rule {_EFFECT[now.action]}: give a scope such as users, groups or clients, or confirm it with "
+            "everyone: true",
             "everyone",
         )
 

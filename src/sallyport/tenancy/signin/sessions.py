@@ -6,6 +6,7 @@ import secrets
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import partial
+from types import MappingProxyType
 from typing import Final
 
 import trio
@@ -13,10 +14,10 @@ import trio
 from sallyport.base.actor import Actor, acting, acting_as
 from sallyport.base.clock import SECOND, Clock
 from sallyport.base.errors import Forbidden, NotFound, SecretError, TooMany, Unauthenticated
-from sallyport.base.fair import FairLimiter
+from sallyport.base.fair import FairLimiter, PerMinute
 from sallyport.base.secret import token_hash
 from sallyport.base.sha512crypt import matches, sha512_crypt
-from sallyport.base.text import fold_name
+from sallyport.base.text import fold_name, plain_code
 from sallyport.base.wire import JSON
 from sallyport.store import audit
 from sallyport.store.audit import INSTALLATION
@@ -36,6 +37,8 @@ NOT_FOUND: Final = "there is no such session of the console"
 LONGEST_AGENT: Final = 200
 MOST_SESSIONS: Final = 50
 """Maximum number of sessions of one token, administrator or identity. The next sign-in ends the oldest of them."""
+MOST_REFUSALS: Final = 60
+"""Maximum number of audit entries a minute about failed sign-ins without the name of an administrator."""
 SEEN_US: Final = 60 * SECOND
 """Resolution of the time of the last request. With a finer resolution, every request would write to the store."""
 
@@ -61,8 +64,9 @@ class Browser:
 
 class Sessions:
     """The sessions of the console. tokens: the access tokens. open_id: the identity providers. guesses: the rate
-    limit for failed attempts. idle_us: the time without a request after which a session ends. longest_us: the time
-    after which every session ends."""
+    limit for failed attempts of each address. names: the rate limit for failed attempts with each name; it has a table
+    of its own, so that many addresses cannot displace a name. idle_us: the time without a request after which a session
+    ends. longest_us: the time after which every session ends."""
 
     def __init__(
         self,
@@ -70,6 +74,7 @@ class Sessions:
         vault: Vault,
         tokens: Authenticator,
         guesses: Guesses,
+        names: Guesses,
         step: MatchingStep,
         open_id: OpenId,
         clock: Clock,
@@ -81,6 +86,9 @@ class Sessions:
         self._vault = vault
         self._tokens = tokens
         self._guesses = guesses
+        self._names = names
+        self._refusals = PerMinute[None](MOST_REFUSALS, "entries about failed sign-ins", clock)
+        self._left_out = 0
         self._step = step
         self._open_id = open_id
         self._clock = clock
@@ -103,7 +111,7 @@ class Sessions:
             if caller.role not in READERS:
                 raise Unauthenticated(REFUSED_TOKEN)
         except Unauthenticated:
-            await self._fail(browser, "", "token", INSTALLATION)
+            await self._fail(browser, "token")
             raise Unauthenticated(REFUSED_TOKEN) from None
         key, at = _new_key(), self._clock()
 
@@ -125,7 +133,10 @@ class Sessions:
         name_key = fold_name(name)
         self._check_rate(browser, name_key)
         who, held = await self._store.read(partial(_administrator, name_key=name_key))
-        step = await self._checked(held, password, code, browser.source)
+        async with self._hashing.slot(browser.source):
+            self._check_rate(browser, name_key)  # others may have failed during the wait
+            self._count(browser, name_key)  # before the check, so that concurrent attempts count
+            step = await self._checked(held, password, code)
         key, at = _new_key(), self._clock()
 
         def work(tx: Tx) -> bool:
@@ -141,8 +152,10 @@ class Sessions:
         with acting_as(Actor("administrator", who.name if who else "")):
             if step is None or not await self._store.write(work):
                 target, tenant = (who.target, who.tenant_id) if who else ("administrator", None)
-                await self._fail(browser, name_key, target, tenant or INSTALLATION)
+                await self._refuse(browser, target, tenant or INSTALLATION, is_known=who is not None)
                 raise Unauthenticated(REFUSED)
+        self._guesses.forgive(browser.source, at)
+        self._names.forgive(_of_name(name_key), at)
         return key
 
     async def leave(self, started: Started, browser: Browser) -> str:
@@ -163,7 +176,7 @@ class Sessions:
         try:
             who = await self._open_id.identity(started, answer, browser.source)
         except Unauthenticated:
-            await self._fail(browser, "", f"identity provider {started.provider}", INSTALLATION)
+            await self._fail(browser, f"identity provider {started.provider}")
             raise
         key, at = _new_key(), self._clock()
         given = self._open_id.role_of(who.issuer, who.groups)
@@ -196,11 +209,11 @@ class Sessions:
         with acting_as(Actor("identity", named)):
             is_in = await self._store.write(work)
         if not is_in:
-            await self._fail(browser, "", f"identity of {started.provider}: {named}", INSTALLATION)
+            await self._fail(browser, f"identity of {started.provider}: {named}")
             raise Forbidden(NO_ROLE)
         return key
 
-    async def _checked(self, held: repo.Secrets | None, password: str, code: str, source: str) -> int | None:
+    async def _checked(self, held: repo.Secrets | None, password: str, code: str) -> int | None:
         """Return the time step of the code if the password and the code are right. Without an administrator, it takes
         the same time."""
         octets = password[: LONGEST_PASSWORD + 1].encode(errors="replace").replace(b"\0", b"?")
@@ -208,12 +221,11 @@ class Sessions:
             hashed, seed = ("", "") if held is None else (held.open_password(self._vault), held.open_seed(self._vault))
         except SecretError:
             hashed, seed = "", ""
-        async with self._hashing.slot(source):
-            if not hashed:
-                await trio.to_thread.run_sync(sha512_crypt, octets)
-                return None
-            is_right = await trio.to_thread.run_sync(matches, octets, hashed)
-        digits = "".join(code.split())
+        if not hashed:
+            await trio.to_thread.run_sync(sha512_crypt, octets)
+            return None
+        is_right = await trio.to_thread.run_sync(matches, octets, hashed)
+        digits = plain_code(code)
         step = self._step(seed, digits, self._clock()) if len(digits) == 6 and digits.isascii() else None
         return step if is_right else None
 
@@ -249,19 +261,38 @@ class Sessions:
         now = self._clock()
         names_count = name_key and not browser.is_local
         if self._guesses.too_many(browser.source, now) or (
-            names_count and self._guesses.too_many(_of_name(name_key), now)
+            names_count and self._names.too_many(_of_name(name_key), now)
         ):
             raise TooMany("too many failed sign-ins: try again in a minute")
 
-    async def _fail(self, browser: Browser, name_key: str, target: str, tenant_id: int) -> None:
-        """Count a failed sign-in, and write it to the audit trail. If no administrator has the typed name, the entry
-        does not contain the name, because people may type a password into this field."""
+    def _count(self, browser: Browser, name_key: str) -> None:
         at = self._clock()
         self._guesses.fail(browser.source, at)
         if name_key:
-            self._guesses.fail(_of_name(name_key), at)
+            self._names.fail(_of_name(name_key), at)
+
+    async def _fail(self, browser: Browser, target: str) -> None:
+        """Count a failed sign-in of an address, and write it to the audit trail."""
+        self._count(browser, "")
+        await self._refuse(browser, target, INSTALLATION)
+
+    async def _refuse(self, browser: Browser, target: str, tenant_id: int, *, is_known: bool = False) -> None:
+        """Write a failed sign-in to the audit trail. If no administrator has the typed name, the entry does not contain
+        the name, because people may type a password into this field.
+
+        is_known: whether an administrator has the name. The name's limit then bounds the number of entries. Otherwise
+        at most MOST_REFUSALS entries a minute are written, and the next entry tells how many are left out.
+        """
+        try:
+            if not is_known:
+                self._refusals.admit(None)
+        except TooMany:
+            self._left_out += 1
+            return
+        at, left_out, self._left_out = self._clock(), self._left_out, 0
+        more: dict[str, JSON] = {"leftOut": [None, left_out]} if left_out else {}
         with acting_as(Actor("service")):
-            await self._store.write(lambda tx: _record(tx, "console.refuse", target, tenant_id, browser, at))
+            await self._store.write(lambda tx: _record(tx, "console.refuse", target, tenant_id, browser, at, more))
 
     # --- while signed in --------------------------------------------------------------------------------------
 
@@ -315,27 +346,44 @@ class Sessions:
 
     async def everything(self) -> list[Session]:
         """Return all live sessions of the installation, newest first."""
-        return self._live(await self._store.read(lambda tx: repo.sessions(tx, None)))
+        return await self._store.search(lambda tx: self._live(repo.sessions(tx, None)))
 
-    async def visible_to(self, person: Person) -> list[Session]:
-        """Return the live sessions that a person may see and end, newest first. An installation administrator may see
-        all sessions. An admin may see the sessions of the tenant. Any other person may see the sessions of the own
-        token or administrator."""
-        if person.is_installation:
-            return await self.everything()
+    async def visible_to(
+        self, person: Person, order: str = "", *, descending: bool = True, offset: int, limit: int
+    ) -> tuple[list[Session], int]:
+        """Return one page of the live sessions that a person may see and end, and their total. They are chosen in the
+        thread of the search, because a tenant may have very many.
+
+        An installation administrator may see all sessions. An admin may see the sessions of the tenant. Any other
+        person may see the sessions of the own token or administrator. order: see `repo.sessions`.
+        """
         own = person.session
-        found = self._live(await self._store.read(lambda tx: repo.sessions(tx, own.tenant_id)))
-        if Role.ADMIN in person.roles:
-            return found
-        return [each for each in found if (each.kind, each.owner_id) == (own.kind, own.owner_id)]
+
+        def work(tx: Tx) -> tuple[list[Session], int]:
+            if person.is_installation or Role.ADMIN in person.roles:
+                tenant_id = None if person.is_installation else own.tenant_id
+                found = repo.sessions(tx, tenant_id, order, descending=descending)
+            else:
+                found = repo.sessions_of(tx, own.token_id, own.administrator_id, own.identity_id)
+            live = self._live(found)
+            return live[offset : offset + limit], len(live)
+
+        return await self._store.search(work)
+
+    async def visible(self, person: Person, session_id: int) -> Session:
+        """Return a live session that a person may see and end. Raises NotFound."""
+        session = await self._store.read(lambda tx: repo.session_by_id(tx, session_id))
+        if session is None or not self._is_live(session, self._clock()) or not _may_see(person, session):
+            raise NotFound(NOT_FOUND)
+        return session
 
     async def end(self, session_id: int, by: Person | None = None) -> Session:
         """End a session. Raises NotFound if the session does not exist, or if the person may not see it.
 
         by: the person who ends the session, or None for the command line.
         """
-        if by is not None and session_id not in {each.id for each in await self.visible_to(by)}:
-            raise NotFound(NOT_FOUND)
+        if by is not None:
+            await self.visible(by, session_id)
         at = self._clock()
 
         def work(tx: Tx) -> Session:
@@ -367,6 +415,15 @@ class Sessions:
         )
 
 
+def _may_see(person: Person, session: Session) -> bool:
+    own = person.session
+    if person.is_installation:
+        return True
+    if Role.ADMIN in person.roles:
+        return session.role != Role.INSTALLATION and session.tenant_id == own.tenant_id
+    return (session.kind, session.owner_id) == (own.kind, own.owner_id)
+
+
 def _new_key() -> str:
     return secrets.token_urlsafe(32)
 
@@ -392,6 +449,14 @@ def _owner(session: Session) -> int:
     return INSTALLATION if session.role == Role.INSTALLATION else session.tenant_id or INSTALLATION
 
 
-def _record(tx: Tx, action: str, target: str, tenant_id: int, browser: Browser, at: int) -> None:
-    changes: dict[str, JSON] = {"from": [None, browser.source]}
+def _record(
+    tx: Tx,
+    action: str,
+    target: str,
+    tenant_id: int,
+    browser: Browser,
+    at: int,
+    more: Mapping[str, JSON] = MappingProxyType({}),
+) -> None:
+    changes: dict[str, JSON] = {"from": [None, browser.source], **more}
     audit.record(tx, action, at=at, tenant_id=tenant_id, target=target, changes=changes)

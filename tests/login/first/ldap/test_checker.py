@@ -308,11 +308,23 @@ async def test_a_code_of_eight_digits(listener: FakeListener) -> None:
         assert len(server.binds) == 1 + 4
 
 
-@pytest.mark.parametrize("encoding", ["utf-8", "latin-1"])
-async def test_passwords_in_latin_1(listener: FakeListener, encoding: str) -> None:
-    """A password that a device sends in Latin-1 is converted to UTF-8 for the bind."""
-    async with directory(Person("zoë", "pässwörd")) as server, asking(servers=[server.url]) as asked:
-        assert await ask(asked, listener, pap("zoë", "pässwörd".encode(encoding))) == (R.NONE, "")
+@pytest.mark.parametrize("encoding", ["utf-8", "cp1252"])
+@pytest.mark.parametrize("password", ["pässwörd", "5 €", "it’s – ž"])  # noqa: RUF001  devices send them
+async def test_passwords_in_windows_1252(listener: FakeListener, password: str, encoding: str) -> None:
+    """A password that a device sends in Windows-1252 is converted to UTF-8 for the only bind, and so is a password
+    before a code."""
+    async with directory(Person("zoë", password)) as server, asking(servers=[server.url]) as asked:
+        octets = password.encode(encoding)
+        assert await ask(asked, listener, pap("zoë", octets)) == (R.NONE, "")
+        assert await ask(asked, listener, pap("zoë", octets + b"123456"), takes_code=True) == (R.NONE, "123456")
+        assert len(server.binds) == 1 + 2
+
+
+async def test_an_octet_without_a_character(listener: FakeListener) -> None:
+    """An octet that Windows-1252 does not define makes the password wrong, with one bind."""
+    async with directory(Person("ann")) as server, asking(servers=[server.url]) as asked:
+        assert await ask(asked, listener, pap("ann", b"hello\x81")) == (R.WRONG_PASSWORD, "")
+        assert len(server.binds) == 1 + 1
 
 
 async def test_a_nul_is_no_password(listener: FakeListener) -> None:

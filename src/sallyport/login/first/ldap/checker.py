@@ -11,7 +11,7 @@ from typing import ClassVar, Final, TypeVar
 import structlog
 import trio
 
-from sallyport.base.text import fold, trimmed
+from sallyport.base.text import fold, password_text, trimmed
 from sallyport.directory.entry import has_replaced_name
 from sallyport.directory.reading.answers import TooLarge
 from sallyport.directory.reading.connection import (
@@ -39,7 +39,6 @@ from sallyport.mfa.provider import Code
 from sallyport.outgoing.tls import LazyContext, client_context
 from sallyport.radius.attributes import USER_NAME
 from sallyport.radius.mschap import MsChap1, MsChap2
-from sallyport.radius.packet import as_text
 from sallyport.radius.password import Method, sent_password
 
 ACCOUNT_NAME: Final = "sAMAccountName"
@@ -137,7 +136,7 @@ class Ldap:
         if b"\0" in given:
             tell("a password cannot contain a NUL")
             return Reason.WRONG_PASSWORD
-        reason, found = await self.bind(login.user, as_text(given), tell)
+        reason, found = await self.bind(login.user, password_text(given), tell)
         login.found = found
         if reason is Reason.NONE:
             login.code = code
