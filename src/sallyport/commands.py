@@ -43,6 +43,7 @@ from sallyport.nodes import commands as node_commands
 from sallyport.store import commands as store_commands
 from sallyport.tenancy import commands as token_commands
 from sallyport.tenancy.signin import commands as administrator_commands
+from sallyport.tenancy.tenants import Tenants
 from sallyport.web.operation import MOST_ENTRIES, Operation, Operations
 from sallyport.web.scope import Caller, Role, Whole
 
@@ -131,7 +132,7 @@ class Requests:
         tenant_id = await self._tenant(bodies[0] if bodies else {}, asked.domain)
         organization, number = (await self._tenancy.numbers())[tenant_id]
         filled: dict[str, object] = {"orgId": organization, "tenantId": number}
-        if asked.domain is not None:
+        if asked.domain is not None and operation.takes("domainId"):
             filled["domainId"] = self._domains.named(tenant_id, asked.domain).id
         if asked.domains is not None:
             filled["domainIds"] = [self._domains.named(tenant_id, name).id for name in asked.domains]
@@ -174,7 +175,7 @@ def commands(app: App) -> Commands:
 
     return Commands(
         [
-            token_commands.commands(app.tenancy, now_us),
+            token_commands.commands(app.tenancy, Tenants(app.store, app.tenancy, now_us), now_us),
             administrator_commands.commands(
                 app.administrators, app.identities, app.console_sessions, app.tenancy, app.administrator_uri
             ),

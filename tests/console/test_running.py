@@ -9,15 +9,16 @@ from starlette.responses import Response
 
 from sallyport.console.running import FIRST_S, KEPT_S, MOST_OF_SESSION, Running, Work
 from sallyport.nodes.answers import OwnAnswers
+from sallyport.web.content import MOST, Answers
 from tests.console.visitor import Site, Visitor, text_of
 
-OWN, OTHER = 1, 2
+OWN, OTHER, TENANT = 1, 2, 7
 
 
 @pytest.fixture
 async def running(nursery: trio.Nursery) -> Running:
     """Return the slow actions of a process, which run."""
-    running = Running(OwnAnswers())
+    running = Running(OwnAnswers(), Answers())
     await nursery.start(running.run)
     return running
 
@@ -34,12 +35,12 @@ def after(seconds: float) -> Work:
 
 async def test_fast_work_is_answered_at_once(running: Running, autojump_clock: trio.abc.Clock) -> None:
     """Work that is complete in time needs no further request."""
-    assert isinstance(await running.start(OWN, after(FIRST_S / 2)), Response)
+    assert isinstance(await running.start(OWN, TENANT, after(FIRST_S / 2)), Response)
 
 
 async def test_slow_work_is_answered_later_and_once(running: Running, autojump_clock: trio.abc.Clock) -> None:
     """The answer is kept for its own session until it is fetched."""
-    number = await running.start(OWN, after(3 * FIRST_S))
+    number = await running.start(OWN, TENANT, after(3 * FIRST_S))
     assert isinstance(number, str)
     with pytest.raises(LookupError):
         await running.result(OTHER, number)
@@ -53,10 +54,10 @@ async def test_slow_work_is_answered_later_and_once(running: Running, autojump_c
 
 async def test_an_unread_answer_is_forgotten(running: Running, autojump_clock: trio.abc.Clock) -> None:
     """A complete answer is deleted after some time."""
-    number = await running.start(OWN, after(2 * FIRST_S))
+    number = await running.start(OWN, TENANT, after(2 * FIRST_S))
     assert isinstance(number, str)
     await trio.sleep(FIRST_S + KEPT_S + 1)
-    await running.start(OTHER, after(0))
+    await running.start(OTHER, TENANT, after(0))
     with pytest.raises(LookupError):
         await running.result(OWN, number)
 
@@ -64,9 +65,30 @@ async def test_an_unread_answer_is_forgotten(running: Running, autojump_clock: t
 async def test_work_over_the_limit_is_done_in_its_request(running: Running, autojump_clock: trio.abc.Clock) -> None:
     """A session with many slow actions waits for the next one, and other sessions do not."""
     for _ in range(MOST_OF_SESSION):
-        assert isinstance(await running.start(OWN, after(1000)), str)
-    assert isinstance(await running.start(OWN, after(3 * FIRST_S)), Response)
-    assert isinstance(await running.start(OTHER, after(3 * FIRST_S)), str)
+        assert isinstance(await running.start(OWN, TENANT, after(1000)), str)
+    assert isinstance(await running.start(OWN, TENANT, after(3 * FIRST_S)), Response)
+    assert isinstance(await running.start(OTHER, TENANT, after(3 * FIRST_S)), str)
+
+
+async def test_kept_answers_count_as_large_answers(nursery: trio.Nursery, autojump_clock: trio.abc.Clock) -> None:
+    """The answers that a tenant does not fetch have a limit of octets. They count until they are fetched or
+    forgotten, also if there is no further action."""
+    large = Answers()
+    running = Running(OwnAnswers(), large)
+    await nursery.start(running.run)
+
+    async def half() -> Response:
+        await trio.sleep(2 * FIRST_S)
+        return Response(bytes(MOST // 2 + 1))
+
+    numbers = [await running.start(session, TENANT, half) for session in range(3)]
+    await trio.sleep(3 * FIRST_S)
+    assert large.octets[TENANT] == MOST // 2 + 1
+    first, second = [await running.result(session, str(numbers[session])) for session in range(2)]
+    assert first is not None and second is not None
+    assert sorted([first.status_code, second.status_code]) == [200, 429]
+    await trio.sleep(2 * KEPT_S)
+    assert large.octets[TENANT] == 0
 
 
 async def test_an_error_does_not_end_other_work(running: Running, autojump_clock: trio.abc.Clock) -> None:
@@ -75,9 +97,9 @@ async def test_an_error_does_not_end_other_work(running: Running, autojump_clock
     async def broken() -> Response:
         raise ValueError("unexpected")
 
-    number = await running.start(OTHER, after(2 * FIRST_S))
+    number = await running.start(OTHER, TENANT, after(2 * FIRST_S))
     assert isinstance(number, str)
-    answer = await running.start(OWN, broken)
+    answer = await running.start(OWN, TENANT, broken)
     assert isinstance(answer, Response) and answer.status_code == 500
     await trio.sleep(2 * FIRST_S)
     assert await running.result(OTHER, number) is not None

@@ -73,8 +73,17 @@ def test_a_page_that_does_not_exist_is_the_first_or_empty(page: str) -> None:
 def test_csv_has_all_rows_and_no_formula() -> None:
     """The export has every page, with the chosen columns. A text that a spreadsheet would run becomes plain text."""
     rows: list[Row] = [*ROWS, *({"name": str(number), "count": -number, "note": ""} for number in range(SIZE))]
-    lines = table("format=csv&column=count&column=note", rows).csv().split("\r\n")
+    lines = table("format=csv&column=count&column=note", rows).csv().decode().split("\r\n")
     assert lines[0] == "Count,Note"
     assert lines[3] == "2,'=1+1"
     assert lines[-2] == f"-{SIZE - 1},"
     assert len(lines) == len(rows) + 2
+
+
+@pytest.mark.parametrize(
+    ("query", "size"), [("", 50), ("size=25", 25), ("size=100", 100), ("size=7", 50), ("size=x", 50)]
+)
+def test_a_person_chooses_the_number_of_rows(query: str, size: int) -> None:
+    """A page has one of the offered numbers of rows. Any other number in the address is ignored."""
+    shown = table(query, [{"name": str(number)} for number in range(120)])
+    assert (len(shown.rows), shown.last_page) == (size, -(-120 // size))

@@ -22,6 +22,7 @@ from sallyport.commands import commands
 from sallyport.console.running import Running
 from sallyport.operations import console, operations, pages
 from sallyport.web.app import create_app
+from sallyport.web.content import Answers
 from sallyport.web.operation import Operations
 from sallyport.web.scope import Gate, Role
 from tests.areas import Areas, SetClock
@@ -95,13 +96,14 @@ class Visitor:
 @dataclass
 class Site:
     """The console over the areas. declared: the operations that it runs. running: its slow actions, which run only if a
-    test starts them."""
+    test starts them. answers: the large answers that are being sent."""
 
     areas: Areas
     clock: SetClock
     app: ASGIApp
     declared: list[Operations]
     running: Running
+    answers: Answers
 
     @asynccontextmanager
     async def visitor(self, source: str = "127.0.0.1", base: str = "https://console.example") -> AsyncIterator[Visitor]:
@@ -146,9 +148,9 @@ def site_of(areas: Areas, clock: SetClock) -> Site:
         pages=pages(areas, gate, site),
         unknown=site.unknown,
     )
-    return Site(areas, clock, app, declared, site.running)
+    return Site(areas, clock, app, declared, site.running, gate.answers)
 
 
 def text_of(page: httpx.Response) -> str:
     """Return the text of a page without its elements, with single spaces."""
-    return " ".join(unescape(re.sub(r"<[^>]*>", " ", page.text)).split())
+    return " ".join(unescape(re.sub(r"<[^>]*>", " ", page.text.replace("<wbr>", ""))).split())

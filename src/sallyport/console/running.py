@@ -5,15 +5,15 @@ The work of a page or a form that is declared as slow runs in a task of its own.
 the browser is sent to the same address with the parameter `running`. There it gets a page with the header `Refresh`,
 and at last the answer. So a person sees the progress without JavaScript, and no request takes minutes.
 
-An answer belongs to one session, and is kept for a short time in the memory of the process that has made it. Another
-worker or node reads it from the database (see `nodes.answers`). An answer that is not known, such as one of a
-process that was restarted, is handled by its kind: a page is made again. After a form, a notice asks the person to look
-at the result.
+An answer belongs to one session, and is kept for a short time in the memory of the process that has made it. It counts
+as a large answer of its tenant until it is fetched or forgotten. Another worker or node reads it from the database (see
+`nodes.answers`). An answer that is not known, such as one of a process that was restarted, is handled by its kind: a
+page is made again. After a form, a notice asks the person to look at the result.
 """
 
 import json
 from collections.abc import Awaitable, Callable
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from dataclasses import dataclass, field
 from typing import Final, TypeAlias
 
@@ -26,6 +26,7 @@ from sallyport.base.errors import StoreError
 from sallyport.base.secret import new_error_id
 from sallyport.nodes.answers import KEPT_US, SlowAnswers
 from sallyport.web import problem
+from sallyport.web.content import Answers
 
 PARAMETER: Final = "running"
 FIRST_S: Final = 0.7
@@ -48,6 +49,7 @@ log = structlog.get_logger()
 class _Action:
     session_id: int
     number: str
+    room: ExitStack
     is_slow: bool = False
     done: trio.Event = field(default_factory=trio.Event)
     response: Response | None = None
@@ -56,10 +58,11 @@ class _Action:
 
 class Running:
     """The slow actions of this process. Call `run` to execute them; without it, each request waits for its answer.
-    answers: the answers of all processes."""
+    answers: the answers of all processes. large: the large answers of all tenants."""
 
-    def __init__(self, answers: SlowAnswers) -> None:
+    def __init__(self, answers: SlowAnswers, large: Answers) -> None:
         self._answers = answers
+        self._large = large
         self._actions: dict[str, _Action] = {}
         self._nursery: trio.Nursery | None = None
 
@@ -69,19 +72,21 @@ class Running:
             self._nursery = nursery
             task_status.started()
             try:
-                await trio.sleep_forever()
+                while True:
+                    await trio.sleep(KEPT_S / 2)
+                    self._forget()
             finally:
                 self._nursery = None
 
-    async def start(self, session_id: int, work: Work) -> Response | str:
+    async def start(self, session_id: int, tenant_id: int, work: Work) -> Response | str:
         """Do the work. Return its answer, or the id under which the answer is kept if the work takes longer."""
         self._forget()
         own = sum(each.session_id == session_id for each in self._actions.values())
         if self._nursery is None or own >= MOST_OF_SESSION or len(self._actions) >= MOST:
             return await work()
-        action = _Action(session_id, new_error_id())
+        action = _Action(session_id, new_error_id(), ExitStack())
         self._actions[action.number] = action
-        self._nursery.start_soon(self._do, action, work)
+        self._nursery.start_soon(self._do, action, tenant_id, work)
         answer = await self._own(action)
         if answer is not None:
             return answer
@@ -108,12 +113,14 @@ class Running:
         with trio.move_on_after(FIRST_S):
             await action.done.wait()
         if action.response is not None:
-            self._actions.pop(action.number, None)
+            self._drop(action)
         return action.response
 
-    async def _do(self, action: _Action, work: Work) -> None:
+    async def _do(self, action: _Action, tenant_id: int, work: Work) -> None:
         try:
-            action.response = await work()
+            response = await work()
+            action.room.enter_context(self._large.reserved(tenant_id, len(response.body)))
+            action.response = response
         except Exception as error:  # an error here would end the tasks of all other sessions
             action.response = problem.response(error, "")
         action.ended = trio.current_time()
@@ -131,9 +138,13 @@ class Running:
 
     def _forget(self) -> None:
         oldest = trio.current_time() - KEPT_S
-        self._actions = {
-            number: each for number, each in self._actions.items() if each.response is None or each.ended > oldest
-        }
+        for each in [*self._actions.values()]:
+            if each.response is not None and each.ended <= oldest:
+                self._drop(each)
+
+    def _drop(self, action: _Action) -> None:
+        self._actions.pop(action.number, None)
+        action.room.close()
 
 
 def packed(answer: Response) -> bytes:

@@ -20,6 +20,8 @@ from sallyport.console.columns import Column
 from sallyport.console.visit import Visit
 
 SIZE: Final = 50
+SIZES: Final = (25, SIZE, 100)
+"""Numbers of rows that a page of a list can have."""
 LOGINS: Final = "/ad/GetAuthLog"
 SEARCHED: Final = 20_000
 """Number of the newest entries of a log that a filter without an index searches at first."""
@@ -37,8 +39,8 @@ class Filter:
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """An action on rows that the person chooses by checkboxes. path: the page that lists the chosen rows and confirms
-    the action. name: the parameter in the address of this page. key: the field of the rows with its value. title: the
+    """A deletion of rows that the person chooses by checkboxes. path: the page that lists the chosen rows and confirms
+    the deletion. name: the parameter in the address of this page. key: the field of the rows with its value. title: the
     field that names a row. button: the text of the button."""
 
     path: str
@@ -56,8 +58,9 @@ class Table:
     searched_since: the time of the oldest entry that was searched; empty if all entries were. searched: the searched
     entries, as a text for a list without times. empty: a text for a list without rows, which says what to do next.
     can_sort: whether the person can sort the list. next_url: the address of the next page, for lists whose total is not
-    known. next_text: the text of the link to it. no_match: where else to look if no row matches the filters; empty for
-    nothing. no_match_url: the address of this place; empty if the person may not open it.
+    known, or of the next part of an export. next_text: the text of the link to it. no_match: where else to look if no
+    row matches the filters; empty for nothing. no_match_url: the address of this place; empty if the person may not
+    open it.
     """
 
     visit: Visit
@@ -79,6 +82,8 @@ class Table:
     choice: Choice | None = None
     no_match: str = ""
     no_match_url: str = ""
+    sizes: Sequence[int] = ()
+    """Numbers of rows that the person can choose for a page; empty if the page has a fixed number."""
 
     @cached_property
     def chosen(self) -> list[Column]:
@@ -108,14 +113,22 @@ class Table:
         present = self.visit.query.get("sort", "")
         return self.visit.url(sort=f"-{column.key}" if present == column.key else column.key, page=None)
 
-    def csv(self) -> str:
-        """Return the rows with the chosen columns as CSV."""
+    def csv(self, *, most: int = MOST_EXPORTED, has_titles: bool = True) -> bytes:
+        """Return the first rows with the chosen columns as CSV. has_titles: whether the first line has the titles of
+        the columns."""
         out = io.StringIO()
         writer = csv.writer(out)
-        writer.writerow([column.title for column in self.chosen])
-        for row in self.rows:
+        if has_titles:
+            writer.writerow([column.title for column in self.chosen])
+        for row in self.rows[:most]:
             writer.writerow([_cell(row.get(column.key)) for column in self.chosen])
-        return out.getvalue()
+        return out.getvalue().encode(errors="replace")
+
+
+def is_export(visit: Visit) -> bool:
+    """Return whether the answer is a CSV file. Then a page returns one part of the list, which may have more rows than
+    a page, and the `next_url` of its table leads to the next part."""
+    return visit.query.get("format") == "csv"
 
 
 def wanted(visit: Visit, filters: Sequence[Filter]) -> dict[str, JSON]:
@@ -135,22 +148,19 @@ async def listed(
     empty: str = "There is nothing here yet.",
     most: int = 100,
 ) -> Table:
-    """Return one page of a list operation, or all pages for an export. rows: the field of the answer that contains the
+    """Return one page of a list operation, or one part of an export. rows: the field of the answer that contains the
     rows. most: the maximum number of rows in one answer of the operation. Raises Refused, StoreError."""
-    page = page_of(visit)
-    exports = visit.query.get("format") == "csv"
-    size, found, total, is_minimum = (most if exports else SIZE), list[Row](), 0, False
-    while True:
-        number = page if not exports else len(found) // size + 1
-        paging: dict[str, JSON] = {"pageId": number, "pageNumber": number, "pageSize": size}
-        answer = await visit.call(path, {**body, **paging}, domain=domain)
-        more = entries(answer.get(rows))
-        found += more
-        total = int(str(answer.get("totalCount", answer.get("count", len(found)))))
-        is_minimum = bool(answer.get("totalIsMinimum"))
-        if not exports or len(more) < size or len(found) >= min(total, MOST_EXPORTED):
-            break
-    return Table(visit, columns, found, total, page, size, filters, empty, is_minimum=is_minimum)
+    page, exports = page_of(visit), is_export(visit)
+    size = most if exports else size_of(visit)
+    paging: dict[str, JSON] = {"pageId": page, "pageSize": size}
+    answer = await visit.call(path, {**body, **paging}, domain=domain)
+    found = entries(answer.get(rows))
+    total = int(str(answer.get("totalCount", answer.get("count", len(found)))))
+    next_url = visit.url(page=page + 1) if exports and len(found) == size else ""
+    is_minimum = bool(answer.get("totalIsMinimum"))
+    return Table(
+        visit, columns, found, total, page, size, filters, empty, is_minimum=is_minimum, next_url=next_url, sizes=SIZES
+    )
 
 
 async def recent(
@@ -171,7 +181,7 @@ def has_slow_filter(visit: Visit, filters: Sequence[str]) -> bool:
     filters: the names of the filters that have no index.
     """
     given = {name for name, text in visit.query.multi_items() if text}
-    return bool(given & set(filters)) and not given & {"from", "to", "all"} and visit.query.get("format") != "csv"
+    return bool(given & set(filters)) and not given & {"from", "to", "all"} and not is_export(visit)
 
 
 async def since(visit: Visit, path: str, rows: str, time: str, *, domain: int | None = None) -> dict[str, JSON]:
@@ -209,10 +219,16 @@ def complete(
     sort = visit.query.get("sort", "")
     if sort.removeprefix("-") in {column.key for column in columns}:
         rows = sorted(rows, key=lambda row: _order(row.get(sort.removeprefix("-"))), reverse=sort.startswith("-"))
-    page, total = page_of(visit), len(rows)
-    if visit.query.get("format") != "csv":
-        rows = rows[(page - 1) * SIZE : page * SIZE]
-    return Table(visit, columns, rows, total, page, SIZE, filters, empty, can_sort=True)
+    page, size, total = page_of(visit), size_of(visit), len(rows)
+    if not is_export(visit):
+        rows = rows[(page - 1) * size : page * size]
+    return Table(visit, columns, rows, total, page, size, filters, empty, can_sort=True, sizes=SIZES)
+
+
+def size_of(visit: Visit) -> int:
+    """Return the number of rows of a page in the address; SIZE if it has none of SIZES."""
+    text = visit.query.get("size", "")
+    return next((size for size in SIZES if str(size) == text), SIZE)
 
 
 def page_of(visit: Visit) -> int:

@@ -17,6 +17,7 @@ from sallyport.base.validation import Moment
 from sallyport.base.wire import JSON
 from sallyport.tenancy.repo import TokenQuery, TokenRecord
 from sallyport.tenancy.service import Tenancy
+from sallyport.tenancy.tenants import ListedTenant, Tenants
 from sallyport.web.scope import Role
 
 Number = Annotated[int, Field(ge=1, le=2**63 - 1)]
@@ -72,13 +73,27 @@ class RevokeToken(Arguments):
 
 
 class AddTenant(Arguments):
-    """Arguments of tenant.add. If the tenant exists, nothing is changed."""
+    """Arguments of tenant.add and tenant.remove. If the tenant exists already, tenant.add changes nothing."""
 
     org: Number
     tenant: Number
 
 
-def commands(service: Tenancy, clock: Clock) -> dict[str, Command]:
+class ListTenants(Arguments):
+    """Arguments of tenant.list. counts: whether to return the names of each tenant and the numbers of its objects."""
+
+    counts: bool = False
+
+
+class RenameTenant(Arguments):
+    """Arguments of tenant.rename. tenant: the tenantId; None to rename the organization."""
+
+    org: Number
+    tenant: Number | None = None
+    name: str
+
+
+def commands(service: Tenancy, manager: Tenants, clock: Clock) -> dict[str, Command]:
     """Return the commands of tenants and access tokens by name."""
 
     async def add(wanted: AddTenant) -> JSON:
@@ -86,8 +101,18 @@ def commands(service: Tenancy, clock: Clock) -> dict[str, Command]:
         await service.ensure_tenant(wanted.org, wanted.tenant)
         return {"new": new(before, wanted.org, wanted.tenant)}
 
-    async def tenants(_: Arguments) -> JSON:
+    async def tenants(wanted: ListTenants) -> JSON:
+        if wanted.counts:
+            return [_tenant_row(each) for each in await manager.listed()]
         return [{"org": organization, "tenant": number} for organization, number in (await service.numbers()).values()]
+
+    async def rename(wanted: RenameTenant) -> JSON:
+        await manager.rename(wanted.org, wanted.tenant, wanted.name)
+        return None
+
+    async def remove(wanted: AddTenant) -> JSON:
+        await manager.remove(wanted.org, wanted.tenant)
+        return None
 
     async def create(wanted: CreateToken) -> JSON:
         before = await service.numbers()
@@ -125,7 +150,9 @@ def commands(service: Tenancy, clock: Clock) -> dict[str, Command]:
 
     return {
         "tenant.add": command(AddTenant, add),
-        "tenant.list": command(Arguments, tenants),
+        "tenant.list": command(ListTenants, tenants),
+        "tenant.remove": command(AddTenant, remove),
+        "tenant.rename": command(RenameTenant, rename),
         "token.create": command(CreateToken, create),
         "token.list": command(ListTokens, listing),
         "token.page": command(PageTokens, page),
@@ -146,6 +173,19 @@ def new(before: Mapping[int, tuple[int, int]], organization: int, tenant: int) -
     if (organization, tenant) not in scopes:
         found.append(f"tenant {tenant} of organization {organization}")
     return found
+
+
+def _tenant_row(tenant: ListedTenant) -> dict[str, JSON]:
+    return {
+        "org": tenant.organization,
+        "tenant": tenant.number,
+        "organization": tenant.organization_name,
+        "name": tenant.name,
+        "domains": tenant.domains,
+        "clients": tenant.clients,
+        "tokens": tenant.tokens,
+        "created": iso(tenant.created_at),
+    }
 
 
 def _row(record: TokenRecord, now: int) -> dict[str, JSON]:

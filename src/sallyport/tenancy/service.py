@@ -45,7 +45,8 @@ class Tenancy:
             if numbers == (organization, number):
                 return tenant_id
         raise NotFound(
-            f"organization {organization} has no tenant {number}; `token create` and `domain add` create tenants"
+            f"organization {organization} has no tenant {number}; `tenant list` shows the tenants; `token create` and "
+            "`domain add` create them"
         )
 
     async def check_exists(self, organization: int | None, number: int | None) -> None:
@@ -54,7 +55,9 @@ class Tenancy:
         wanted = " with ".join(f"{kind} {each}" for kind, each in kinds.items() if each is not None)
         tenants = (await self.numbers()).values()
         if wanted and not any(organization in (None, of) and number in (None, own) for of, own in tenants):
-            raise NotFound(f"there is no {wanted}; `token create` and `domain add` create tenants")
+            raise NotFound(
+                f"there is no {wanted}; `tenant list` shows the tenants; `token create` and `domain add` create them"
+            )
 
     async def numbers(self) -> dict[int, tuple[int, int]]:
         """Return the orgId and the tenantId of all tenants, by internal id. Raises StoreError."""

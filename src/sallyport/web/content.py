@@ -6,8 +6,8 @@ this rate would fill the machine's memory.
 
 import math
 from collections import Counter
-from collections.abc import AsyncGenerator
-from contextlib import aclosing
+from collections.abc import AsyncGenerator, Iterator
+from contextlib import aclosing, contextmanager
 from typing import Final
 
 from starlette.requests import ClientDisconnect, Request
@@ -98,32 +98,41 @@ class Answers:
     def __init__(self) -> None:
         self.octets = Counter[int]()
 
+    @contextmanager
+    def reserved(self, tenant_id: int, octets: int) -> Iterator[None]:
+        """Count octets of a tenant during the block. Raises TooMany if the tenant would exceed its limit. A tenant
+        without other large answers is always admitted."""
+        waiting = self.octets[tenant_id]
+        if waiting and waiting + octets > MOST:
+            raise TooMany(
+                "other large answers to this tenant are not read yet: read them first, or request smaller pages"
+            )
+        self.octets[tenant_id] += octets
+        try:
+            yield
+        finally:
+            self.octets[tenant_id] -= octets
+
     def counted(self, response: Response, tenant_id: int) -> Response:
         """Return a response that counts for a limit of its tenant. The octets of the response count while it is sent.
 
         If the tenant would exceed its limit when the response starts, status 429 is sent instead.
         """
-        return _Counted(response, self.octets, tenant_id) if len(response.body) > LARGE else response
+        return _Counted(response, self, tenant_id) if len(response.body) > LARGE else response
 
 
 class _Counted(Response):
     """A large response. It is always sent if the tenant has no other large response in progress."""
 
-    def __init__(self, response: Response, octets: Counter[int], tenant_id: int) -> None:
+    def __init__(self, response: Response, answers: Answers, tenant_id: int) -> None:
         super().__init__(response.body, response.status_code)
         self.raw_headers = response.raw_headers
-        self._octets = octets
+        self._answers = answers
         self._tenant_id = tenant_id
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        size, waiting = len(self.body), self._octets[self._tenant_id]
-        if waiting and waiting + size > MOST:
-            refused = TooMany(
-                "other large answers to this tenant are not read yet: read them first, or request smaller pages"
-            )
-            return await problem.response(refused, scope["path"])(scope, receive, send)
-        self._octets[self._tenant_id] += size
         try:
-            return await super().__call__(scope, receive, send)
-        finally:
-            self._octets[self._tenant_id] -= size
+            with self._answers.reserved(self._tenant_id, len(self.body)):
+                await super().__call__(scope, receive, send)
+        except TooMany as error:
+            await problem.response(error, scope["path"])(scope, receive, send)

@@ -25,7 +25,7 @@ COLUMNS = (
     Column("from", "From", "code"),
     Column("browser", "Browser", is_chosen=False),
     Column("began", "Signed in", "time"),
-    Column("seen", "Last request", "time"),
+    Column("seen", "Last request", "age"),
     Column("ends", "Ends", "time"),
     Column("this", "This session", "flag"),
 )

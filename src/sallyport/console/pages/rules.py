@@ -12,7 +12,7 @@ from sallyport.console.declare import Context, Pages, Redirect
 from sallyport.console.pages.choosing import Source, chosen, offer
 from sallyport.console.pages.enforcement import decided
 from sallyport.console.pages.reading import choices, every, joined, lines, number, of, one, replies, rights
-from sallyport.console.table import SIZE, Filter, Table, page_of
+from sallyport.console.table import SIZE, Filter, Table, is_export, page_of
 from sallyport.console.visit import Problem, Visit
 from sallyport.domains.domain import Domain
 from sallyport.policy.rules.rule import DAYS
@@ -59,7 +59,7 @@ DECIDED: Final = (
     Column("actionText", "Action"),
     Column("logins", "Logins", "number"),
     Column("users", "Users", "number"),
-    Column("lastSeen", "Last login", "time"),
+    Column("lastSeen", "Last login", "age"),
 )
 CHANGED: Final = (
     Column("user", "User", "code"),
@@ -93,7 +93,7 @@ async def rules(visit: Visit) -> Context:
     search = visit.query.get("search", "").casefold()
     found = [rule for rule in own if search in str(rule["name"]).casefold()]
     page = page_of(visit)
-    shown = found if visit.query.get("format") == "csv" else found[(page - 1) * SIZE : page * SIZE]
+    shown = found if is_export(visit) else found[(page - 1) * SIZE : page * SIZE]
     table = Table(visit, COLUMNS, [_row(each) for each in shown], len(found), page, SIZE, FILTERS, EMPTY)
     moves = {}
     for rule in shown:

@@ -19,9 +19,9 @@ from sallyport.web.scope import INSTALLATIONS, READERS
 pages = Pages()
 LIST: Final = "/api/v1/audit/list"
 LONGEST: Final = 200
+EMPTY_VALUES: Final[tuple[JSON, ...]] = ("", [], {}, None)
 FRACTION: Final = re.compile(r"(?<=T\d\d:\d\d:\d\d)\.\d+(?=Z$)")
 """The microseconds of a time."""
-MOST_EXPORTED: Final = 10_000
 PAGE: Final = 100
 COLUMNS: Final = (
     Column("time", "Time", "time"),
@@ -30,7 +30,7 @@ COLUMNS: Final = (
     Column("action", "Action", "code"),
     Column("target", "What", "long"),
     Column("domain", "Domain"),
-    Column("changed", "Changes", "long"),
+    Column("changed", "Changes", "changes"),
     Column("tokenId", "Token id", "number", is_chosen=False),
     Column("auditId", "Id", "number", is_chosen=False),
 )
@@ -70,21 +70,16 @@ async def trail(visit: Visit) -> Context:
 async def whole(visit: Visit) -> Context:
     """List the changes of the whole installation, the newest first. The link to the next page contains the time and the
     id of the last entry on this page."""
-    exports, after = visit.query.get("format") == "csv", _after(visit.query.get("after", ""))
-    asked, found = wanted(visit, FILTERS), list[Row]()
+    asked, after = wanted(visit, FILTERS), _after(visit.query.get("after", ""))
     newer = await _recent(visit)
     names = {domain.id: domain.name for domain in visit.services.domains.table.by_id.values()}
     try:
-        while True:
-            answer = await visit.command("audit.list", **{**asked, **newer}, after=after, limit=PAGE)
-            more = entries(answer["entries"]) if isinstance(answer, dict) else []
-            after = answer["after"] if isinstance(answer, dict) else None
-            found += more
-            if not exports or len(more) < PAGE or len(found) >= MOST_EXPORTED:
-                break
+        answer = await visit.command("audit.list", **{**asked, **newer}, after=after, limit=PAGE)
     except Invalid as error:
         return {"table": Table(visit, WHOLE, [], 0, filters=FILTERS), "problem": Problem.of(error)}
-    following = visit.url(after="-".join(map(str, after))) if isinstance(after, list) and len(more) == PAGE else ""
+    found = entries(answer["entries"]) if isinstance(answer, dict) else []
+    after = answer["after"] if isinstance(answer, dict) else None
+    following = visit.url(after="-".join(map(str, after))) if isinstance(after, list) and len(found) == PAGE else ""
     rows = await in_parts(partial(_row, names=names), found)
     table = Table(visit, WHOLE, rows, None, filters=FILTERS, empty=EMPTY)
     return {"table": replace(table, next_url=following, searched_since=str(newer.get("from", "")))}
@@ -112,16 +107,16 @@ def _row(entry: Row, names: dict[int, str]) -> Row:
 
 
 def _changes(changes: JSON) -> list[JSON]:
-    """Return each changed field with the values before and after the change."""
+    """Return each changed field with the values before and after the change, without fields that were and are empty: a
+    removed object lists only what it had, and an added one what it has."""
     if not isinstance(changes, dict):
         return []
     found = list[JSON]()
     for field, value in changes.items():
         before, after = value if isinstance(value, list) and len(value) == 2 else (None, value)
-        if before is not None:
-            found.append(f"{field}: {_value(before)} → {_value(after)}")
-        elif after not in ("", [], {}, None):  # an added object has all its fields
-            found.append(f"{field}: {_value(after)}")
+        if before in EMPTY_VALUES and after in EMPTY_VALUES:
+            continue
+        found.append(f"{field}: {_value(after)}" if before is None else f"{field}: {_value(before)} → {_value(after)}")
     return found
 
 

@@ -19,6 +19,7 @@ from sallyport.store.schema import (
     DOMAIN_REALMS,
     GROUP_KEYS,
     IDENTITIES,
+    LEARNED_VALUES,
     LOGIN_ATTRIBUTES,
     LOGIN_STEPS,
     NETWORK_BITS,
@@ -220,6 +221,13 @@ def _forget_stale(connection: Connection, table: str, source: str, derived: str)
     """Create a trigger that sets a derived column to null if an update changes only its source."""
     forget = f"if new.{source} <> old.{source} and new.{derived} = old.{derived} then new.{derived} := null; end if"
     for statement in PostgresDialect().trigger(f"{table}_{derived}", f"before update on {table}", [forget]):
+        connection.execute(statement.encode())
+
+
+def add_learned_values(connection: Connection) -> None:
+    """Add the age of the learned values of devices, and the detail of an event. A node of an earlier release counts
+    without it."""
+    for statement in statements_of(LEARNED_VALUES, PostgresDialect()):
         connection.execute(statement.encode())
 
 

@@ -121,11 +121,6 @@ def secrets(tx: Tx, administrator_id: int) -> Secrets | None:
     return tx.one(Secrets, sql, id=administrator_id)
 
 
-def every_secret(tx: Tx) -> list[Secrets]:
-    """Return the secrets of all administrators."""
-    return tx.all(Secrets, "select id, password, seed, last_step from administrators order by id")
-
-
 def remove_administrator(tx: Tx, administrator_id: int) -> None:
     """Delete an administrator and its sessions."""
     tx.execute("delete from console_sessions where administrator_id = :id", id=administrator_id)

@@ -17,7 +17,7 @@ from sallyport.base.errors import Forbidden, NotFound, SecretError, TooMany, Una
 from sallyport.base.fair import FairLimiter, PerMinute
 from sallyport.base.secret import token_hash
 from sallyport.base.sha512crypt import matches, sha512_crypt
-from sallyport.base.text import fold_name
+from sallyport.base.text import fold_name, plain_code
 from sallyport.base.wire import JSON
 from sallyport.store import audit
 from sallyport.store.audit import INSTALLATION
@@ -225,7 +225,7 @@ class Sessions:
             await trio.to_thread.run_sync(sha512_crypt, octets)
             return None
         is_right = await trio.to_thread.run_sync(matches, octets, hashed)
-        digits = "".join(code.split())
+        digits = plain_code(code)
         step = self._step(seed, digits, self._clock()) if len(digits) == 6 and digits.isascii() else None
         return step if is_right else None
 

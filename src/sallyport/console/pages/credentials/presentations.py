@@ -4,13 +4,13 @@ from typing import Final
 
 from sallyport.base.command import entries
 from sallyport.base.errors import NotFound
-from sallyport.base.wire import JSON, Row
+from sallyport.base.wire import Row
 from sallyport.console.columns import Column
 from sallyport.console.declare import Context, Pages, Redirect
 from sallyport.console.pages.choosing import chosen, offer
 from sallyport.console.pages.credentials.finding import HOLDERS, ISSUERS
 from sallyport.console.pages.reading import number, of, rights
-from sallyport.console.table import MOST_EXPORTED, SIZE, Table
+from sallyport.console.table import SIZE, Table, is_export
 from sallyport.console.visit import Visit
 from sallyport.domains.domain import Domain
 from sallyport.web.scope import OPERATORS, READERS
@@ -70,20 +70,15 @@ async def presentations(visit: Visit) -> Context:
 
 
 async def _listed(visit: Visit, domain: Domain) -> Table:
-    """Return one part of the list, or the whole list for an export."""
-    exports, found = visit.query.get("format") == "csv", list[Row]()
-    before: JSON = number(visit.query.get("before", "0"), "presentation request")
-    while True:
-        body: Row = {"before": before, "pageSize": MOST_LISTED if exports else SIZE}
-        answer = await visit.call(LIST, body, domain=domain.id)
-        found += entries(answer["requests"])
-        before = answer["before"]
-        if not exports or not before or len(found) >= MOST_EXPORTED:
-            break
+    """Return one part of the list."""
+    before = number(visit.query.get("before", "0"), "presentation request")
+    body: Row = {"before": before, "pageSize": MOST_LISTED if is_export(visit) else SIZE}
+    answer = await visit.call(LIST, body, domain=domain.id)
     rows = [
-        {**each, "status": str(each["status"]).lower(), "credential": each["schemaName"] or "any"} for each in found
+        {**each, "status": str(each["status"]).lower(), "credential": each["schemaName"] or "any"}
+        for each in entries(answer["requests"])
     ]
-    following = visit.url(before=before, request=None) if before else ""
+    following = visit.url(before=answer["before"], request=None) if answer["before"] else ""
     return Table(visit, COLUMNS, rows, None, empty=EMPTY, next_url=following)
 
 

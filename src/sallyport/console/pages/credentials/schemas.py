@@ -11,7 +11,7 @@ from sallyport.console.declare import Context, Pages, Redirect
 from sallyport.console.pages.choosing import chosen, offer
 from sallyport.console.pages.credentials.finding import ISSUERS, SCHEMAS
 from sallyport.console.pages.reading import PAGE, of, rights
-from sallyport.console.table import MOST_EXPORTED, SIZE, Filter, Table, page_of
+from sallyport.console.table import SIZE, Filter, Table, is_export, page_of
 from sallyport.console.visit import Visit
 from sallyport.domains.domain import Domain
 from sallyport.web.scope import OPERATORS, READERS
@@ -43,18 +43,12 @@ async def schemas(visit: Visit) -> Context:
 
 
 async def _listed(visit: Visit, domain: Domain) -> Table:
-    """Return one page of the list, or the whole list for an export. The answer of the operation has no total. So the
-    page reads one more schema, to know whether there is another page."""
-    exports, page, found = visit.query.get("format") == "csv", page_of(visit), list[Row]()
-    while True:
-        size, number = (PAGE, len(found) // PAGE + 1) if exports else (SIZE, page)
-        more = await _read(visit, domain, number, size)
-        found += more
-        if not exports or len(more) < size or len(found) >= MOST_EXPORTED:
-            break
-    is_full = not exports and len(found) == SIZE
-    is_last = not is_full or not await _read(visit, domain, page * SIZE + 1, 1)
-    total = (page - 1) * SIZE + len(found) if is_last and (found or page == 1) else None
+    """Return one page of the list. The answer of the operation has no total. So the page reads one more schema, to know
+    whether there is another page."""
+    page, size = page_of(visit), PAGE if is_export(visit) else SIZE
+    found = await _read(visit, domain, page, size)
+    is_last = len(found) < size or not await _read(visit, domain, page * size + 1, 1)
+    total = (page - 1) * size + len(found) if is_last and (found or page == 1) else None
     following = "" if is_last else visit.url(page=page + 1)
     rows = [{**each, "authorName": each["authorName"] or "deleted"} for each in found]
     return Table(
