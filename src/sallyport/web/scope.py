@@ -105,7 +105,8 @@ class Caller:
     def actor(self) -> Actor:
         """The caller in the form in which the audit trail stores actors."""
         if self.person:
-            return Actor(self.person, self.name, tenant_id=self.tenant_id or None)
+            tenant_id = self.tenant_id or None
+            return Actor(self.person, self.name, tenant_id=tenant_id, is_installation=self.is_installation)
         if self.is_installation:
             return Actor("command line", self.name)
         return Actor("agent" if self.role in _KEYS else "token", self.name, self.token_id, self.tenant_id)

@@ -38,6 +38,8 @@ NETWORK_BITS: Final = "network_bits"
 """The file of the step that indexes the networks of RADIUS clients."""
 REFERENCES: Final = "references"
 """The file of the step that indexes references between tables."""
+GROUP_KEYS: Final = "group_keys"
+"""The file of the step that adds the names of directory groups in the form for comparison."""
 LEARNED_VALUES: Final = "learned_values"
 """The file of the step that adds the age of the learned values of devices."""
 SEARCHED: Final = (
