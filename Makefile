@@ -1,7 +1,10 @@
 # Four targets do everything on a fresh machine: `make demo`, `make test`, `make test-postgres` and `make test-system`.
 PYTHON ?= python3
 BIN := .venv/bin
-READY := .venv/.ready-$(shell $(PYTHON) -c 'import sys; print("%d.%d.%d" % sys.version_info[:3])' 2>/dev/null)
+VERSION := $(shell $(PYTHON) -c 'import sys; print("%d.%d.%d" % sys.version_info[:3])' 2>/dev/null)
+# .venv has what the service takes; and, for every target but `demo`, the tools of the tests in the same place.
+SERVICE := .venv/.service-$(VERSION)
+READY := .venv/.ready-$(VERSION)
 
 # The folders of the tests that run on both engines.
 ON_BOTH := $(addprefix tests/,api audit console did directory domains dynamic endpoints events inventory listen login mfa passwords \
@@ -12,7 +15,7 @@ unexport PYTHONDONTWRITEBYTECODE
 
 .PHONY: demo test test-postgres test-system dist bench lint docs deb lock peers peers-system clean
 
-demo: $(READY)
+demo: $(SERVICE)
 	$(BIN)/sallyport demo $(if $(ONCE),--once)
 
 # Tests that measure time run alone, before the others. Much of the time of the others is waiting, so that files run side
@@ -58,7 +61,11 @@ peers:
 peers-system:
 	@tests/peers/install system
 
-$(READY): tests/requirements.lock requirements-ldap.lock pyproject.toml tests/setup
+$(SERVICE): requirements.lock pyproject.toml tests/setup
+	@tests/setup $(PYTHON) service
+	@touch $@
+
+$(READY): $(SERVICE) tests/requirements.lock requirements-ldap.lock
 	@tests/setup $(PYTHON)
 	@touch $@
 
@@ -78,5 +85,7 @@ lock:
 	sed -n 's/^postgres = \["\(.*\)"\].*/\1/p' pyproject.toml | \
 		$(COMPILE) --constraints tests/requirements.lock - -o requirements-postgres.lock
 
+# Removes what the other targets have made. A data directory is not among them: only `sallyport server uninstall --purge`
+# removes data.
 clean:
-	rm -rf .venv sallyport-data
+	rm -rf .venv build

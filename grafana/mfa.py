@@ -2,7 +2,7 @@
 
 from typing import Final
 
-from grafana.board import Board, Graph, Number, Query, Row, quantiles
+from grafana.board import Board, Graph, Number, Query, Row, named, quantiles
 
 MFA: Final = Board(
     "mfa",
@@ -72,6 +72,22 @@ MFA: Final = Board(
             "Lock-outs",
             "Lock-outs in the last hour by kind.",
             (Query("sum by (kind) (increase(sallyport_lockouts_total{$here}[1h])) or on () vector(0)", "{{kind}}"),),
+        ),
+        Graph(
+            "Users who refuse prompts",
+            "Users who refused three prompts within an hour. The log event `mfa_prompts_refused` names them.",
+            (Query("sum(increase(sallyport_mfa_repeated_refusals_total{$here}[1h])) or on () vector(0)", "users"),),
+        ),
+        Row("First factors"),
+        Graph(
+            "Logins that a first factor could not check",
+            "Its LDAP, winbind or RADIUS servers do not answer, or its configuration is missing or unreadable.",
+            (
+                Query(
+                    named("increase(sallyport_first_factor_failures_total{$here}[5m])"),
+                    "{{name}} ({{domain}})",
+                ),
+            ),
         ),
         Row("Providers"),
         Graph(

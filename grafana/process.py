@@ -45,6 +45,34 @@ PROCESS: Final = Board(
             "Failed transactions in the selected time range. Requests in a failed transaction got no answer.",
             Query("sum(increase(sallyport_store_errors_total{$here}[$__range]))"),
         ),
+        Row("Certificates and clock"),
+        Graph(
+            "Certificates of the service",
+            "Time until the first certificate of each file expires: the API's, EAP's and RadSec's, the authority of "
+            "clients, and revocation lists. Below 0, it has expired.",
+            (Query("min by (use) (sallyport_certificate_expiry_timestamp_seconds{$here}) - time()", "{{use}}"),),
+            unit="s",
+            width=8,
+        ),
+        Graph(
+            "Certificates of domains",
+            "Time until the first certificate in the settings of a domain's directories or first factor expires.",
+            (
+                Query(
+                    "sum by (instance, domain, use) (sallyport_domain_certificate_expiry_timestamp_seconds{$here} "
+                    "- time()) * on (instance, domain) group_left (name) sallyport_domain_info{$here}",
+                    "{{name}} ({{domain}}) {{use}}",
+                ),
+            ),
+            unit="s",
+            width=8,
+        ),
+        Graph(
+            "Clock",
+            "1: the kernel reports a synchronized clock. 0: it does not. One-time codes need a correct clock.",
+            (Query("sallyport_clock_synchronized{$here}", "{{instance}}"),),
+            width=8,
+        ),
         Row("Store"),
         Graph(
             "Commits",

@@ -1,3 +1,3 @@
-"""Sallyport: a RADIUS-aware inventory of network devices, and a login policy service."""
+"""Sallyport: a RADIUS server for the second factor of network logins, with an inventory of the devices that use it."""
 
 __version__ = "0.1.0"

@@ -7,7 +7,7 @@ import pytest
 import trio
 import trio.testing
 
-from sallyport.base.fair import LONG_S, FairLimiter, FairQueue, FairShares, LoopTurns
+from sallyport.base.fair import LONG_S, PART_S, FairLimiter, FairQueue, FairShares, LoopTurns, in_parts
 from tests.passes import PassCounter
 
 MOST = 3
@@ -168,3 +168,19 @@ async def test_a_long_pass_admits_a_single_task() -> None:
     trio.lowlevel.remove_instrument(counter)
     assert went.total() == TASKS
     assert set(went.values()) == {1}
+
+
+async def test_other_tasks_run_between_the_parts_of_a_list() -> None:
+    """While a long list of short work is done, the event loop makes a pass after each part of PART_S seconds."""
+    now, counter = 0.0, PassCounter()
+
+    def work(item: int) -> int:
+        nonlocal now
+        now += PART_S / 4
+        return item * item
+
+    trio.lowlevel.add_instrument(counter)
+    found = await in_parts(work, range(40), lambda: now)
+    trio.lowlevel.remove_instrument(counter)
+    assert found == [number * number for number in range(40)]
+    assert counter.passes == 10

@@ -5,13 +5,14 @@ import signal
 import socket
 import subprocess
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 import httpx
 import pytest
 
+from tests.docs.commands import ROOT, differs
 from tests.service import PROGRAM, RunningService
 
 
@@ -49,6 +50,15 @@ def test_demo_once_prints_the_report(stopped: RunningService) -> None:
     assert not stopped.data_dir.exists()
 
 
+def test_the_readme_shows_what_the_demo_prints(stopped: RunningService) -> None:
+    """Each line of the README's output is a line of the demo, in the same order. Times may differ."""
+    readme = (ROOT / "README.md").read_text(encoding="utf-8")
+    shown = readme.partition("```text\n")[2].partition("```")[0]
+    with taken_ports():
+        done = stopped.cli("demo", "--once")
+    assert differs([line for line in shown.splitlines() if line], done.stdout) == ""
+
+
 def port_of(text: str) -> str:
     """Return the HTTP port that the demo prints first."""
     found = re.search(r"HTTP on 127\.0\.0\.1:(\d+)", text)
@@ -56,9 +66,23 @@ def port_of(text: str) -> str:
     return found[1]
 
 
+def examples(text: str) -> list[str]:
+    """Return the commands that the demo prints at its end."""
+    found = [line for line in text.partition("token ")[2].splitlines() if line.startswith(("curl ", "SALLYPORT_"))]
+    assert len(found) == 6
+    return found
+
+
+def run(command: str, environ: Mapping[str, str]) -> tuple[str, int]:
+    """Run a printed command in a shell. Return it with its exit status; 22 means that the API has refused it."""
+    command_that_fails = command.replace("curl -s", "curl -s --fail")
+    return command, subprocess.run(["bash", "-c", command_that_fails], env=environ, check=False).returncode
+
+
 @pytest.mark.parametrize("sent", [signal.SIGINT, signal.SIGTERM])
 def test_the_demo_runs_until_a_signal(stopped: RunningService, tmp_path: Path, sent: signal.Signals) -> None:
-    """The API accepts the printed token. After the signal, the exit status is 0 and the data of the demo is deleted."""
+    """The API accepts the printed token, and the printed commands work in their order. After the signal, the exit
+    status is 0 and the data of the demo is deleted."""
     output = tmp_path / "output"
     with taken_ports(), output.open("wb") as out:
         process = subprocess.Popen([PROGRAM, "demo"], stdout=out, stderr=out, cwd=tmp_path, env=stopped.environ)
@@ -83,6 +107,7 @@ def test_the_demo_runs_until_a_signal(stopped: RunningService, tmp_path: Path, s
                 trust_env=False,
             )
             assert answer.json()["totalCount"] == 7
+            assert [run(each, stopped.environ) for each in examples(text)] == [(each, 0) for each in examples(text)]
             process.send_signal(sent)
             assert process.wait(20) == 0
         finally:

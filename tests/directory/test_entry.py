@@ -264,3 +264,27 @@ def test_mapped_attributes_are_kept_first() -> None:
     assert isinstance(found, Person) and found.attributes["zzz"] == ("7",) and "userpassword" not in found.attributes
     found = understand(entry, now=NOW)
     assert isinstance(found, Person) and "zzz" not in found.attributes
+
+
+BLANKS = pytest.mark.parametrize("blank", [" ", "\t", "\u00a0", "\u200b", "\ufeff", "\u2060 \t"], ids=ascii)
+
+
+@BLANKS
+def test_blanks_around_names_are_removed(blank: str) -> None:
+    """Blanks and invisible characters around the names of people, groups and units do not belong to the names."""
+    names = {"uid": f"{blank}ann{blank}", "cn": "Ann Lee", "krbPrincipalName": f"ann@X{blank}"}
+    found = person("uid=ann,dc=b", "person ", **names)
+    assert (found.name, found.aliases) == ("ann", ("ann@X",))
+    ops = group("cn=g,dc=b", "posixGroup", cn=f"ops{blank}", memberUid=f"{blank}ann{blank}")
+    assert (ops.name, ops.members) == ("ops", ("uid:ann",))
+    unit = understand(raw("ou=u,dc=b", "organizationalUnit", ou=f"Staff{blank}"), now=NOW)
+    assert isinstance(unit, Unit) and unit.name == "Staff"
+
+
+@pytest.mark.parametrize("uid", [" ", "a\nb", "x" * 256, b"\xff", "a\u200bb"])
+def test_a_name_that_is_not_valid_is_not_replaced(uid: str | bytes) -> None:
+    """If the login name of an entry is not valid, the entry is refused. It does not get its common name as its login
+    name.
+    """
+    with pytest.raises(Invalid, match="no valid name in uid"):
+        understand(raw("uid=ann,dc=b", "person", uid=uid, cn="Ann Lee"), now=NOW)

@@ -32,8 +32,8 @@ CONNECT = sorted(
     page.stem for page in (ROOT / "docs" / "connect").glob("*.md") if page.stem not in {"index", "fortigate"}
 )
 WALKS = [
-    Walk("README.md", serves=True, replace={".venv/bin/": ""}, skip=["make demo"]),
-    Walk("docs/getting-started.md", serves=True, skip=["make demo"]),
+    Walk("README.md", serves=True, replace={"~/sallyport": "sallyport-home"}, skip=["make demo"]),
+    Walk("docs/getting-started.md", serves=True, replace={"~/sallyport": "sallyport-home"}, skip=["make demo"]),
     Walk(
         "docs/console/sign-in.md",
         replace={"sallyport admin add root": "sallyport admin add root --password -"},

@@ -92,13 +92,14 @@ async def test_a_name_is_taken_once_in_a_domain(areas: Areas) -> None:
         (b"plain", (b"plain",)),
         ("Zürich".encode(), ("Zürich".encode(), "Zürich".encode("latin-1"))),
         ("Zürich".encode("latin-1"), ("Zürich".encode("latin-1"),)),
+        ("5 €".encode(), ("5 €".encode(), b"5 \x80")),
         ("上海".encode(), ("上海".encode(),)),
         (b"x" * 128, (b"x" * 128,)),
         (b"\xff\xfe", (b"\xff\xfe",)),
     ],
 )
 async def test_a_password_in_either_encoding(areas: Areas, given: bytes, right: tuple[bytes, ...]) -> None:
-    """A password is accepted as the user typed it. If it is UTF-8 text, its Latin-1 form is accepted too, because
+    """A password is accepted as the user typed it. If it is UTF-8 text, its Windows-1252 form is accepted too, because
     devices send either form."""
     await areas.add_user(areas.domain, "ann", given)
     assert passwords(await areas.users.load(areas.domain, "ann")) == right

@@ -3,16 +3,19 @@
 import pytest
 import trio
 import trio.testing
+from prometheus_client import CollectorRegistry
 
 from sallyport.base.errors import StoreError
 from sallyport.events.repo import EventQuery, EventRow
 from sallyport.events.service import Events
 from sallyport.listen import causes
-from sallyport.listen.counts import Kind
+from sallyport.listen.counts import Counts, Kind
 from sallyport.listen.pacing import BEGIN_AT_ONCE
 from sallyport.listen.senders import cause
-from sallyport.login.login import Decision, Login
+from sallyport.login.decision import refuse
+from sallyport.login.login import Decision, Login, Reason
 from sallyport.login.pipeline import Pipeline
+from sallyport.metrics import RadiusMetrics
 from sallyport.radius.attributes import push_attribute
 from sallyport.radius.duplicates import Source
 from sallyport.radius.packet import (
@@ -372,6 +375,24 @@ async def test_a_reject_waits_for_its_delay(areas: Areas, mock_clock: trio.testi
         assert [(await wire.take())[0][1] for _ in range(2)] == [1, 2]
         assert (wire.auth.in_flight, wire.waiting.now) == (0, 0)
         nursery.cancel_scope.cancel()
+
+
+@pytest.mark.parametrize(
+    ("reason", "label"),
+    [
+        (Reason.FIRST_FACTOR_UNREACHABLE, "unreachable"),
+        (Reason.FIRST_FACTOR_UNREADABLE, "unreadable"),
+        (Reason.FIRST_FACTOR_UNAVAILABLE, "unavailable"),
+    ],
+)
+async def test_an_outage_of_the_first_factor_is_counted(wire: Wire, reason: Reason, label: str) -> None:
+    """A login that the first factor could not check is counted apart from wrong passwords, in both modes."""
+    areas = wire.areas
+    counts = Counts(Kind.AUTHENTICATION, "", RadiusMetrics(CollectorRegistry()), areas.login_metrics)
+    domain = areas.domains.table.by_id[areas.domain]
+    for each in (reason, Reason.WRONG_PASSWORD):
+        counts.decided(domain.id, refuse(each, domain))
+    assert areas.sample("sallyport_first_factor_failures_total", domain=str(domain.id), reason=label) == 1
 
 
 async def test_what_is_counted(wire: Wire) -> None:

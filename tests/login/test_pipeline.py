@@ -178,13 +178,22 @@ async def test_a_right_password(listener: FakeListener, password: bytes) -> None
             assert (await listener.decided(chap("bob", wrong)))[:2] == ("reject", R.WRONG_PASSWORD)
 
 
-async def test_a_password_in_the_devices_encoding(listener: FakeListener) -> None:
-    """A password that is stored as UTF-8 is also right in Latin-1, by PAP and CHAP."""
-    await listener.areas.add_user(listener.areas.domain, "bob", "Straße".encode())
-    for octets in ("Straße".encode(), "Straße".encode("latin-1")):
+@pytest.mark.parametrize("password", ["Straße", "5 €", "it’s", "a – b", "„ž“"])  # noqa: RUF001  devices send them
+async def test_a_password_in_the_devices_encoding(listener: FakeListener, password: str) -> None:
+    """A password that is stored as UTF-8 is also right in Windows-1252, by PAP and CHAP."""
+    await listener.areas.add_user(listener.areas.domain, "bob", password.encode())
+    for octets in (password.encode(), password.encode("cp1252")):
         for datagram in (pap("bob", octets), chap("bob", octets)):
             assert (await listener.decided(datagram))[0] == "accept"
-    assert (await listener.decided(pap("bob", b"Strasse")))[0] == "reject"
+    for wrong in (password.encode("utf-16-le"), password.encode("ascii", "replace"), password.encode("cp1252")[:-1]):
+        assert (await listener.decided(pap("bob", wrong)))[0] == "reject"
+
+
+async def test_a_password_that_windows_1252_lacks(listener: FakeListener) -> None:
+    """A password with other characters is right in UTF-8 only."""
+    await listener.areas.add_user(listener.areas.domain, "bob", "密码 €".encode())
+    assert (await listener.decided(pap("bob", "密码 €".encode())))[0] == "accept"
+    assert (await listener.decided(pap("bob", "密码 €".encode("cp1252", "replace"))))[0] == "reject"
 
 
 async def test_an_empty_password_is_wrong(listener: FakeListener) -> None:

@@ -31,6 +31,7 @@ def registered() -> CollectorRegistry:
     store = metrics.StoreMetrics(registry)
     store.watch_queue(lambda: 0)
     store.watch_files(Path("no such file"))
+    metrics.CertificateMetrics(registry, dict)
     metrics.OutletMetrics(registry)
     metrics.SpoolMetrics(registry).watch(lambda: 0, lambda: 0)
     metrics.HttpMetrics(registry)

@@ -65,7 +65,7 @@ async def test_live_nodes_are_counted(tmp_path: Path, store: PostgresStore) -> N
     [
         pytest.param(Server(100, 2, "on", "", 0), [], id="one server"),
         pytest.param(Server(100, 2, "on", "standby", 1), [], id="synchronous standby"),
-        pytest.param(Server(15, 2, "on", "", 0), ["2 nodes use up to 20 connections"], id="too many nodes"),
+        pytest.param(Server(15, 2, "on", "", 0), ["2 nodes use up to 26 connections"], id="too many nodes"),
         pytest.param(Server(100, 2, "off", "standby", 1), ["synchronous_commit is off: a crash"], id="off"),
         pytest.param(Server(100, 2, "local", "standby", 1), ["synchronous_commit is local: a failover"], id="local"),
         pytest.param(

@@ -84,6 +84,18 @@ def test_certificates(site: Site, tmp_path: Path, version: str) -> None:
     assert site.event() == ("ann", "eap-tls", "accept")
 
 
+@pytest.mark.parametrize("hidden", ["@default", "DEFAULT\\"])
+@pytest.mark.parametrize("method", ["eap-peap-mschapv2", "eap-ttls-pap", "eap-tls"])
+def test_an_outer_identity_without_a_user(site: Site, tmp_path: Path, method: str, hidden: str) -> None:
+    """A supplicant may hide its user behind the realm alone."""
+    file = site.certificates / "clients" / "ann.pem"
+    shown = ["eap=TLS", f'client_cert="{file}"', f'private_key="{file.with_suffix(".key")}"', f'identity="{hidden}"']
+    typed = ['identity="ann"', f'anonymous_identity="{hidden}"', f'password="{PASSWORD}"']
+    output = site.eapol(tmp_path, shown if method == "eap-tls" else [*METHODS[method], *typed])
+    assert SUCCESS in output, output
+    assert site.event() == ("ann", method, "accept")
+
+
 def test_a_certificate_that_is_taken_back(site: Site, tmp_path: Path) -> None:
     """`cert revoke` applies to the next login, without a restart."""
     site.service.ok("cert", "issue", "bob")

@@ -44,7 +44,8 @@ def machine(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Machine]:
     """Return a machine on which hostapd is running."""
     directory = tmp_path_factory.mktemp("hostapd")
     self_signed(directory, "home")
-    (directory / "users").write_text(f'"ann" PEAP,TTLS\n"ann" MSCHAPV2,TTLS-PAP,TTLS-MSCHAPV2 "{PASSWORD}" [2]\n')
+    inner = f'"ann" MSCHAPV2,TTLS-PAP,TTLS-MSCHAPV2 "{PASSWORD}" [2]\n'
+    (directory / "users").write_text(f'"ann" PEAP,TTLS\n"@"* PEAP,TTLS\n{inner}')
     (directory / "clients").write_text(f"127.0.0.1/32 {HOME_SECRET}\n")
     (directory / "hostapd.conf").write_text(HOSTAPD.format(directory=directory, port=PORT))
     with Machine(directory, {}, resolver="127.0.0.1") as machine:
@@ -70,10 +71,11 @@ def service(machine: Machine, tmp_path_factory: pytest.TempPathFactory) -> Itera
         service.kill()
 
 
+@pytest.mark.parametrize("hidden", ["", 'anonymous_identity="@default"\n'], ids=["", "hidden"])
 @pytest.mark.parametrize("method", ['eap=PEAP\nphase2="auth=MSCHAPV2"', 'eap=TTLS\nphase2="auth=PAP"'])
-def test_eap_with_keys(tmp_path: Path, machine: Machine, service: RunningService, method: str) -> None:
-    """The complete conversation is passed on, and the station has the keys."""
-    network = f'{method}\nidentity="ann"\npassword="{PASSWORD}"\nca_cert="{machine.directory}/home.pem"'
+def test_eap_with_keys(tmp_path: Path, machine: Machine, service: RunningService, method: str, hidden: str) -> None:
+    """The complete conversation is passed on, and the station has the keys. The outer identity may hide the user."""
+    network = f'{method}\n{hidden}identity="ann"\npassword="{PASSWORD}"\nca_cert="{machine.directory}/home.pem"'
     with machine.inside():
         output = eapol_test(tmp_path, service.ports.auth, SECRET, network)
     assert SUCCESS in output

@@ -108,9 +108,10 @@ def test_the_name_is_a_part_of_version_2() -> None:
     assert not NtKey(HASH_2).made(ATTEMPT_2, b"user")
 
 
-def test_a_password_that_is_no_utf_8_is_latin_1() -> None:
-    """A password has the same hash in UTF-8 and in Latin-1. A character beyond the BMP is two units of UTF-16."""
+def test_a_password_that_is_no_utf_8_is_windows_1252() -> None:
+    """A password has the same hash in UTF-8 and in Windows-1252. A character beyond the BMP is two units of UTF-16."""
     assert nt_hash(b"caf\xe9") == nt_hash("café".encode()) != nt_hash(b"cafe")
+    assert nt_hash(b"5 \x80") == nt_hash("5 €".encode())
     assert nt_hash("🔑".encode()).hex() == nt_hash(b"\xf0\x9f\x94\x91").hex() != nt_hash(b"\xf0\x9f\x94").hex()
 
 

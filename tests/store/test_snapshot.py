@@ -19,10 +19,11 @@ from tests.store.conftest import NO_NAMES, names, put
 
 
 class HeldStore:
-    """A store that can delay a read's answer, or fail."""
+    """A store that can delay a read's answer, or fail. reads: the number of reads that have begun."""
 
     def __init__(self, store: Store) -> None:
         self.store = store
+        self.reads = 0
         self.held: list[trio.Event] = []
         self.hold_next = False
         self.fails = False
@@ -32,6 +33,7 @@ class HeldStore:
         if self.fails:
             self.failed.set()
             raise StoreError("disk")
+        self.reads += 1
         hold, self.hold_next = self.hold_next, False
         result = await self.store.read(work)
         if hold:
@@ -94,20 +96,62 @@ async def test_changes_at_the_same_time_all_hold(store: Store) -> None:
     assert len(listed.value) == 50
 
 
-async def test_an_older_view_never_replaces_a_newer_one(store: Store) -> None:
-    """A slow reload does not overwrite a later change."""
+async def test_one_reload_runs_at_a_time(store: Store) -> None:
+    """Changes that arrive during a slow reload wait, and then share one reload, which has all of them."""
     held = HeldStore(store)
     configuration = Configuration(held)
     listed = configuration.hold(names, NO_NAMES)
     held.hold_next = True
+
+    async def change(name: str) -> None:
+        await configuration.change(partial(put, name=name))
+        assert name in listed.value
+
     async with trio.open_nursery() as nursery:
-        nursery.start_soon(configuration.change, partial(put, name="a"))
+        nursery.start_soon(change, "a")
         while not held.held:
             await trio.testing.wait_all_tasks_blocked(0.01)
-        await configuration.change(partial(put, name="b"))
-        assert listed.value == ["a", "b"]
+        for name in "bcd":
+            nursery.start_soon(change, name)
+        while await store.read(names) != ["a", "b", "c", "d"]:
+            await trio.testing.wait_all_tasks_blocked(0.01)
+        await trio.testing.wait_all_tasks_blocked(0.01)
+        assert (held.reads, listed.value) == (1, [])
         held.held[0].set()
+    assert (held.reads, listed.value) == (2, ["a", "b", "c", "d"])
+
+
+async def test_a_written_change_succeeds_though_it_cannot_be_read(
+    sqlite: SqliteStore, autojump_clock: trio.testing.MockClock
+) -> None:
+    """If the store fails after the commit, the change returns its result, and the snapshots follow later."""
+    held = HeldStore(sqlite)
+    configuration = Configuration(held)
+    listed = configuration.hold(names, NO_NAMES)
+    await configuration.change(partial(put, name="a"))
+    followed = trio.Event()
+    configuration.on_foreign_change(followed.set)
+    held.fails = True
+    assert await configuration.change(partial(put, name="b")) == 1
+    assert listed.value == ["a"]
+    held.fails = False
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(configuration.watch)
+        await followed.wait()
+        nursery.cancel_scope.cancel()
     assert listed.value == ["a", "b"]
+
+
+async def test_a_loader_learns_that_the_tables_may_have_been_replaced(store: Store) -> None:
+    """A loader may keep what it has read before, except at the first reload and after a restore."""
+    configuration = Configuration(store)
+    outdated: list[bool] = []
+    configuration.hold(lambda tx: outdated.append(configuration.is_outdated), None)
+    await configuration.reload()
+    await configuration.change(partial(put, name="a"))
+    await configuration.restored()
+    await configuration.reload()
+    assert outdated == [True, False, True, False]
 
 
 async def test_a_value_is_replaced_as_a_whole(store: Store) -> None:

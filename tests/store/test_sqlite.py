@@ -3,7 +3,6 @@
 import shutil
 import sqlite3
 import threading
-import time
 from collections.abc import Awaitable, Callable
 from contextlib import closing
 from functools import partial
@@ -15,18 +14,17 @@ import trio.testing
 from prometheus_client import CollectorRegistry
 
 from sallyport.base.actor import Actor, acting_as
-from sallyport.base.errors import Invalid, NotFound, SchemaError, StoreError, TookTooLong
+from sallyport.base.errors import NotFound, SchemaError, StoreError, TookTooLong
 from sallyport.metrics import StoreMetrics
 from sallyport.store.connections import QUICK_S, QUICK_STEPS, SLOW_FOR_S, QuickReader, Readers
 from sallyport.store.directory import Reserve
 from sallyport.store.migrations import ALL
 from sallyport.store.model import Tx, Work
-from sallyport.store.sqlite import READERS, SEARCHERS, WRITE_S, SqliteStore
+from sallyport.store.sqlite import READERS, SqliteStore
 from sallyport.store.turns import WRITES
 from tests.areas import running_store
 from tests.store.baseline import schema
 from tests.store.conftest import names, put
-from tests.waiting import until
 
 
 def opened(path: Path) -> SqliteStore:
@@ -237,25 +235,6 @@ async def test_a_search_has_its_time(sqlite: SqliteStore) -> None:
         readers.close()
 
 
-async def test_a_tokens_work_that_takes_too_long_is_refused_and_undone(sqlite: SqliteStore) -> None:
-    """Work of a token that takes too long raises Invalid at its next statement, and is undone. Work of the service has
-    no limit.
-    """
-
-    def long(tx: Tx) -> None:
-        put(tx, "first")
-        until = time.thread_time() + 1.1 * WRITE_S
-        while time.thread_time() < until:
-            pass
-        put(tx, "second")
-
-    with acting_as(Actor("token", "admin", 1)), pytest.raises(Invalid, match="too much at once"):
-        await sqlite.write(long)
-    assert await sqlite.read(names) == []
-    await sqlite.write(long)
-    assert await sqlite.read(names) == ["first", "second"]
-
-
 async def test_requests_leave_readers_and_writer_to_logins(sqlite: SqliteStore) -> None:
     """Queued reads and writes of a tenant let those of the service pass, and alternate with another tenant's."""
     order: list[str] = []
@@ -294,7 +273,7 @@ async def test_requests_leave_readers_and_writer_to_logins(sqlite: SqliteStore) 
         await sqlite.write(nothing)
         order.append("service")
     assert order.index("service") <= WRITES
-    assert order.index("one") <= 2 * WRITES
+    assert order.index("one") < 3 * WRITES
 
 
 def thread_of(tx: Tx) -> int:
@@ -345,27 +324,3 @@ def test_a_slow_disk_is_not_read_on_the_event_loop(tmp_path: Path) -> None:
     now += SLOW_FOR_S
     read(0)
     reader.close()
-
-
-async def test_a_token_that_searches_much_leaves_others_their_turns(tmp_path: Path) -> None:
-    """However many searches of one token wait, another token's search runs after those that run now."""
-    begun, may_end = list[str](), threading.Semaphore(0)
-
-    async def search(name: str) -> None:
-        def work(_: Tx) -> None:
-            begun.append(name)
-            may_end.acquire(timeout=10)
-
-        with acting_as(Actor("token", name)):
-            await store.search(work)
-
-    async with running_store(tmp_path / "s.db") as store, trio.open_nursery() as nursery:
-        for name in [*["greedy"] * 20, "other"]:
-            nursery.start_soon(search, name)
-            await trio.lowlevel.checkpoint()
-        for running in range(SEARCHERS, SEARCHERS + 2):
-            await until(lambda wanted=running: len(begun) == wanted)
-            may_end.release()
-        await until(lambda: len(begun) == SEARCHERS + 2)
-        may_end.release(20)
-    assert begun.index("other") <= SEARCHERS + 1

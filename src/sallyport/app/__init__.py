@@ -13,6 +13,7 @@ from prometheus_client import CollectorRegistry
 from sallyport import __version__
 from sallyport.agent.templates import DirectoryPlace, directory_file, endpoint_file
 from sallyport.app import nodes as node_parts
+from sallyport.app.certificates import CertificateWatch
 from sallyport.app.logins import Logins
 from sallyport.audit.service import Audit
 from sallyport.audit.service import Retention as AuditRetention
@@ -25,6 +26,7 @@ from sallyport.base.setting_values import Address
 from sallyport.base.wire import JSON
 from sallyport.certs.credentials import Certificates, Credentials
 from sallyport.certs.directory import Directory
+from sallyport.certs.expiry import FileExpiries
 from sallyport.did.area import DidArea
 from sallyport.directory.area import DirectoryArea
 from sallyport.directory.readers import checks, readers
@@ -68,6 +70,7 @@ from sallyport.login.second import session as sessions
 from sallyport.login.second.service import device_patience
 from sallyport.metrics import (
     AgentMetrics,
+    CertificateMetrics,
     CredentialMetrics,
     DirectoryMetrics,
     DomainMetrics,
@@ -229,16 +232,28 @@ class App:
             pseudonyms=logs.pseudonyms,
         )
         self.audit = Audit(store)
-        self.certificates = Certificates(
-            settings.data_dir, certificate=settings.eap_certificate, key=settings.eap_key, ca=settings.eap_ca
-        )
         self.audit_retention = AuditRetention(leader_store, days=settings.audit_days, clock=clock)
-        kept = SharedFiles if store.is_shared else OwnFiles
-        self.certificate_files: CertificateFiles = kept(store, vault, Directory(settings.data_dir.absolute()))
         self.senders = Senders()
         self.node_senders = node_parts.senders_of(self)
+        self._wire_certificates()
         self._wire_logins()
         self._wire_store()
+
+    def _wire_certificates(self) -> None:
+        """Connect the certificate files, and the metrics of their expiry."""
+        settings = self.settings
+        certificates_of_settings = partial(
+            Certificates,
+            settings.data_dir,
+            certificate=settings.eap_certificate,
+            key=settings.eap_key,
+            ca=settings.eap_ca,
+        )
+        self.certificates = certificates_of_settings()
+        kept = SharedFiles if self.store.is_shared else OwnFiles
+        self.certificate_files: CertificateFiles = kept(self.store, self.vault, Directory(settings.data_dir.absolute()))
+        files = FileExpiries(settings.tls_certificate, certificates_of_settings().server)  # read by another thread
+        self.certificate_metrics = CertificateMetrics(self.registry, files.read)
 
     def _wire_store(self) -> None:
         """Connect the parts that work on the whole store: backup, restore, key rotation, and changes by other nodes."""
@@ -344,6 +359,7 @@ class App:
         self.removal = Removal(self.configuration, self.cluster, self.clock, forget=self._forget)
         self.logins = Logins(self, self._overrides)
         traffic = TrafficReader(store, self._find_client)
+        self.certificate_watch = CertificateWatch(store, self.logins.first_settings, self.certificate_metrics)
         self.preview = Preview(traffic, self.configuration, self.domains, self.rules, self.logins.enrolled, self.clock)
         self.enforcement = Enforcement(self.domains, self.preview, self.logins.providers)
         self.spool = node_parts.spool_of(self)

@@ -79,6 +79,7 @@ class Logins:
             credentials=overrides.credentials or app.certificates.server,
             certificate_tenant=app.clients.certificate_tenant,
             node=lambda: app.cluster.id,
+            duplicate_window_s=settings.duplicate_window_s,
         )
 
         self.enrolled = SecondFactors(self.providers, self.second.enrolments)

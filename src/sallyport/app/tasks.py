@@ -26,6 +26,7 @@ def of_node(app: App) -> Tasks:
         app.node_senders.run,
         app.follower.run,
         app.certificate_files.run,
+        app.certificate_watch.run,
         app.devices.run,
         app.clients.run,
         app.configuration.watch,

@@ -57,7 +57,8 @@ class AuditEntry(Model):
     target: str = Field(description="Object that was changed, as text.")
     domainId: int | None = Field(description="Id of the domain, or null if the change concerns no domain.")
     changes: dict[str, JsonValue] = Field(
-        description="Changed fields, each as [before, after]. The values of secrets are hidden."
+        description="Changed fields, each as [before, after]. The values of secrets are hidden. Long values are "
+        "truncated, and more so on a page with many long entries."
     )
 
 

@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 from pydantic import Field
 
-from sallyport.audit.operations import entry
+from sallyport.audit.operations import shown
 from sallyport.audit.repo import FOREVER, AuditQuery
 from sallyport.audit.service import Audit
 from sallyport.base.command import Arguments, Command, Tenants, command
@@ -56,9 +56,9 @@ def commands(service: Audit, tenants: Tenants, find_domain: Callable[[str], int]
         rows = await service.newest(query)
         numbers = await tenants.numbers()
         found: list[JSON] = []
-        for row in rows:
+        for row, entry in zip(rows, await shown(rows), strict=True):
             organization, tenant = numbers.get(row.tenant_id, (None, None))
-            found.append({**entry(row), "org": organization, "tenant": tenant})
+            found.append({**entry, "org": organization, "tenant": tenant})
         return {"entries": found, "after": list[JSON]([rows[-1].at, rows[-1].id]) if rows else None}
 
     return {"audit.list": command(ListAudit, listing)}

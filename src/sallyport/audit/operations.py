@@ -1,23 +1,31 @@
 """The HTTP operation of the audit trail: /api/v1/audit/list."""
 
 import json
+from collections.abc import Sequence
+from functools import partial
+from typing import Final
 
 from sallyport.audit.bodies import AuditList, ListAudit
 from sallyport.audit.repo import FOREVER, AuditQuery, AuditRow
 from sallyport.audit.service import Audit
 from sallyport.base.clock import iso
+from sallyport.base.fair import in_parts
 from sallyport.base.text import counted
 from sallyport.base.wire import JSON
+from sallyport.store import audit
 from sallyport.web.operation import Operations, Plain
 from sallyport.web.paging import totals
 from sallyport.web.scope import READERS, Caller, Gate
 
+PAGE: Final = 1 << 20
+"""Maximum number of characters of the changes on a page. More would hold up the event loop."""
+
 
 def operations(service: Audit, gate: Gate) -> Operations:
     """Declare the operation of the audit trail."""
-    audit = Operations("Audit trail", gate)
+    trail = Operations("Audit trail", gate)
 
-    @audit.post("/api/v1/audit/list", roles=READERS)
+    @trail.post("/api/v1/audit/list", roles=READERS)
     async def list_audit(body: ListAudit, caller: Caller) -> Plain[AuditList]:
         """List the changes in the tenant with their actors, the newest first. The entry of a change is written in the
         same transaction as the change."""
@@ -35,21 +43,42 @@ def operations(service: Audit, gate: Gate) -> Operations:
                 limit=page.size,
             )
         )
+        entries = await shown(rows)
         return Plain(
             {
                 "code": 200,
                 "status": "Success",
                 "message": counted(total, "entry", "entries"),
                 **totals(total),
-                "entries": [entry(row) for row in rows],
+                "entries": entries,
             }
         )
 
-    return audit
+    return trail
 
 
-def entry(row: AuditRow) -> dict[str, JSON]:
-    """Return an entry with the fields of `AuditEntry`."""
+async def shown(rows: Sequence[AuditRow]) -> list[dict[str, JSON]]:
+    """Return the entries of a page with the fields of `AuditEntry`.
+
+    An entry of a rule or a policy can be a hundred times as long as others. If a page has more than PAGE characters,
+    the values of the longest entries are truncated.
+    """
+    most = _fair_share([len(row.changes) for row in rows], PAGE)
+    return await in_parts(partial(_entry, most=most), rows)
+
+
+def _fair_share(lengths: Sequence[int], total: int) -> int:
+    """Return the greatest length such that texts cut to this length have at most the total length."""
+    for number, length in enumerate(sorted(lengths)):
+        share = total // (len(lengths) - number)
+        if length > share:
+            return share
+        total -= length
+    return max(lengths, default=0)
+
+
+def _entry(row: AuditRow, most: int) -> dict[str, JSON]:
+    changes = json.loads(row.changes)
     return {
         "auditId": row.id,
         "time": iso(row.at),
@@ -59,5 +88,5 @@ def entry(row: AuditRow) -> dict[str, JSON]:
         "action": row.action,
         "target": row.target,
         "domainId": row.domain_id,
-        "changes": json.loads(row.changes),
+        "changes": changes if len(row.changes) <= most else audit.shortened(changes, most),
     }

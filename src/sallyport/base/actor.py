@@ -10,9 +10,13 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Actor:
-    """The actor of a change. kind: `token`, `administrator`, `identity` (a person of an identity provider),
-    `command line`, `agent`, or `service` if no request makes the change. name: the name of the token, the
-    administrator, the person or the user. tenant_id: the tenant of the actor; None if it has none."""
+    """The actor of a change.
+
+    kind: `token`, `administrator`, `identity` (a person of an identity provider), `command line`, `agent`, `public` (a
+    reader of a public document, without a token), or `service` if no request makes the change. name: the name of the
+    token, the administrator, the person or the user, or the address of the reader. tenant_id: the tenant of the actor,
+    or the tenant for which the service works; None if it has none.
+    """
 
     kind: str
     name: str = ""

@@ -44,6 +44,13 @@ def parse_network(text: str) -> Network:
     return network
 
 
+def network_bits(network: Network) -> str:
+    """Return the IP version of a network, and then the bits of its prefix. If a network contains another one, its text
+    is the beginning of the other text."""
+    width = network.max_prefixlen
+    return f"{network.version}{int(network.network_address):0{width}b}"[: network.prefixlen + 1]
+
+
 def canonical(text: str) -> str:
     """Return an IP address in canonical form. Return any other text unchanged."""
     try:

@@ -1,5 +1,6 @@
 """Time: integer microseconds UTC inside the program, text in input and output."""
 
+import ctypes
 import time
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
@@ -10,12 +11,25 @@ SECOND = 1_000_000
 Clock = Callable[[], int]
 """A function that returns the current time in microseconds since 1970-01-01 UTC."""
 
+_TIME_ERROR = 5
+_TIMEX = 256  # octets, more than the size of struct timex
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 def now_us() -> int:
     """Return the time of the wall clock in microseconds since 1970-01-01 UTC."""
     return time.time_ns() // 1000
+
+
+def is_synchronized() -> bool | None:
+    """Return whether the kernel reports a synchronized clock (adjtimex(2), TIME_ERROR). Return None if the kernel
+    cannot be asked."""
+    asked = ctypes.create_string_buffer(_TIMEX)  # a struct timex; if it contains only zeros, the call only reads
+    try:
+        state = int(ctypes.CDLL(None).adjtimex(asked))
+    except (OSError, AttributeError):
+        return None
+    return None if state < 0 else state != _TIME_ERROR
 
 
 def from_us(at: int) -> datetime:

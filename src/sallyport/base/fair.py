@@ -4,13 +4,14 @@ FairQueue    a queue that serves its owners in turn
 FairShares   a queue with two levels (owners, and the sources of each owner) and a limit
 FairLimiter  a limit of concurrent calls; waiting owners are admitted in turn
 LoopTurns    a limit of work in one pass of the event loop; waiting tenants continue in turn
+in_parts     a long list of short work, during which other tasks run
 PerMinute    a limit of calls per minute for each owner
 """
 
 import math
 import time
 from collections import OrderedDict, deque
-from collections.abc import AsyncIterator, Callable, Hashable
+from collections.abc import AsyncIterator, Callable, Hashable, Iterable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from typing import Final, Generic, TypeVar
@@ -23,9 +24,27 @@ from sallyport.base.errors import TooMany
 LONG_S: Final = 0.005
 """Maximum CPU time, in seconds, after which no more tasks may continue in a pass of the event loop."""
 
+PART_S: Final = 0.002
+"""CPU time, in seconds, after which `in_parts` lets other tasks run."""
+
 OwnerT = TypeVar("OwnerT", bound=Hashable)
 SourceT = TypeVar("SourceT", bound=Hashable)
 T = TypeVar("T")
+ResultT = TypeVar("ResultT")
+
+
+async def in_parts(
+    work: Callable[[T], ResultT], items: Iterable[T], clock: Callable[[], float] = time.thread_time
+) -> list[ResultT]:
+    """Return work(item) for each item. After PART_S seconds of CPU time, other tasks run, so that a login does not wait
+    for the whole list. clock: returns the CPU time in seconds."""
+    found, until = list[ResultT](), clock() + PART_S
+    for item in items:
+        found.append(work(item))
+        if clock() >= until:
+            await trio.lowlevel.checkpoint()
+            until = clock() + PART_S
+    return found
 
 
 class PerMinute(Generic[OwnerT]):

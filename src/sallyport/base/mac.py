@@ -17,6 +17,12 @@ def station_key(station: str) -> str:
     return mac_key(station) or station.strip().casefold()
 
 
+def station_form(station: bytes) -> str | bytes:
+    """Return the form of a Calling-Station-Id in which the requests of one login are compared: a MAC address as 12 hex
+    digits, any other value as its octets."""
+    return mac_key(station.decode("latin-1")) or station
+
+
 def mac_key(text: str) -> str:
     """Return a MAC address in any notation as 12 hex digits in lower case. Return an empty text for anything else."""
     folded = text.strip().casefold()

@@ -14,7 +14,7 @@ from difflib import get_close_matches
 from functools import lru_cache
 from itertools import islice
 from typing import Final, Literal
-from unicodedata import combining, normalize
+from unicodedata import category, combining, normalize
 
 MARKS: Final = 30
 NAME: Final = 255
@@ -24,6 +24,10 @@ MOST_COMPARED: Final = 1000
 _SEPARATORS: Final = re.compile(r"([;\t\r\n])")
 _BLANKS: Final = ' "\x0b\x0c\x85\xa0\u2028\u2029\u200b\u3000\ufeff'
 _SIGNS: Final = frozenset("=+-@\uff1d\uff0b\uff0d\uff20")
+_UNDEFINED: Final = {0x81, 0x8D, 0x8F, 0x90, 0x9D}
+_PRINTED: Final = {octet: bytes((octet,)).decode("cp1252") for octet in range(0x80, 0xA0) if octet not in _UNDEFINED}
+"""The printable characters of Windows-1252 in place of control characters of Latin-1. It has none for five octets."""
+_OCTETS: Final = {ord(character): octet for octet, character in _PRINTED.items()}
 _JOINER: Final = "\u034f"  # COMBINING GRAPHEME JOINER
 
 
@@ -41,6 +45,27 @@ def composed(text: str) -> str:
 def fold(text: str) -> str:
     """Return a text in the form for comparison: case-folded, and in a normalization form."""
     return text.lower() if text.isascii() else normal("NFC", normal("NFC", text).casefold())
+
+
+def password_text(password: bytes) -> str:
+    """Decode a password as UTF-8. If its octets are not valid UTF-8, decode them as Windows-1252, the encoding of many
+    devices and of Windows. It contains the printable characters of Latin-1, and the euro sign, typographic quotation
+    marks and dashes."""
+    try:
+        return password.decode()
+    except UnicodeDecodeError:
+        return password.decode("latin-1").translate(_PRINTED)
+
+
+def password_spellings(password: bytes) -> tuple[bytes, ...]:
+    """Return the octets that a device may send for a password: the given octets, and if they are UTF-8, the same text
+    in Windows-1252."""
+    if password.isascii():
+        return (password,)
+    try:
+        return password, password.decode().translate(_OCTETS).encode("latin-1")
+    except UnicodeError:  # it is not UTF-8, or Windows-1252 lacks a character
+        return (password,)
 
 
 def counted(number: object, one: str, several: str = "") -> str:
@@ -127,3 +152,20 @@ def fold_name(name: str) -> str:
     the password of ann. The login rules, failure counts and prompts of ann would then not apply.
     """
     return fold(name.strip())
+
+
+def trimmed(text: str) -> str:
+    """Return a text without the blanks and invisible characters around it: spaces, tabs, no-break spaces, zero-width
+    characters and control characters."""
+    if text.isascii() and text.isprintable():
+        return text.strip()
+    first, last = 0, len(text)
+    while first < last and _is_blank(text[first]):
+        first += 1
+    while first < last and _is_blank(text[last - 1]):
+        last -= 1
+    return text[first:last]
+
+
+def _is_blank(character: str) -> bool:
+    return character.isspace() or category(character) in ("Cc", "Cf")

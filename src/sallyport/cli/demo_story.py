@@ -109,6 +109,8 @@ class Story:
         line.run(
             "/api/v1/endpointUsers/confirmTotp", {"userName": "alice", "code": TOTP(self._seed).now()}, domain=DOMAIN
         )
+        for name in USERS:  # the test of a user asks the provider, so that the report knows who is enrolled
+            line.run("/ad/TestLoginRules", {"user": name}, domain=DOMAIN)
         wanted = [(sender.name, sender.source) for sender in SENDERS] + [("this-machine", "127.0.0.1")]
         bodies: list[Row] = [{"orgId": ORG, "tenantId": TENANT, "name": name, "address": each} for name, each in wanted]
         secrets = [str(line.run("/network_device/AddClient", body, domains=[DOMAIN])["secret"]) for body in bodies]
@@ -249,14 +251,15 @@ class Story:
             self._line.print(text)
 
     def _examples(self, base: str) -> Sequence[str]:
-        program, data = sys.argv[0], self._settings.data_dir
-        mode = {**self._body(), "enforcementMode": "enforce"}
+        """Return commands that work in this order. The domain returns to monitor mode, so that bob can log in."""
+        here = f"SALLYPORT_DATA_DIR={self._settings.data_dir} {sys.argv[0]}"
         return (
             self._curl(base, LIST_DEVICES, {**self._body(), "pageId": 1, "pageSize": 10}),
             self._curl(base, "/ad/GetAuthLog", self._body()),
-            self._curl(base, "/ad/updateDomainEnforcement", mode),
-            f"{program} check radius {self._radius} --secret {self._own_secret} --user bob --password '{_BOB}'",
-            f"SALLYPORT_DATA_DIR={data} {program} device list",
+            self._curl(base, "/ad/updateDomainEnforcement", {**self._body(), "enforcementMode": "monitor"}),
+            f"{here} check radius {self._radius} --secret {self._own_secret} --user bob --password '{_BOB}'",
+            f"{here} event list --domain {DOMAIN}",
+            f"{here} device list",
         )
 
     def _curl(self, base: str, path: str, body: Row) -> str:

@@ -144,7 +144,7 @@ class LazyGroup(Group):
 @click.version_option(__version__, prog_name="sallyport")
 @click.pass_context
 def root(ctx: click.Context, config: Path | None) -> None:
-    """RADIUS-aware network device inventory and login policy service."""
+    """RADIUS server for the second factor of network logins, with an inventory of the devices that use it."""
 
     def note(text: str) -> None:
         given = click.get_current_context().params

@@ -13,6 +13,7 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import BaseRoute
 
+from sallyport.base.actor import Actor, acting_as
 from sallyport.did.area import DidArea
 from sallyport.did.credentials.schemas import PATH as SCHEMA_PATH
 from sallyport.did.credentials.status import PATH as STATUS_PATH
@@ -48,8 +49,9 @@ def routes(issuing: DidArea, gate: Gate) -> list[BaseRoute]:
         return Response(found.document, headers=headers, media_type="application/json")
 
     async def resolution(request: Request) -> Response:
-        await gate.caller(token_of(request), request.client.host if request.client else "")
-        found = await issuing.resolver.resolve(_did(request))
+        caller = await gate.caller(token_of(request), _source(request))
+        with acting_as(caller.actor):
+            found = await issuing.resolver.resolve(_did(request))
         return JSONResponse(
             {
                 "@context": "https://w3id.org/did-resolution/v1",
@@ -73,11 +75,16 @@ def _with_error_responses(
 ) -> Callable[[Request], Awaitable[Response]]:
     async def answer(request: Request) -> Response:
         try:
-            return await work(request)
+            with acting_as(Actor("public", _source(request))):  # the store has a connection for these readers
+                return await work(request)
         except Exception as error:
             return problem.response(error, request.scope["path"])
 
     return answer
+
+
+def _source(request: Request) -> str:
+    return request.client.host if request.client else ""
 
 
 def _did(request: Request) -> str:

@@ -6,6 +6,8 @@ ends early, nothing changes in the store.
     reading, ldif, runs --Batch of Entry--> imports --> entries --> /ad/ lists, principals --> logins
 
     dn          distinguished names: their parts, and the form in which they are compared (RFC 4514)
+    descriptions  attribute names with options (RFC 4512), and what each option means
+    status      the status of an account, in the directories of several products
     entry       the entries of any source, interpreted as people, groups and units
     ldif        LDIF files (RFC 2849)
     wire        entries as JSON: between an agent and the service, and on disk
@@ -19,5 +21,5 @@ ends early, nothing changes in the store.
     health      whether the imports of a directory work
     principals  groups and units of a principal, cached for logins
 
-dn, entry, ldif and wire use neither the store, the HTTP server nor trio.
+dn, descriptions, status, entry, ldif and wire use neither the store, the HTTP server nor trio.
 """

@@ -14,15 +14,17 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from enum import StrEnum
 from functools import lru_cache
 from typing import Final
 from uuid import UUID
 
-from sallyport.base.clock import SECOND
 from sallyport.base.errors import Invalid
-from sallyport.directory.dn import normalized, pairs_of
+from sallyport.base.text import trimmed
+from sallyport.directory.descriptions import incomplete
+from sallyport.directory.dn import normalized, pairs_of, parsed
 from sallyport.directory.secret_attributes import holds_secret
+from sallyport.directory.status import STATUS_ATTRIBUTES, number, status_of
+from sallyport.directory.status import Status as Status  # noqa: PLC0414  a field of the entries
 
 _PEOPLE: Final = frozenset(
     {"person", "organizationalperson", "inetorgperson", "user", "account", "posixaccount", "shadowaccount", "inetuser"}
@@ -37,19 +39,19 @@ _NAMES: Final = ("samaccountname", "uid", "userprincipalname", "krbprincipalname
 ALIASES: Final = ("samaccountname", "uid", "userprincipalname", "krbprincipalname")
 """Attributes that contain further login names."""
 _MEMBERS: Final = ("member", "uniquemember")
+MEMBERSHIPS: Final = frozenset({*_MEMBERS, "memberuid", "memberof"})
+_IDENTIFIERS: Final = ("entryuuid", "ipauniqueid", "nsuniqueid", "ibm-entryuuid", "orclguid")
+# Entries that a server keeps for replication, or hides from searches (RFC 3672, 389 DS, OpenDJ).
+_REMOVED: Final = frozenset({"nstombstone", "ldapsubentry", "subentry", "ds-sync-conflict-entry"})
+_CONFLICTS: Final = ("nsds5replconflict", "ds-sync-conflict")
+# Parts of the names of conflict entries and deleted entries: in 389 DS, in OpenDJ, and in Active Directory.
+_LIKE_REMOVED: Final = ("nsuniqueid", "entryuuid", "cnf:", "del:")
+_DELETED: Final = ("isdeleted", "isrecycled")
+_CONFLICT_MARKS: Final = ("\ncnf:", "\ndel:")
 _UNIQUE_ID: Final = re.compile(r"#'[01]*'B$")  # RFC 4517 section 3.3.21: the bit string after a name
 _UUID: Final = re.compile(r"[0-9A-Fa-f]{8}(?:-[0-9A-Fa-f]{4}){3}-[0-9A-Fa-f]{12}")
-_NUMBER: Final = re.compile(r"-?[0-9]{1,20}")
-
-# userAccountControl, MS-ADTS section 2.2.16; msDS-User-Account-Control-Computed, section 3.1.1.4.5.17.
-_ACCOUNT_DISABLE: Final = 0x2
-_LOCKOUT: Final = 0x10
-_NOT_USERS: Final = 0x800 | 0x1000 | 0x2000  # trusts, workstations, domain controllers
-_NEVER: Final = (0, 2**63 - 1)
-_FILETIME_EPOCH_US: Final = 11_644_473_600_000_000  # microseconds from 1601 to 1970
-_DAY_US: Final = 86_400 * SECOND
-# pwdAccountLockedTime of an account that an admin has locked (draft-behera-ldap-password-policy section 5.3.3).
-_LOCKED_BY_ADMIN: Final = "000001010000Z"
+_NOT_USERS: Final = 0x800 | 0x1000 | 0x2000
+"""The flags in userAccountControl of trusts, workstations and domain controllers (MS-ADTS section 2.2.16)."""
 
 MOST_ATTRIBUTES: Final = 64
 MOST_VALUES: Final = 32
@@ -59,14 +61,6 @@ LONGEST_NAME: Final = 255
 _LIKE_SECRET: Final = re.compile(
     r"pass|pwd|secret|credential|hash|principalkey|pkcs|private|recovery|token|otp|seed|laps|krbextradata"
 )
-STATUS_ATTRIBUTES: Final = frozenset(
-    {
-        "useraccountcontrol", "msds-user-account-control-computed", "accountexpires", "lockouttime",
-        "pwdaccountlockedtime", "nsaccountlock", "shadowexpire",
-    }
-)  # fmt: skip
-"""Attributes that determine an account's status. They are always stored, because the status is computed again when an
-LDIF file changes the entry."""
 # Attributes for names, for display and for default field mappings.
 _SHOWN: Final = frozenset(
     {
@@ -80,28 +74,19 @@ _NOT_STORED: Final = frozenset({"member", "uniquemember", "memberuid", "memberof
 @dataclass(frozen=True, slots=True)
 class Raw:
     """An entry of a directory or of an LDIF file, before it is interpreted. attributes: the values of each attribute.
-    The attribute names are in the form that `attribute_key` returns."""
+    The attribute names are in the form that `descriptions.interpreted` returns."""
 
     dn: str
     attributes: Mapping[str, tuple[bytes, ...]]
-
-
-class Status(StrEnum):
-    """The status of an account in its directory."""
-
-    ACTIVE = "active"
-    DISABLED = "disabled"
-    LOCKED = "locked"
-    EXPIRED = "expired"
 
 
 @dataclass(frozen=True, slots=True)
 class Person:
     """An account.
 
-    external_id: an identifier that stays the same when the entry is renamed. It is the canonical text of the entryUUID
-    or objectGUID, or the id in a cloud directory. If an entry has no such identifier, external_id is "dn:" and the
-    normalized name.
+    external_id: an identifier that stays the same when the entry is renamed. It is the canonical text of the entryUUID,
+    objectGUID or nsUniqueId, or the id in a cloud directory. If an entry has no such identifier, external_id is "dn:"
+    and the normalized name.
 
     name: the login name. aliases: further login names. Mail addresses are not aliases, because in many directories
     people can set their own mail address.
@@ -110,22 +95,29 @@ class Person:
     contains the primary group.
 
     attributes: text values by attribute name in lower case, without passwords.
+
+    A cloud directory may state only a part of an account. The stored person then keeps the rest. status: None if the
+    status is not stated. alias_attributes: None if all other values are stated. Otherwise, an empty name and missing
+    attributes are not stated, an attribute without values is deleted, and the aliases are the values of these
+    attributes.
     """
 
     external_id: str
     dn: str
     name: str
     aliases: tuple[str, ...]
-    status: Status
+    status: Status | None
     member_of: tuple[str, ...]
     attributes: Mapping[str, tuple[str, ...]]
     primary_group: str = ""
+    alias_attributes: tuple[str, ...] | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Group:
-    """A group. members: names of entries, or "uid:" followed by a login name (memberUid). key: the value by which
-    accounts refer to this group as their primary group (`Person.primary_group`)."""
+    """A group. name: empty if a cloud directory does not state it; the stored group then keeps its name. members: names
+    of entries, or "uid:" followed by a login name (memberUid). key: the value by which accounts refer to this group as
+    their primary group (`Person.primary_group`)."""
 
     external_id: str
     dn: str
@@ -167,11 +159,13 @@ class Gone:
 
 @dataclass(frozen=True, slots=True)
 class Problem:
-    """An entry that exists and cannot be used. message: a text for an admin, without values of the entry."""
+    """An entry that exists and cannot be used. message: a text for an admin, without values of the entry. status: the
+    status of an account that the directory has blocked; None if it is active or unknown."""
 
     dn: str
     message: str
     external_id: str = ""
+    status: Status | None = None
 
 
 Entry = Person | Group | Unit | Unchanged | Gone | Problem
@@ -194,25 +188,68 @@ class Batch:
 # --- understanding --------------------------------------------------------------------------------------------------
 
 
-def understand(raw: Raw, *, now: int, mapped: Collection[str] = ()) -> Person | Group | Unit | None:
-    """Return the person, group or unit that an entry describes. Return None for any other kind of entry. Raises Invalid
-    if the entry cannot be used.
+def understand(raw: Raw, *, now: int, mapped: Collection[str] = ()) -> Person | Group | Unit | Gone | None:
+    """Return the person, group or unit that an entry describes. Return Gone for an entry that was deleted, or that lost
+    a conflict of replication. Return None for any other kind of entry. Raises Invalid if the entry cannot be used.
 
     now: the time in microseconds. mapped: the attributes that mappings use, in the form of `attribute_key`.
     """
-    kinds = {value.lower() for value in _texts(raw, "objectclass")}
-    if kinds & _PEOPLE and not kinds & _NOT_PEOPLE and not _number(raw, "useraccountcontrol") & _NOT_USERS:
+    kinds = {value.strip().lower() for value in _texts(raw, "objectclass")}
+    is_person = is_account(raw, kinds)
+    if not (is_person or kinds & _GROUPS or kinds & _UNITS):
+        return None
+    if _is_removed(raw, kinds):
+        return Gone(identity(raw))
+    if parts := sorted(MEMBERSHIPS & incomplete(raw.attributes)):
+        raise Invalid(f"the entry has only a part of the values of {parts[0]} (range): export all values")
+    if is_person:
         return _person(raw, now, mapped)
-    if kinds & _GROUPS:
-        return _group(raw)
-    if kinds & _UNITS:
-        return Unit(identity(raw), raw.dn, _named(raw, ("ou",)))
-    return None
+    return _group(raw) if kinds & _GROUPS else Unit(identity(raw), raw.dn, _named(raw, ("ou",)))
+
+
+def understood(raw: Raw, *, now: int, mapped: Collection[str] = ()) -> Person | Group | Unit | Gone | Problem | None:
+    """Return what `understand` returns, but return a Problem for an entry that cannot be used. If such an account is
+    disabled, expired or locked, the Problem has this status."""
+    try:
+        return understand(raw, now=now, mapped=mapped)
+    except Invalid as error:
+        status = _status(raw, now) if is_account(raw, {*map(str.lower, _texts(raw, "objectclass"))}) else Status.ACTIVE
+        return Problem(raw.dn, str(error), _identity_or_none(raw), None if status is Status.ACTIVE else status)
+
+
+def is_account(raw: Raw, kinds: Collection[str]) -> bool:
+    """Return whether an entry is an account of a person. kinds: the object classes in lower case."""
+    flags = number(lambda name: _texts(raw, name), "useraccountcontrol")
+    return not _PEOPLE.isdisjoint(kinds) and _NOT_PEOPLE.isdisjoint(kinds) and not flags & _NOT_USERS
+
+
+def _is_removed(raw: Raw, kinds: Collection[str]) -> bool:
+    """Return whether the directory keeps an entry only for replication: a deleted entry, or an entry whose name was
+    taken by another one."""
+    return (
+        not _REMOVED.isdisjoint(kinds)
+        or any(name in raw.attributes for name in _CONFLICTS)
+        or any(value.strip().upper() == "TRUE" for name in _DELETED for value in _texts(raw, name))
+        or _has_replaced_name(raw.dn)
+    )
+
+
+def _has_replaced_name(dn: str) -> bool:
+    lower = dn.lower()
+    if not any(part in lower for part in _LIKE_REMOVED):
+        return False
+    own = next(iter(parsed(dn)), [])
+    kinds = {kind for kind, _ in own}
+    return (
+        "nsuniqueid" in kinds
+        or ("entryuuid" in kinds and len(own) > 1)
+        or any(mark in value.lower() for _, value in own for mark in _CONFLICT_MARKS)
+    )
 
 
 def _person(raw: Raw, now: int, mapped: Collection[str]) -> Person:
     name = _named(raw, _NAMES)
-    others = [value for attribute in ALIASES for value in _texts(raw, attribute)]
+    others = [trimmed(value) for attribute in ALIASES for value in _texts(raw, attribute)]
     return Person(
         external_id=identity(raw),
         dn=raw.dn,
@@ -226,14 +263,14 @@ def _person(raw: Raw, now: int, mapped: Collection[str]) -> Person:
 
 
 def _group(raw: Raw) -> Group:
-    people = (f"uid:{name}" for name in _texts(raw, "memberuid") if is_name(name))
-    sid, number = _sid(raw), _text(raw, "gidnumber")
+    people = (f"uid:{name}" for value in _texts(raw, "memberuid") if is_name(name := trimmed(value)))
+    sid, gid = _sid(raw), _text(raw, "gidnumber")
     return Group(
         external_id=identity(raw),
         dn=raw.dn,
         name=_named(raw, ("samaccountname", "cn")),
         members=tuple(dict.fromkeys((*_names(raw, _MEMBERS), *people))),
-        key=sid or (f"gid:{number}" if number else ""),
+        key=sid or (f"gid:{gid}" if gid else ""),
     )
 
 
@@ -248,31 +285,43 @@ def identity(raw: Raw) -> str:
     for octets in raw.attributes.get("objectguid", ()):
         if len(octets) == 16:
             return str(UUID(bytes_le=octets))
-    for attribute in ("entryuuid", "ipauniqueid"):
+    for attribute in _IDENTIFIERS:
         for value in _texts(raw, attribute):
             if _UUID.fullmatch(value):
                 return value.lower()
             try:
-                return str(UUID(value))
+                return str(UUID(value.strip()))
             except ValueError:
                 continue
+    for octets in raw.attributes.get("guid", ()):  # eDirectory
+        if len(octets) == 16:
+            return str(UUID(bytes=octets))
     return f"dn:{name}"
 
 
+def _identity_or_none(raw: Raw) -> str:
+    try:
+        return identity(raw)
+    except Invalid:
+        return ""
+
+
 def _named(raw: Raw, attributes: Iterable[str]) -> str:
-    """Return the entry's name from the first of the given attributes that has a valid name. Raises Invalid if none of
-    them has a valid name.
+    """Return the entry's name from the first of the given attributes that the entry has, without blanks around it.
+    Raises Invalid if the entry has none of them, or if the first of them has no valid name.
 
     If that attribute has several valid names, return the one that is part of the distinguished name. If none of them
     is, return the first one.
     """
     for attribute in attributes:
-        values = [value for value in _texts(raw, attribute) if is_name(value)]
+        values = [name for value in _texts(raw, attribute) if is_name(name := trimmed(value))]
         if len(values) > 1:
-            own = {value.casefold() for kind, value in pairs_of(raw.dn) if kind == attribute}
+            own = {trimmed(value).casefold() for kind, value in pairs_of(raw.dn) if kind == attribute}
             return next((value for value in values if value.casefold() in own), values[0])
         if values:
             return values[0]
+        if raw.attributes.get(attribute):
+            raise Invalid(f"the entry has no valid name in {attribute}")
     raise Invalid("the entry has no name")
 
 
@@ -287,11 +336,11 @@ def _names(raw: Raw, attributes: Iterable[str]) -> tuple[str, ...]:
 
 
 def _primary_group(raw: Raw) -> str:
-    own, number = _sid(raw), _text(raw, "primarygroupid")
-    if own and number.isdecimal():
-        return f"{own.rpartition('-')[0]}-{number}"
-    number = _text(raw, "gidnumber")
-    return f"gid:{number}" if number.isdecimal() else ""
+    own, rid = _sid(raw), _text(raw, "primarygroupid")
+    if own and rid.isdecimal():
+        return f"{own.rpartition('-')[0]}-{rid}"
+    gid = _text(raw, "gidnumber")
+    return f"gid:{gid}" if gid.isdecimal() else ""
 
 
 def _sid(raw: Raw) -> str:
@@ -304,36 +353,10 @@ def _sid(raw: Raw) -> str:
     return "-".join(("S-1", str(int.from_bytes(octets[2:8])), *map(str, parts)))
 
 
-# --- status ---------------------------------------------------------------------------------------------------------
-
-
 def _status(raw: Raw, now: int) -> Status:
     if STATUS_ATTRIBUTES.isdisjoint(raw.attributes):
         return Status.ACTIVE
-    locked = _text(raw, "pwdaccountlockedtime")
-    if (
-        _number(raw, "useraccountcontrol") & _ACCOUNT_DISABLE
-        or locked == _LOCKED_BY_ADMIN
-        or any(value.upper() == "TRUE" for value in _texts(raw, "nsaccountlock"))
-    ):
-        return Status.DISABLED
-    if _has_expired(raw, now):
-        return Status.EXPIRED
-    return Status.LOCKED if locked or _is_locked_out(raw) else Status.ACTIVE
-
-
-def _has_expired(raw: Raw, now: int) -> bool:
-    expires, days = _number(raw, "accountexpires"), _number(raw, "shadowexpire")
-    return (expires not in _NEVER and expires // 10 - _FILETIME_EPOCH_US <= now) or (days > 0 and days * _DAY_US <= now)
-
-
-def _is_locked_out(raw: Raw) -> bool:
-    """Return whether an account is locked. The attribute msDS-User-Account-Control-Computed takes precedence over
-    lockoutTime, because lockoutTime stays set after the lock has ended."""
-    computed = "msds-user-account-control-computed"
-    if computed in raw.attributes:
-        return bool(_number(raw, computed) & _LOCKOUT)
-    return _number(raw, "lockouttime") > 0
+    return status_of(lambda name: _texts(raw, name), now)
 
 
 # --- values ---------------------------------------------------------------------------------------------------------
@@ -358,28 +381,9 @@ def _decoded(value: bytes) -> str | None:
 
 
 def _text(raw: Raw, attribute: str) -> str:
-    """Return the first value of an attribute that is text, or an empty text."""
+    """Return the first value of an attribute that is text, without blanks around it, or an empty text."""
     values = _texts(raw, attribute)
-    return values[0] if values else ""
-
-
-def _number(raw: Raw, attribute: str) -> int:
-    value = _text(raw, attribute)
-    return int(value) if _NUMBER.fullmatch(value) else 0
-
-
-def attribute_key(description: str) -> str:
-    """Return the normalized form of an attribute description (RFC 4512 section 2.5). The name is in lower case, and the
-    options are sorted."""
-    return _known_key(description) if len(description) <= LONGEST_NAME else _key(description)
-
-
-def _key(description: str) -> str:
-    name, *options = description.lower().split(";")
-    return ";".join((name, *sorted(options)))
-
-
-_known_key: Final = lru_cache(4096)(_key)
+    return values[0].strip() if values else ""
 
 
 def mappable(values: Iterable[tuple[str, Iterable[str]]], mapped: Collection[str] = ()) -> dict[str, tuple[str, ...]]:

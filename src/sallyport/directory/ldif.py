@@ -18,7 +18,8 @@ from enum import StrEnum
 from typing import Final, NoReturn
 
 from sallyport.base.errors import Invalid
-from sallyport.directory.entry import Raw, attribute_key
+from sallyport.directory.descriptions import attribute_key, described, interpreted
+from sallyport.directory.entry import MEMBERSHIPS, Raw
 
 LONGEST_LINE: Final = 4 << 20
 """Maximum size of one unfolded line, in octets."""
@@ -289,13 +290,12 @@ def _content(dn: str, lines: Sequence[_Line], at: int) -> Content:
     for place, name, value in lines:
         if name in _RESERVED:
             _fail(place, f"`{name}` is not an attribute of an entry: put an empty line between entries")
-        for key in _keys(name):
-            known = attributes.get(key)
-            if known is None:
-                attributes[key] = [value]
-            else:
-                known.append(value)
-    return Content(at, Raw(dn, {name: tuple(values) for name, values in attributes.items()}))
+        known = attributes.get(name)
+        if known is None:
+            attributes[name] = [value]
+        else:
+            known.append(value)
+    return Content(at, Raw(dn, interpreted((name, tuple(values)) for name, values in attributes.items())))
 
 
 def _steps(lines: Sequence[_Line]) -> Iterator[tuple[Step, str, tuple[bytes, ...]]]:
@@ -319,15 +319,27 @@ def _steps(lines: Sequence[_Line]) -> Iterator[tuple[Step, str, tuple[bytes, ...
             at += 1
         if kind == Step.ADD and not values:
             _fail(place, "nothing is added")
-        for key in _keys(wanted):
-            yield Step(kind), key, tuple(values)
+        yield from _steps_of(Step(kind), wanted, tuple(values))
         at += 1
 
 
-def _keys(attribute: str) -> tuple[str, ...]:
-    """Return the names of the attributes that get a value. If the given attribute has options, the attribute without
-    options also gets the value."""
-    return (attribute.partition(";")[0], attribute) if ";" in attribute else (attribute,)
+def _steps_of(kind: Step, key: str, values: tuple[bytes, ...]) -> Iterator[tuple[Step, str, tuple[bytes, ...]]]:
+    """Yield what a step changes: the attribute with its options, and the attribute to which the values belong.
+
+    A value in another language is one of several values of the attribute. To replace or delete such values does not
+    delete the other values.
+    """
+    meaning = described(key)
+    if not meaning.key:
+        return
+    if meaning.key != meaning.attribute:
+        yield kind, meaning.key, values
+    if not meaning.attribute or (meaning.part is not None and meaning.attribute in MEMBERSHIPS):
+        return
+    if not meaning.is_tagged:
+        yield kind, meaning.attribute, values
+    elif values:
+        yield Step.ADD if kind == Step.REPLACE else kind, meaning.attribute, values
 
 
 def _renaming(dn: str, lines: Sequence[_Line], at: int, end: int) -> Renaming:

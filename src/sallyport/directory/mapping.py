@@ -11,6 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
+from sallyport.base.text import trimmed
 from sallyport.directory.dn import pairs_of
 from sallyport.directory.imports.lines import digest_of
 
@@ -33,7 +34,7 @@ MOST_TAKEN: Final = 10
 """Maximum number of attributes of one field."""
 MOST_MAPPED: Final = 200
 """Maximum number of attributes in all mappings of a directory and its groups. With the attributes that are always read,
-an entry then has at most 256 attributes, the limit in `reading/answers.py`."""
+an entry then has at most 384 attributes, the limit in `reading/answers.py`."""
 LONGEST: Final = 255
 """Maximum length of a username, an address and a display name, in characters. Other fields may be ten times as long."""
 _SHOWN: Final = ("displayname", "cn", "gecos", "name")
@@ -101,7 +102,7 @@ def fields_of(attributes: Attributes, mapping: FieldMapping) -> Fields:
     The username, the address and the display name are each the first value of their attributes. Every other field
     contains all values of its attributes.
     """
-    username = _first(attributes, mapping.username).strip()
+    username = trimmed(_first(attributes, mapping.username))
     others = {
         name: ", ".join(values)[: 10 * LONGEST]
         for name, taken in mapping.others

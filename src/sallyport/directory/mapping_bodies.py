@@ -7,7 +7,7 @@ from pydantic import BeforeValidator, Field, model_validator
 
 from sallyport.base.model import Model
 from sallyport.base.validation import unfit
-from sallyport.directory.entry import attribute_key
+from sallyport.directory.descriptions import attribute_key
 from sallyport.directory.mapping import ALIASES, ATTRIBUTE, FIELDS, MOST_TAKEN
 from sallyport.directory.secret_attributes import holds_secret
 from sallyport.web.operation import Done

@@ -13,7 +13,7 @@ from typing import Final
 import trio
 
 from sallyport.base.bounded import BoundedMap
-from sallyport.base.text import fold, folded
+from sallyport.base.text import fold, folded, trimmed
 from sallyport.directory.dn import pairs_of
 from sallyport.directory.entries import repo
 from sallyport.directory.entries.people import names_of
@@ -71,8 +71,8 @@ class Principals:
         """Read from the store the groups and units of the person that has this login name, and cache them. Raises
         StoreError.
 
-        realms: the realms of the domain. They are needed because a directory may store a login name together with a
-        realm.
+        realms: the case-folded realms of the domain. They are needed because a directory may store a login name
+        together with a realm.
         """
         changes = self._changes
 
@@ -149,7 +149,7 @@ def membership(tx: Tx, domain_id: int, name: str, realms: tuple[str, ...]) -> Me
     if len(found) > 1:
         return UNCLEAR
     groups = repo.all_groups(tx, found[0])
-    ous = folded(value for kind, value in pairs_of(found[0].dn) if kind == "ou")
+    ous = folded(trimmed(value) for kind, value in pairs_of(found[0].dn) if kind == "ou")
     written = {_without_realm(name, realms) for name in names_of(tx, found[0].id)}
     # A name is omitted if it is the login name of another person.
     names = frozenset(each for each in written if _of_name(tx, domain_id, each, realms) == found)
@@ -157,9 +157,9 @@ def membership(tx: Tx, domain_id: int, name: str, realms: tuple[str, ...]) -> Me
 
 
 def _of_name(tx: Tx, domain_id: int, key: str, realms: tuple[str, ...]) -> list[repo.Principal]:
-    return repo.principals(tx, domain_id, [key, *(f"{key}@{fold(realm)}" for realm in realms)])
+    return repo.principals(tx, domain_id, [key, *(f"{key}@{realm}" for realm in realms)])
 
 
 def _without_realm(key: str, realms: tuple[str, ...]) -> str:
     user, _, realm = key.rpartition("@")
-    return user if user and realm in map(fold, realms) else key
+    return user if user and realm in realms else key

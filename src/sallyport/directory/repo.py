@@ -67,6 +67,13 @@ def of_domain(tx: Tx, domain_id: int) -> list[Directory]:
     return tx.all(Directory, f"{_SELECT} where domain_id = :d order by id", d=domain_id)
 
 
+def settings_with_certificates(tx: Tx) -> list[tuple[int, str]]:
+    """Return (id of the domain, settings in JSON) for each directory whose settings contain certificates."""
+    sql = "select domain_id, settings from directories where settings like :with_certificates"
+    rows = tx.rows(sql, with_certificates="%BEGIN CERTIFICATE%")
+    return [(domain, text) for domain, text in rows if isinstance(domain, int) and isinstance(text, str)]
+
+
 def add(tx: Tx, domain_id: int, name: str, kind: str, at: int) -> Directory:
     """Add a directory without settings."""
     added = tx.one(

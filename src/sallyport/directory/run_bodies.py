@@ -11,17 +11,11 @@ from pydantic import AfterValidator, FailFast, Field
 from sallyport.base.errors import Invalid
 from sallyport.base.validation import Between, unfit
 from sallyport.directory.bodies import DirectoryName
+from sallyport.directory.descriptions import attribute_key
 from sallyport.directory.dn import normalized
-from sallyport.directory.entry import (
-    LONGEST_NAME,
-    LONGEST_VALUE,
-    MOST_ATTRIBUTES,
-    MOST_VALUES,
-    Status,
-    attribute_key,
-    is_name,
-)
+from sallyport.directory.entry import LONGEST_NAME, LONGEST_VALUE, MOST_ATTRIBUTES, MOST_VALUES, is_name
 from sallyport.directory.secret_attributes import holds_secret
+from sallyport.directory.status import Status
 from sallyport.directory.wire import MOST_ENTRIES
 from sallyport.web.operation import Done
 from sallyport.web.scope import Body, Flag, Id, LongText, OfDomain, PlainText, Whole
@@ -167,6 +161,7 @@ class ProblemEntry(Body):
     externalId: AnyExternalId = ""
     dn: Reference = Field(default="", description="Distinguished name of the entry, or any text that identifies it.")
     message: Annotated[PlainText, Field(max_length=500)] = Field(description="Reason, without values of the entry.")
+    status: Status | None = Field(default=None, description="State of the account if the directory has blocked it.")
 
 
 AnyEntry = Annotated[

@@ -22,10 +22,11 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import replace
+from dataclasses import fields, replace
 from typing import Final, cast
 
-from sallyport.directory.entry import Entry, Gone, Group, Person, Problem, Status, Unchanged, Unit
+from sallyport.directory.entry import Entry, Gone, Group, Person, Problem, Unchanged, Unit
+from sallyport.directory.status import Status
 
 MOST_ENTRIES: Final = 500
 MOST_OCTETS: Final = 192 << 10
@@ -37,7 +38,10 @@ _KINDS: Final[Mapping[str, type[Entry]]] = {
     "person": Person, "group": Group, "unit": Unit, "unchanged": Unchanged, "gone": Gone, "problem": Problem,
 }  # fmt: skip
 _KIND_NAMES: Final = {kind: name for name, kind in _KINDS.items()}
-_FIELDS: Final = {"external_id": "externalId", "member_of": "memberOf", "primary_group": "primaryGroup"}
+_FIELDS: Final = {
+    "external_id": "externalId", "member_of": "memberOf", "primary_group": "primaryGroup",
+    "alias_attributes": "aliasAttributes",
+}  # fmt: skip
 
 Wire = Mapping[str, object]
 """An entry as a JSON object: `kind`, and its fields in camelCase."""
@@ -72,18 +76,21 @@ def from_wire(wire: Wire) -> tuple[Entry, bool]:
     """Return (entry, continued) for a JSON object. continued: whether the entry has further members of the group in the
     object before it."""
     kind = _KINDS[str(wire["kind"])]
-    fields = {name: wire[_FIELDS.get(name, name)] for name in kind.__dataclass_fields__}
-    for name in ("aliases", "member_of", "members"):
-        if name in fields:
-            fields[name] = tuple(cast(list[str], fields[name]))
-    if fields.get("status") is not None:
-        fields["status"] = Status(str(fields["status"]))
+    named = ((name, _FIELDS.get(name, name)) for name in kind.__dataclass_fields__)
+    given = {name: wire[ours] for name, ours in named if ours in wire}
+    for name in ("aliases", "member_of", "members", "alias_attributes"):
+        if given.get(name) is not None:
+            given[name] = tuple(cast(list[str], given[name]))
+    if given.get("status") is not None:
+        given["status"] = Status(str(given["status"]))
     if kind is Person:
-        attributes = cast(Mapping[str, list[str]], fields["attributes"])
-        fields["attributes"] = {name: tuple(values) for name, values in attributes.items()}
-    return kind(**fields), bool(wire.get("continued"))  # type: ignore[arg-type]
+        attributes = cast(Mapping[str, list[str]], given["attributes"])
+        given["attributes"] = {name: tuple(values) for name, values in attributes.items()}
+    return kind(**given), bool(wire.get("continued"))  # type: ignore[arg-type]
 
 
 def _object(entry: Entry) -> dict[str, object]:
-    fields = {_FIELDS.get(name, name): getattr(entry, name) for name in entry.__dataclass_fields__}
-    return {"kind": _KIND_NAMES[type(entry)], **fields}
+    stated = {each.name: getattr(entry, each.name) for each in fields(entry)}
+    optional = {each.name for each in fields(entry) if each.default is None}
+    kept = {name: value for name, value in stated.items() if value is not None or name not in optional}
+    return {"kind": _KIND_NAMES[type(entry)], **{_FIELDS.get(name, name): value for name, value in kept.items()}}

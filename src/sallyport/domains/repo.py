@@ -1,12 +1,13 @@
 """The SQL of domains."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 
 from sallyport.base.errors import Conflict, NotFound
 from sallyport.base.text import fold
 from sallyport.domains.domain import MAX_REALMS, Domain, DomainTable, Fallback, FirstFactor, Mode
-from sallyport.store.model import T, Tx
+from sallyport.store.model import LISTED, LISTED_TEXTS, T, Tx, listed
 
 _COLUMNS = (
     "id, tenant_id, name, enforcement_mode, fallback_action, first_factor, status, realms, reverts_at, revert_set_at, "
@@ -16,15 +17,27 @@ _COLUMNS = (
 
 def load(tx: Tx) -> DomainTable:
     """Return all domains, ordered by the time of their addition."""
-    return DomainTable(tx.all(_domain, f"select {_COLUMNS} from domains where removed_at is null order by id"))
+    keys = _keys(tx, "true")
+    shape = partial(_domain, keys)
+    return DomainTable(tx.all(shape, f"select {_COLUMNS} from domains where removed_at is null order by id"))
 
 
 def find(tx: Tx, domain_id: int) -> Domain | None:
     """Return a domain, or None if it does not exist."""
-    return tx.one(_domain, f"select {_COLUMNS} from domains where id = :id and removed_at is null", id=domain_id)
+    keys = _keys(tx, "domain_id = :id", id=domain_id)
+    sql = f"select {_COLUMNS} from domains where id = :id and removed_at is null"
+    return tx.one(partial(_domain, keys), sql, id=domain_id)
+
+
+def _keys(tx: Tx, condition: str, **parameters: int) -> Mapping[tuple[int, str], str]:
+    """Return the form for comparison of each realm, by the domain's id and the realm."""
+    sql = f"select domain_id, realm, realm_key from domain_realms where {condition}"
+    return {(int(str(domain_id)), str(realm)): str(key) for domain_id, realm, key in tx.rows(sql, **parameters)}
 
 
 def _domain(
+    keys: Mapping[tuple[int, str], str],
+    /,
     *,
     id: int,
     tenant_id: int,
@@ -54,6 +67,15 @@ def _domain(
         bool(disconnect_on_revoke),
         directory_name,
         issuer_name,
+        _folded(keys, id, name, realms),
+    )
+
+
+def _folded(keys: Mapping[tuple[int, str], str], domain_id: int, name: str, realms: str) -> tuple[str, ...]:
+    """Return a domain's realm keys. A realm that a node of the previous release has added has no stored key yet."""
+    return tuple(
+        fold(realm) if (key := keys.get((domain_id, realm))) is None else key
+        for realm in (name, *filter(None, realms.split("\n")))
     )
 
 
@@ -69,11 +91,14 @@ def add(
     realms: tuple[str, ...],
     disconnect_on_revoke: bool,
     issuer_name: str,
+    keys: Mapping[str, str],
     at: int,
 ) -> int:
-    """Insert a domain, and return its id. Raises Conflict if the name or a realm belongs to another domain of the
-    tenant."""
-    _refuse_taken(tx, tenant_id, 0, name, "entry {} of realms", realms)
+    """Insert a domain, and return its id. keys: the form for comparison of the name and of each realm.
+
+    Raises Conflict if the name or a realm belongs to another domain of the tenant.
+    """
+    _refuse_taken(tx, tenant_id, 0, "entry {} of realms", [keys[realm] for realm in (name, *realms)])
     domain_id = tx.value(
         int,
         "insert into domains (tenant_id, name, name_key, directory_name, enforcement_mode, fallback_action, "
@@ -82,7 +107,7 @@ def add(
         "returning id",
         tenant_id=tenant_id,
         name=name,
-        name_key=fold(name),
+        name_key=keys[name],
         directory_name=directory_name,
         mode=mode,
         fallback=fallback,
@@ -93,20 +118,35 @@ def add(
         at=at,
     )
     assert domain_id is not None  # noqa: S101  an insert returns its row
+    _put_realms(tx, tenant_id, domain_id, [(realm, keys[realm]) for realm in dict.fromkeys((name, *realms))])
     return domain_id
 
 
-def _refuse_taken(tx: Tx, tenant_id: int, domain_id: int, name: str, entry: str, realms: Sequence[str]) -> None:
+def _put_realms(tx: Tx, tenant_id: int, domain_id: int, realms: Sequence[tuple[str, str]]) -> None:
+    tx.execute("delete from domain_realms where domain_id = :d", d=domain_id)
+    same = {"domain_id": domain_id, "tenant_id": tenant_id}
+    tx.insert("domain_realms", ("realm", "realm_key"), realms, same=same)
+
+
+def _refuse_taken(tx: Tx, tenant_id: int, domain_id: int, entry: str, keys: Sequence[str]) -> None:
     """Raise Conflict if the name or a realm belongs to another domain of the tenant.
 
-    entry: a format string for the message, which shows the position of the realm in the request.
+    entry: a format string for the message, which shows the position of the realm in the request. keys: the name and the
+    realms in the form for comparison.
     """
-    table = load(tx)
-    for place, realm in enumerate((name, *realms)):
-        other = table.by_realm(tenant_id, realm)
-        if other is not None and other.id != domain_id:
+    rows = tx.rows(
+        "select realm_key, min(domain_id) from domain_realms join domains on domains.id = domain_id "
+        f"where domain_realms.tenant_id = :t and realm_key in {LISTED_TEXTS} and domain_id <> :d "
+        "and removed_at is null group by realm_key",
+        t=tenant_id,
+        d=domain_id,
+        ids=listed(dict.fromkeys(keys)),
+    )
+    taken = {str(key): str(other) for key, other in rows}
+    for place, key in enumerate(keys):
+        if key in taken:
             which = entry.format(place) if place else "the name"
-            raise Conflict(f"{which} belongs to domain {other.id}: choose another one")
+            raise Conflict(f"{which} belongs to domain {taken[key]}: choose another one")
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,8 +164,9 @@ class Update:
     issuer_name: str | None = None
 
 
-def update(tx: Tx, domain_id: int, change: Update) -> tuple[Domain, Domain]:
-    """Change a domain, and return the domain before and after the change.
+def update(tx: Tx, domain_id: int, change: Update, keys: Mapping[str, str]) -> tuple[Domain, Domain]:
+    """Change a domain, and return the domain before and after the change. keys: the form for comparison of each name
+    and realm in `change`.
 
     Raises NotFound. Raises Conflict if a name or realm belongs to another domain, or if the domain would have too many
     realms.
@@ -134,12 +175,14 @@ def update(tx: Tx, domain_id: int, change: Update) -> tuple[Domain, Domain]:
     if before is None:
         raise NotFound("no such domain")
     name = before.name if change.name is None else change.name
-    realms = {fold(realm): realm for realm in (*before.realms, before.name, *change.add_realms)}
+    keys = {**dict(zip((before.name, *before.realms), before.realm_keys, strict=True)), **keys}
+    realms = {keys[realm]: realm for realm in (*before.realms, before.name, *change.add_realms)}
     for gone in (name, *change.remove_realms):  # the name is always a realm
-        realms.pop(fold(gone), None)
+        realms.pop(keys[gone], None)
     if len(realms) > MAX_REALMS:
         raise Conflict(f"a domain has at most {MAX_REALMS} realms: remove some realms first")
-    _refuse_taken(tx, before.tenant_id, domain_id, name, "new realm {}", change.add_realms)
+    new = [keys[realm] for realm in (name, *change.add_realms)]
+    _refuse_taken(tx, before.tenant_id, domain_id, "new realm {}", new)
     after = replace(
         before,
         name=name,
@@ -147,18 +190,21 @@ def update(tx: Tx, domain_id: int, change: Update) -> tuple[Domain, Domain]:
         realms=tuple(realms.values()),
         disconnect_on_revoke=_or(change.disconnect_on_revoke, before.disconnect_on_revoke),
         issuer_name=_or(change.issuer_name, before.issuer_name),
+        realm_keys=(keys[name], *realms),
     )
     tx.execute(
         "update domains set name = :name, name_key = :key, directory_name = :directory, realms = :realms, "
         "disconnect_on_revoke = :disconnect, issuer_name = :issuer where id = :id",
         name=name,
-        key=fold(name),
+        key=keys[name],
         directory=after.directory_name,
         realms="\n".join(after.realms),
         disconnect=int(after.disconnect_on_revoke),
         issuer=after.issuer_name,
         id=domain_id,
     )
+    named = zip((after.name, *after.realms), after.realm_keys, strict=True)
+    _put_realms(tx, after.tenant_id, domain_id, list(named))
     return before, after
 
 
@@ -222,16 +268,19 @@ class State:
     restore_fallback: str | None
 
 
-def states(tx: Tx) -> dict[int, State]:
-    """Return the state of every domain by id.
+def states(tx: Tx, domain_ids: Sequence[int] | None) -> dict[int, State]:
+    """Return the states of domains by id. domain_ids: None for all domains of the installation.
 
     `restore_mode` and `restore_fallback` are None if break-glass has changed nothing.
     """
+    these, given = ("true", {}) if domain_ids is None else (f"id in {LISTED}", {"ids": listed(domain_ids)})
     rows = tx.all(
         State,
         "select id, tenant_id, name, enforcement_mode, fallback_action, reverts_at, "
         "nullif(glass_mode, enforcement_mode) as restore_mode, "
-        "nullif(glass_fallback, fallback_action) as restore_fallback from domains where removed_at is null",
+        "nullif(glass_fallback, fallback_action) as restore_fallback from domains "
+        f"where removed_at is null and {these}",
+        **given,
     )
     return {row.id: row for row in rows}
 
@@ -323,7 +372,7 @@ def mark_removed(tx: Tx, domain_id: int, at: int) -> None:
         key=f"\n{domain_id}",  # a line end, because no name contains one
         id=domain_id,
     )
-    for table in ("mfa_providers", "first_factors", "directory_schedules", "radius_client_domains"):
+    for table in ("domain_realms", "mfa_providers", "first_factors", "directory_schedules", "radius_client_domains"):
         tx.execute(f"delete from {table} where domain_id = :id", id=domain_id)
 
 

@@ -4,13 +4,14 @@ from collections.abc import Callable, Collection, Sequence
 from itertools import islice
 
 import structlog
+import trio
 
 from sallyport.base.clock import SECOND, Clock, iso, now_us
 from sallyport.base.errors import NotFound
 from sallyport.base.text import existing, fold
 from sallyport.base.wire import JSON
 from sallyport.domains import repo
-from sallyport.domains.domain import Domain, DomainTable, Fallback, FirstFactor, Mode
+from sallyport.domains.domain import Domain, DomainTable, Fallback, FirstFactor, Mode, folded_realms
 from sallyport.domains.repo import Change, State, Update
 from sallyport.metrics import MAX_NAMES, DomainMetrics
 from sallyport.store import audit
@@ -88,6 +89,7 @@ class Domains:
         tenant: the internal id of the tenant, or a function that finds or creates the tenant in the same transaction.
         """
         at = self._clock()
+        keys = await trio.to_thread.run_sync(folded_realms, (name, *realms))
 
         def work(tx: Tx) -> int:
             tenant_id = tenant if isinstance(tenant, int) else tenant(tx)
@@ -102,6 +104,7 @@ class Domains:
                 realms=tuple(realms),
                 disconnect_on_revoke=disconnect_on_revoke,
                 issuer_name=issuer_name,
+                keys=keys,
                 at=at,
             )
             fields: dict[str, JSON] = {
@@ -144,7 +147,7 @@ class Domains:
         reverts_at = None if revert_after_minutes is None else at + revert_after_minutes * MINUTE
         change = Change(mode, fallback, reverts_at)
         before = self.table.by_id
-        await self._switch("domain.mode", lambda tx: repo.set_mode(tx, domain_ids, change, at))
+        await self._switch("domain.mode", lambda tx: repo.set_mode(tx, domain_ids, change, at), domain_ids)
         for domain_id in domain_ids:
             domain, former = self.table.present(domain_id), before.get(domain_id)
             log.info(
@@ -164,9 +167,11 @@ class Domains:
         to another domain, or if the domain would have too many realms.
         """
         at = self._clock()
+        named = (*filter(None, (change.name,)), *change.add_realms, *change.remove_realms)
+        keys = await trio.to_thread.run_sync(folded_realms, named)
 
         def work(tx: Tx) -> Domain:
-            before, after = repo.update(tx, domain_id, change)
+            before, after = repo.update(tx, domain_id, change, keys)
             changes = audit.changed(_settings(before), _settings(after))
             if changes:
                 audit.record(
@@ -185,7 +190,7 @@ class Domains:
     async def revert(self, domain_id: int, reverts_at: int) -> bool:
         """Revert an unconfirmed change. Return False if an admin has confirmed the change, or has changed the mode
         again."""
-        if not await self._switch("domain.revert", lambda tx: repo.revert(tx, domain_id, reverts_at)):
+        if not await self._switch("domain.revert", lambda tx: repo.revert(tx, domain_id, reverts_at), [domain_id]):
             return False
         domain = self.table.by_id.get(domain_id)
         log.warning(
@@ -216,17 +221,18 @@ class Domains:
         log.warning("break_glass_restored", domains=len(restored))
         return restored
 
-    async def _switch(self, action: str, work: Work[T]) -> T:
+    async def _switch(self, action: str, work: Work[T], domain_ids: Sequence[int] | None = None) -> T:
         """Run `work`, which changes the modes of domains. Write an entry to the audit trail for each changed domain.
 
-        action: the name of the change in the audit trail.
+        action: the name of the change in the audit trail. domain_ids: the domains that `work` may change; None for all
+        domains of the installation.
         """
         at = self._clock()
 
         def recorded(tx: Tx) -> T:
-            before = repo.states(tx)
+            before = repo.states(tx, domain_ids)
             result = work(tx)
-            for domain_id, state in repo.states(tx).items():
+            for domain_id, state in repo.states(tx, domain_ids).items():
                 if state != before[domain_id]:
                     audit.record(
                         tx,
@@ -274,7 +280,8 @@ def _one(domains: Collection[Domain], name_or_id: str) -> Domain:
     The id takes precedence. Otherwise a domain whose name is a number could hide the domain with that id.
     """
     found = [each for each in domains if each.label == name_or_id]
-    found = found or [each for each in domains if fold(each.name) == fold(name_or_id)]
+    key = fold(name_or_id)
+    found = found or [each for each in domains if each.realm_keys[0] == key]
     if len(found) > 1:
         raise NotFound(f"{len(found)} tenants have a domain {name_or_id}: give the id of the domain instead")
     if not found:

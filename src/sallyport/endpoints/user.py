@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from sallyport.base.text import fold
+from sallyport.base.text import fold, password_spellings
 from sallyport.radius.mschap import NtKey, nt_hash
 
 MAX_NAME = 253
@@ -22,8 +22,8 @@ class User:
     """A user in the form that logins use.
 
     passwords: the accepted encodings of the password, empty if the user has no password. The first encoding is the
-    stored octets. If the password has non-ASCII characters, there may be a second encoding: Latin-1, which some devices
-    send. has_totp: whether the user has a confirmed one-time-password seed. groups: the case-folded names of the user's
+    stored octets. If the password has non-ASCII characters, there may be a second one, see `password_spellings`.
+    has_totp: whether the user has a confirmed one-time-password seed. groups: the case-folded names of the user's
     active groups. session_s: the session limit in seconds, or None. stamp: a text that changes whenever the password
     changes.
     """
@@ -43,7 +43,7 @@ class User:
     ) -> None:
         self.id = user_id
         self.name = name
-        self.passwords = () if password is None else _spellings(password)
+        self.passwords = () if password is None else password_spellings(password)
         self.has_totp = has_totp
         self.groups = groups
         self.session_s = session_s
@@ -55,7 +55,7 @@ class User:
         """The key with which MS-CHAP verifies the password, or None if the user has no password. The key is computed
         when it is first needed."""
         if self._nt_key is None and self.passwords:
-            self._nt_key = NtKey(nt_hash(self.passwords[0]))  # the UTF-8 form, since MS-CHAP hashes characters
+            self._nt_key = NtKey(nt_hash(self.passwords[0]))  # it is decoded, since MS-CHAP hashes characters
         return self._nt_key
 
 
@@ -95,12 +95,3 @@ class CodeCheck:
 def is_user_name(name: str) -> bool:
     """Return whether a name meets the rule USER_NAME. Such a name fits into a RADIUS attribute, and is readable."""
     return 1 <= len(name.encode(errors="surrogatepass")) <= MAX_NAME and name.isprintable() and name == name.strip()
-
-
-def _spellings(password: bytes) -> tuple[bytes, ...]:
-    if password.isascii():
-        return (password,)
-    try:
-        return password, password.decode().encode("latin-1")
-    except UnicodeError:
-        return (password,)

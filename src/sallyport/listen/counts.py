@@ -2,6 +2,7 @@
 
 from enum import Enum
 
+from sallyport.login.decision import NOT_CHECKED
 from sallyport.login.login import Decision
 from sallyport.metrics import Buckets, Cell, LoginMetrics, RadiusMetrics
 from sallyport.radius.packet import (
@@ -55,6 +56,8 @@ class Counts:
             cell = self._logins.decisions.cell(str(domain_id), decision.mode, decision.outcome)
             self._decisions[domain_id, decision] = cell
         cell.count += 1
+        if decision.reason in NOT_CHECKED:
+            self._logins.first_failures.cell(str(domain_id), NOT_CHECKED[decision.reason]).count += 1
 
     def answered(self, client: str, code: int, seconds: float) -> None:
         """Count the first answer to a request, and record its duration."""

@@ -318,10 +318,8 @@ class Exchange:
         A round decides nothing, so the answer is usually sent without storing anything. The journal stores the round
         before the answer in two cases: if the device or station is new, or if this is the last round.
         """
-        found, request, client = login.found, login.request, login.client
-        code, attributes = (
-            (ACCESS_REJECT, found.refuse) if found.challenge is None else (ACCESS_CHALLENGE, found.challenge)
-        )
+        request, client = login.request, login.client
+        code, attributes = _round(login)
         login.reply = encode_reply(code, request, client.secret, attributes)
         self._counts.rounds.count += 1
         if request.signed:
@@ -330,7 +328,7 @@ class Exchange:
             self._pipeline.note(login)
             behind = login.behind
             is_new = login.device.id is None or (behind is not None and not behind.stored)
-            if is_new or code == ACCESS_REJECT:
+            if is_new or code != ACCESS_CHALLENGE:
                 self._journal.add(login.as_round())
                 return self._journal.flush_soon()
         return self.committed(login, self._clock())
@@ -451,3 +449,12 @@ class Exchange:
     def _transmit(self, reply: bytes, source: Source) -> None:
         self._counts.responses[reply[0]].count += 1
         self._send(reply, source)
+
+
+def _round(login: Login) -> tuple[int, bytes]:
+    """Return the code and the encoded attributes of an answer that decides nothing: a challenge, or the answer that the
+    login has already got."""
+    found = login.found
+    if found.challenge is not None:
+        return ACCESS_CHALLENGE, found.challenge
+    return (ACCESS_ACCEPT, login.attributes + found.keys) if found.keys else (ACCESS_REJECT, found.refuse)

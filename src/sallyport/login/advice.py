@@ -43,7 +43,11 @@ ADVICE: Final[Mapping[Reason, Advice]] = {
                 "The user name has a realm that belongs to none of the RADIUS client's domains.",
                 "Add the realm to the domain, or add the domain to the RADIUS client.",
             ),
-            Reason.NO_USER_NAME: ("The request has no user name.", "Check what the device sends as User-Name."),
+            Reason.NO_USER_NAME: (
+                "The request has no user name. Only EAP in TLS may hide the user from the outer identity.",
+                "Check what the device sends as User-Name. For a hidden outer identity, let the supplicant use PEAP, "
+                "TTLS or TLS.",
+            ),
             Reason.NO_DOMAIN: (
                 "The RADIUS client has no domain, so no domain can check the login.",
                 "Set a domain for the RADIUS client.",

@@ -32,13 +32,20 @@ CANNOT_ASK: Final = frozenset(
 )
 """The reasons why a user could not be asked for the second factor. Only for these reasons does fallbackAction decide.
 """
+NOT_CHECKED: Final = {
+    Reason.FIRST_FACTOR_UNREACHABLE: "unreachable",
+    Reason.FIRST_FACTOR_UNREADABLE: "unreadable",
+    Reason.FIRST_FACTOR_UNAVAILABLE: "unavailable",
+}
+"""The reasons why the first factor could not check a login, each with its label value in metrics."""
 
 ROUND: Final = Decision(Verdict.CHALLENGE, Verdict.CHALLENGE, "", Reason.NONE, "", "")
 """A placeholder that stands for "no decision yet", used while the first factor exchanges further messages with the
 client.
 
 The answer is a challenge with the attributes in `login.found.challenge`. If the login was refused in an earlier round,
-the last answer is an Access-Reject with the attributes in `login.found.refuse`.
+the last answer is an Access-Reject with the attributes in `login.found.refuse`. If the request repeats the end of an
+accepted login by EAP, the answer is the same Access-Accept, with `login.attributes` and `login.found.keys`.
 """
 
 EAP_FAILURE: Final = 4  # RFC 3748 section 4.2

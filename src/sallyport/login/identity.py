@@ -1,6 +1,7 @@
 """Find the domain and the user of a request, the user's groups, and the facts that login rules compare."""
 
 from dataclasses import replace
+from typing import Final
 
 from sallyport.base.text import fold
 from sallyport.directory.principals import NOBODY, UNCLEAR, Membership, membership
@@ -19,6 +20,9 @@ from sallyport.radius.packet import as_name
 from sallyport.radius.password import Method
 from sallyport.store.model import Tx
 from sallyport.vendors import medium
+
+_NAMELESS: Final = frozenset({"@", "\\"})
+"""Outer identities without user and realm. They belong to the default domain, like an empty one."""
 
 
 def default_domain(client: Client, domains: DomainTable) -> Domain | None:
@@ -62,6 +66,19 @@ def who(login: Login, domains: DomainTable) -> Reason:
         return Reason.UNKNOWN_REALM
     login.domain, login.user = domain, user
     return PASSED if user else Reason.NO_USER_NAME
+
+
+def hides_user(login: Login, reason: Reason) -> bool:
+    """Return whether a login by EAP has an outer identity without a user: `@realm`, `REALM\\`, or an empty one
+    (RFC 7542 section 2.4, RFC 9190 section 2.1.8). The user's name then comes from inside EAP. reason: the result of
+    `who`."""
+    return login.outside and (reason is Reason.NO_USER_NAME or login.user in _NAMELESS)
+
+
+def names_no_user(octets: bytes) -> bool:
+    """Return whether a user name is empty or has only a realm."""
+    name = as_name(octets)
+    return not (split_realm(name)[0] if "@" in name or "\\" in name else name)
 
 
 def host_realm(name: str) -> str:
@@ -130,7 +147,7 @@ def kind(login: Login) -> Kind:
 
 
 def _calls_itself_host(login: Login) -> bool:
-    return fold(as_name(login.request.first[USER_NAME])) == f"host/{fold(login.user)}"
+    return fold(as_name(login.request.first.get(USER_NAME, b""))) == f"host/{fold(login.user)}"
 
 
 def facts_of(login: Login) -> Facts:
@@ -170,7 +187,7 @@ def kept(tx: Tx, domain: Domain, name: str) -> Membership:
     Only the store is read. If the domain asks a directory at each login, and has not imported this user, the result is
     `UNCLEAR`.
     """
-    imported = membership(tx, domain.id, name, (domain.name, *domain.realms))
+    imported = membership(tx, domain.id, name, domain.realm_keys)
     if domain.first_factor is FirstFactor.LDAP and imported is NOBODY:
         return UNCLEAR
     own = active_groups(tx, domain.id, name_key(name)) if domain.first_factor is FirstFactor.LOCAL else frozenset[str]()

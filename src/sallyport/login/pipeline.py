@@ -25,7 +25,7 @@ from sallyport.login.decision import ROUND, decide, refuse
 from sallyport.login.eap.rounds import Rounds
 from sallyport.login.first.password import check_password, check_vouched, ends_in_code, known_as, still, typed_code
 from sallyport.login.first.service import FirstFactors
-from sallyport.login.identity import facts_of, who
+from sallyport.login.identity import facts_of, hides_user, who
 from sallyport.login.login import NOTHING, PASSED, Decision, Login, Reason, Verdict, Waits
 from sallyport.login.second.conversation import SecondFactorResult
 from sallyport.login.second.service import SecondFactor
@@ -57,8 +57,9 @@ class Pipeline:
 
     domains: the current domains. credentials: a function that returns the current server certificate for EAP.
     certificate_tenant: a function that returns the tenant for which a client certificate was issued. Its argument is
-    the SHA-256 of the certificate in hex. node: a function that returns the number of this node. now: a function that
-    returns the seconds of a monotonic clock.
+    the SHA-256 of the certificate in hex. node: a function that returns the number of this node. duplicate_window_s:
+    for how many seconds a retransmission gets the same answer. now: a function that returns the seconds of a monotonic
+    clock.
     """
 
     domains: Snapshot[DomainTable]
@@ -73,6 +74,7 @@ class Pipeline:
     credentials: Callable[[], Credentials | None]
     certificate_tenant: Callable[[str], int | None]
     node: Callable[[], int]
+    duplicate_window_s: float
     now: Callable[[], float] = trio.current_time
     rounds: Rounds = field(init=False)
 
@@ -95,7 +97,9 @@ class Pipeline:
             return self.admit_station(login, domain)
         login.imported = self.principals.cached(domain.id, login.user)
         if reason is not PASSED:
-            return refuse(reason, domain)
+            if not hides_user(login, reason):
+                return refuse(reason, domain)
+            login.user = ""
         watched = self.lockouts.some
         if watched and not self._is_by_station(login, domain) and self.lockouts.refuses(login, domain):
             return refuse(Reason.LOCKED_OUT, domain)
@@ -216,8 +220,7 @@ class Pipeline:
     async def recall(self, login: Login, domain: Domain) -> None:
         """Set `login.imported` to the user's current directory data, from memory or the store. Raises StoreError."""
         if not self.recalled(login, domain):
-            realms = (domain.name, *domain.realms)
-            login.imported = await self.principals.find(domain.id, login.user, realms)
+            login.imported = await self.principals.find(domain.id, login.user, domain.realm_keys)
 
     async def user(self, domain: Domain, name: str) -> User | None:
         """Return an endpoint user, from memory or the store. Raises StoreError, SecretError."""
@@ -285,8 +288,12 @@ class Pipeline:
         action = self._apply_rules(login, domain)
         second: Reason | None = PASSED
         if action is MFA_REQUIRED:
-            monitored = domain.mode is MONITOR
-            second = self.second.forecast(login, domain) if monitored else self.second.at_once(domain)
+            if not login.user:  # the home server of this EAP login has not disclosed the user
+                second = Reason.NO_USER_NAME
+            elif domain.mode is MONITOR:
+                second = self.second.forecast(login, domain)
+            else:
+                second = self.second.at_once(domain)
             if second is None:
                 return None
         return decide(first, action, second, domain.mode, domain.fallback)

@@ -18,7 +18,7 @@ from sallyport.metrics.login import (
     UpstreamMetrics,
 )
 from sallyport.metrics.nodes import NodeMetrics
-from sallyport.metrics.process import HttpMetrics, ProcessMetrics, StoreMetrics
+from sallyport.metrics.process import CertificateMetrics, HttpMetrics, ProcessMetrics, StoreMetrics
 from sallyport.metrics.radius import DynamicMetrics, RadiusMetrics
 
 __all__ = [
@@ -26,6 +26,7 @@ __all__ = [
     "AgentMetrics",
     "Buckets",
     "Cell",
+    "CertificateMetrics",
     "CredentialMetrics",
     "DirectoryMetrics",
     "DomainMetrics",

@@ -8,6 +8,9 @@ from sallyport.metrics.instruments import BUCKETS, ReadGauge, Tally, Values
 
 FROM_THE_START = {"monitor": ("allow", "deny", "would_deny"), "enforce": ("allow", "deny", "bypass", "error")}
 """Decisions of each mode that are exported with the value 0 before their first event."""
+FAILURES = ("unreachable", "unreadable", "unavailable")
+"""Why a first factor could not check a login: its servers do not answer, its stored configuration cannot be read, or it
+has none."""
 
 
 class LoginMetrics:
@@ -17,6 +20,12 @@ class LoginMetrics:
         self.decisions = Tally(
             registry, "sallyport_mfa_decisions", "Decisions on logins.", ("domain", "mode", "decision")
         )
+        self.first_failures = Tally(
+            registry,
+            "sallyport_first_factor_failures",
+            "Logins that the domain's first factor could not check, by reason: unreachable, unreadable, unavailable.",
+            ("domain", "reason"),
+        )
         self.purged = Tally(
             registry,
             "sallyport_events_purged",
@@ -25,8 +34,9 @@ class LoginMetrics:
         )
 
     def watch_domains(self, shown: Callable[[], Iterable[tuple[str, str]]]) -> None:
-        """Export the numbers of decisions with the value 0 for domains that have had no decision yet. shown: a function
-        that returns (domain, mode) for each domain. It is called at a scrape."""
+        """Export the numbers of decisions and failures with the value 0 for domains that have had none yet. shown: a
+        function that returns (domain, mode) for each domain. It is called at a scrape."""
+        self.first_failures.expect(lambda: ((domain, reason) for domain, _ in shown() for reason in FAILURES))
         self.decisions.expect(
             lambda: ((domain, mode, each) for domain, mode in shown() for each in FROM_THE_START.get(mode, ()))
         )
@@ -59,6 +69,10 @@ class MfaMetrics:
             buckets=BUCKETS,
             registry=registry,
         )
+        self._refused = Counter(
+            "sallyport_mfa_repeated_refusals", "Users who have refused several prompts within an hour.",
+            registry=registry,
+        )  # fmt: skip
         self._open = Gauge(
             "sallyport_mfa_circuits_open", "Domains whose provider has failed and is not called now.", ["provider"],
             registry=registry,
@@ -73,6 +87,10 @@ class MfaMetrics:
     def joined(self, provider: str) -> None:
         """Count a request that joined a second factor that was already pending."""
         self._joined.labels(provider).inc()
+
+    def refused_again(self) -> None:
+        """Count a user with several refused prompts within an hour."""
+        self._refused.inc()
 
     def called(self, provider: str, call: str, result: str, seconds: float) -> None:
         """Record an ended call of a provider. call: the kind of call. seconds: the duration of the call."""

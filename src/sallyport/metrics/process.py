@@ -1,4 +1,5 @@
-"""Metrics of the process, the HTTP operations, and the store: transactions, their queue, errors, and files."""
+"""Metrics of the process, the certificates, the HTTP operations, and the store: transactions, their queue, errors, and
+files."""
 
 import math
 from collections import deque
@@ -11,7 +12,8 @@ from prometheus_client.core import HistogramMetricFamily
 from prometheus_client.registry import Collector
 
 from sallyport.base import disk
-from sallyport.metrics.instruments import BUCKETS, Buckets
+from sallyport.base.clock import is_synchronized
+from sallyport.metrics.instruments import BUCKETS, Buckets, ReadGauge, Values
 
 LAG_SAMPLES = 240
 
@@ -36,11 +38,44 @@ class ProcessMetrics:
         self.backed_up = Gauge(
             "sallyport_backup_last_success_timestamp_seconds", "Time of the last successful backup.", registry=registry
         )
+        Gauge(
+            "sallyport_clock_synchronized",
+            "Set to 1 if the kernel reports a synchronized clock, 0 if it does not, NaN if it cannot be asked.",
+            registry=registry,
+        ).set_function(_clock)
 
     def lag(self, seconds: float) -> None:
         """Record a delay of the event loop: how many seconds too late it has woken up. This method is called four times
         a second. The metric shows the greatest delay of the last minute."""
         self._lags.append(seconds)
+
+
+class CertificateMetrics:
+    """Metrics of the expiry of certificates. The labels of these metrics:
+
+    use: `api`, `eap` (EAP and RadSec), `authority`, `revocation_list` or `external_revocation_list`; for a domain
+    `directory` or `first_factor`. domain: the domain's id.
+
+    files: a function that returns the expiry of the service's own files by (use,). It is called at a scrape.
+    of_domains: the expiry of the certificates in the configurations of domains, by (domain, use).
+    """
+
+    def __init__(self, registry: CollectorRegistry, files: Values) -> None:
+        self.of_domains: dict[tuple[str, ...], float] = {}
+        ReadGauge(
+            registry,
+            "sallyport_certificate_expiry_timestamp_seconds",
+            "Time when the first certificate of a file of the service expires.",
+            ("use",),
+            files,
+        )
+        ReadGauge(
+            registry,
+            "sallyport_domain_certificate_expiry_timestamp_seconds",
+            "Time when the first certificate in the configuration of a domain's directories or first factor expires.",
+            ("domain", "use"),
+            lambda: self.of_domains,
+        )
 
 
 class HttpMetrics:
@@ -113,6 +148,11 @@ class StoreMetrics:
             "Free space of the file system that contains the database.",
             registry=self._registry,
         ).set_function(partial(_free, database.parent))
+
+
+def _clock() -> float:
+    is_right = is_synchronized()
+    return math.nan if is_right is None else float(is_right)
 
 
 def _size(path: Path) -> float:

@@ -106,3 +106,5 @@ class DynamicMetrics:
             "Disconnect and CoA requests to devices, by outcome: ack, nak, timeout, unreachable, unknown client.",
             ("kind", "outcome"),
         )
+        outcomes = ("ack", "nak", "timeout", "unreachable", "unknown client")
+        self.requests.expect(lambda: ((kind, each) for kind in ("disconnect", "change") for each in outcomes))

@@ -23,6 +23,7 @@ from cryptography.hazmat.decrepit.ciphers.algorithms import TripleDES
 from cryptography.hazmat.primitives.ciphers import Cipher
 from cryptography.hazmat.primitives.ciphers.modes import ECB
 
+from sallyport.base.text import password_text
 from sallyport.radius.attributes import push_vendor_attribute
 
 _WORD: Final = 0xFFFFFFFF
@@ -205,13 +206,9 @@ def push_attempt(attempt: MsChap2) -> bytes:
 def nt_hash(password: bytes) -> bytes:
     """Return NtPasswordHash of RFC 2759 section 8.3: the MD4 hash of the password in UTF-16LE, 16 octets.
 
-    password: octets in UTF-8. Octets that are not valid UTF-8 are read as Latin-1.
+    password: octets in UTF-8. Octets that are not valid UTF-8 are read as Windows-1252.
     """
-    try:
-        text = password.decode()
-    except UnicodeDecodeError:
-        text = password.decode("latin-1")
-    return md4(text.encode("utf-16-le"))
+    return md4(password_text(password).encode("utf-16-le"))
 
 
 def nt_hash_hash(hashed: bytes) -> bytes:

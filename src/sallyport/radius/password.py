@@ -1,6 +1,6 @@
 """The method of an Access-Request, and the fields of PAP and CHAP (RFC 2865 sections 5.2 and 5.3).
 
-Passwords are octets; no encoding is assumed.
+Passwords are octets here. `base.text.password_text` knows their encodings.
 """
 
 from hmac import compare_digest

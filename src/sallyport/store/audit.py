@@ -21,6 +21,9 @@ INSTALLATION: Final = 0
 LONGEST: Final = 2000
 """Maximum number of characters of a recorded value. Without this limit, a page of a thousand entries could be too
 large, because a single login rule may have a million characters."""
+LARGEST: Final = 16_000
+"""Maximum number of characters of all values of an entry, not counting the names of the fields. If they are more, each
+value gets an equal share."""
 
 
 def changed(before: Mapping[str, JSON], after: Mapping[str, JSON]) -> dict[str, JSON]:
@@ -122,17 +125,24 @@ def share_of(tx: Tx, domain_id: int) -> int:
 
 def as_kept(changes: Mapping[str, JSON]) -> str:
     """Return the changes as JSON, as the audit trail stores them. Long values are truncated."""
-    return json.dumps({field: _bounded(value) for field, value in changes.items()}, ensure_ascii=False)
+    text = json.dumps(_bounded(changes, LONGEST), ensure_ascii=False)
+    return text if len(text) <= LARGEST else json.dumps(shortened(changes, LARGEST), ensure_ascii=False)
 
 
-def _bounded(value: JSON) -> JSON:
-    if isinstance(value, list):
-        return [_beginning(each) for each in value]
-    return _beginning(value)
+def shortened(changes: Mapping[str, JSON], most: int) -> dict[str, JSON]:
+    """Return changes whose values have at most `most` characters altogether. Each value gets an equal share."""
+    return _bounded(changes, min(LONGEST, most // (2 * len(changes) or 1)))
 
 
-def _beginning(value: JSON) -> JSON:
+def _bounded(changes: Mapping[str, JSON], longest: int) -> dict[str, JSON]:
+    return {
+        field: [_beginning(each, longest) for each in value] if isinstance(value, list) else _beginning(value, longest)
+        for field, value in changes.items()
+    }
+
+
+def _beginning(value: JSON, longest: int) -> JSON:
     if value is None or isinstance(value, bool | int | float):
         return value
     text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
-    return value if len(text) <= LONGEST else f"{text[:LONGEST]}..."
+    return value if len(text) <= longest else f"{text[:longest]}..."

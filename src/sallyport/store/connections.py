@@ -18,6 +18,7 @@ from sallyport.base.errors import BODY, Contradiction, Invalid, LimitReached, Sa
 from sallyport.base.limits import DEFAULTS
 from sallyport.base.text import fold
 from sallyport.store.model import NOTHING, NewRows, Tx, V, Value, Work
+from sallyport.store.turns import TimeSlices
 
 T = TypeVar("T")
 
@@ -36,6 +37,9 @@ LONG_LOG, SHORT_LOG = 20_000, 256
 QUICK_S, SLOW_FOR_S = 0.01, 1.0
 # A transaction on the event loop may take QUICK_STEPS * QUICK_LOOKS steps of SQLite's virtual machine, about 0.3 ms.
 QUICK_STEPS, QUICK_LOOKS = 1000, 20
+SLICE_S = 0.1
+"""Time in seconds after which a search lets the search of another tenant run."""
+LONGEST = 3
 BUSY_MS = 5000  # the longest wait for a lock that another program holds
 _PRAGMAS = f"""
 pragma journal_mode = wal; pragma synchronous = full; pragma wal_autocheckpoint = {LONG_LOG};
@@ -203,7 +207,7 @@ def open_connection(path: Path, *, read_only: bool = False) -> sqlite3.Connectio
     except sqlite3.Error as error:
         raise StoreError(f"{path}: {error}") from error
     try:
-        connection.create_function("fold", 1, _fold, deterministic=True)
+        add_fold(connection)
         connection.executescript(f"pragma query_only = on; pragma busy_timeout = {BUSY_MS};" if read_only else _PRAGMAS)
     except sqlite3.Error as error:
         connection.close()
@@ -211,8 +215,13 @@ def open_connection(path: Path, *, read_only: bool = False) -> sqlite3.Connectio
     return connection
 
 
+def add_fold(connection: sqlite3.Connection) -> None:
+    """Add the SQL function `fold` to a connection."""
+    connection.create_function("fold", 1, _fold, deterministic=True)
+
+
 def _fold(value: Value) -> str | None:
-    """Return the case-folded text, for the SQL function `fold`. Octets are decoded as UTF-8."""
+    """Return the case-folded text. Octets are decoded as UTF-8."""
     if isinstance(value, bytes):
         return fold(value.decode(errors="replace"))
     return None if value is None else fold(str(value))
@@ -261,19 +270,24 @@ class QuickReader:
 
 
 class Readers:
-    """A pool of read-only connections. Each connection serves one read at a time."""
+    """A pool of read-only connections. Each connection serves one read at a time.
 
-    def __init__(self, path: Path, count: int) -> None:
+    running: the number of reads that run at the same time. If it is less than `count`, the reads share the time in
+    slices of SLICE_S seconds, so that no read waits for the end of a long one.
+    """
+
+    def __init__(self, path: Path, count: int, running: int | None = None) -> None:
         self._idle = [open_connection(path, read_only=True) for _ in range(count)]
         self._limit = trio.CapacityLimiter(count)
+        self._slices = TimeSlices(running or count)
 
     async def run(self, work: Work[T], *, timeout_s: float) -> T:
-        """Run `work` in a read transaction. Raises StoreError if the engine fails, or if the work takes longer than
+        """Run `work` in a read transaction. Raises StoreError if the engine fails, or if the work runs for longer than
         `timeout_s`."""
         async with self._limit:
             connection = self._idle.pop()
             try:
-                return await trio.to_thread.run_sync(_read, connection, work, timeout_s)
+                return await trio.to_thread.run_sync(_read, connection, work, Allowance(timeout_s, self._slices))
             finally:
                 self._idle.append(connection)
 
@@ -282,15 +296,51 @@ class Readers:
             connection.close()
 
 
-def _read(connection: sqlite3.Connection, work: Work[T], timeout_s: float) -> T:
-    deadline = time.monotonic() + timeout_s
+class Allowance:
+    """The time that one read may take.
+
+    timeout_s: the time in seconds for which the read may run. With its pauses, it may take LONGEST times as long.
+    clock: returns the time in seconds.
+    """
+
+    def __init__(self, timeout_s: float, slices: TimeSlices, clock: Callable[[], float] = time.monotonic) -> None:
+        self.timeout_s = timeout_s
+        self._slices = slices
+        self._clock = clock
+        self._left = timeout_s
+
+    def __enter__(self) -> "Allowance":
+        self._last = self._clock() + LONGEST * self.timeout_s
+        self._slices.take()
+        self._began = self._clock()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._slices.give()
+
+    def is_spent(self) -> bool:
+        """Return whether the read must end. SQLite calls this every few milliseconds. At the end of a slice, the read
+        pauses here if another one waits."""
+        now = self._clock()
+        if now > self._last or now - self._began > self._left:
+            return True
+        if now - self._began > SLICE_S and self._slices.others_wait:
+            self._left -= now - self._began
+            self._slices.give()
+            self._slices.take()
+            self._began = self._clock()
+        return False
+
+
+def _read(connection: sqlite3.Connection, work: Work[T], allowance: Allowance) -> T:
     try:
-        connection.set_progress_handler(lambda: time.monotonic() > deadline, 100_000)
-        connection.execute("begin")
-        return work(SqliteTx(connection))
+        with allowance:
+            connection.set_progress_handler(allowance.is_spent, 10_000)
+            connection.execute("begin")
+            return work(SqliteTx(connection))
     except sqlite3.Error as error:
         if primary_code(error) == sqlite3.SQLITE_INTERRUPT:
-            raise TookTooLong(timeout_s) from error
+            raise TookTooLong(allowance.timeout_s) from error
         raise StoreError(str(error)) from error
     finally:
         with suppress(sqlite3.Error):

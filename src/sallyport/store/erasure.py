@@ -164,6 +164,7 @@ ROWS: Final[tuple[Rows, ...]] = (
     Rows("devices", "network devices", parts=(Part("device_posture", "device_id", "device_id"),), searched="domain_id"),
     Rows("lockouts", "lock-outs"),
     Rows("counters", key="domain_id, name"),
+    Rows("domain_realms", key="domain_id, realm"),
     Rows("radius_client_domains", "lists of RADIUS clients", "client_id, position"),
     Rows("device_restarts", key="device_id"),
     Rows("challenges"),

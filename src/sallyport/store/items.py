@@ -12,7 +12,7 @@ class Item:
     """An item of the writer's queue: the work of one caller.
 
     work: a function that runs in a transaction. alone: a function that runs outside of a transaction. An item has only
-    one of these two functions. own: whether the caller is the service itself, and not a token or an agent.
+    one of these two functions. own: whether the caller is the service itself, and not a request.
     """
 
     done: Done[object]
@@ -35,7 +35,7 @@ def runs_of(items: list[Item]) -> Iterator[list[Item]]:
     """Split the queue into lists of items, in the order of their transactions.
 
     All items of one list may run in the same transaction. Submitted items come first, then the items of the service,
-    then the items of tokens and agents. An item with `alone` gets a list of its own.
+    then the items of requests. An item with `alone` gets a list of its own.
     """
     for alone, group in groupby(items, key=lambda item: item.alone is not None):
         if alone:

@@ -184,8 +184,9 @@ class Store(Protocol):
         """
 
     async def search(self, work: Work[T]) -> T:
-        """Run `work` that reads many rows, with a time limit. Only a few searches run at the same time; the tenants
-        take turns. Raises StoreError."""
+        """Run `work` that reads many rows, with a time limit. Only a few searches run at the same time. A tenant has
+        one search at a time, and the tenants take turns. Public documents have a connection of their own. Raises
+        StoreError."""
 
     async def settled(self, table: str) -> int:
         """Return the highest id of a table for which all lower ids are settled: no new row can get a lower id. Return 0

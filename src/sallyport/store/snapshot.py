@@ -42,6 +42,9 @@ class Configuration:
         self._on_replaced: list[Callable[[], None]] = []
         self._version = -1
         self._changing = 0
+        self._reloading = trio.Lock()
+        self._requested = 0
+        self._completed = 0
         self._changed_elsewhere = trio.Event()
 
     @property
@@ -49,11 +52,18 @@ class Configuration:
         """Return the version of the configuration in memory. Each change increases it."""
         return self._version
 
+    @property
+    def is_outdated(self) -> bool:
+        """Whether the tables may have been replaced since the last reload, so that a loader must read them whole. It
+        is true during the first reload, after a change by another process, and after a restore."""
+        return self._version < 0
+
     def hold(self, load: Work[T], empty: T, adopt: Callable[[T], None] = lambda _value: None) -> Snapshot[T]:
         """Return a new snapshot that is reloaded after each change. Its value is `empty` until the first `reload`.
 
-        load: reads the value from the store. adopt: called on the event loop with each new value, before the new value
-        replaces the old value. For example, `adopt` can copy unwritten changes from the old value to the new value.
+        load: reads the value from the store, in a thread. It may read the snapshot's value to reuse unchanged parts,
+        but must not change it. adopt: called on the event loop with each new value, before the new value replaces the
+        old value. For example, `adopt` can copy unwritten changes from the old value to the new value.
         """
         snapshot = Snapshot(load, empty, adopt)
         self._snapshots.append(cast(Snapshot[object], snapshot))
@@ -69,7 +79,11 @@ class Configuration:
         self._on_replaced.append(forget)
 
     async def change(self, work: Work[T]) -> T:
-        """Write a change of the configuration. Return when the snapshots of this process contain the change."""
+        """Write a change of the configuration. Return when the snapshots of this process contain the change.
+
+        If the change is written and the store then cannot be read, the change has succeeded all the same: its result
+        may be a secret that is shown once. `watch` reloads the snapshots as soon as the store answers.
+        """
 
         def stamped(tx: Tx) -> T:
             result = work(tx)
@@ -79,23 +93,35 @@ class Configuration:
         self._changing += 1
         try:
             result = await self.store.write(stamped)
-            await self.reload()
+            try:
+                await self.reload()
+            except SallyportError as error:
+                log.warning("configuration_not_read", error=str(error))
         finally:
             self._changing -= 1
         return result
 
     async def reload(self) -> None:
-        """Reload all snapshots. If a snapshot in memory is already newer than the rows that were read, the snapshots
-        are kept. Raises StoreError."""
+        """Reload all snapshots. Raises StoreError.
+
+        One reload runs at a time. Calls that arrive during a reload share the next one.
+        """
+        self._requested += 1
+        request = self._requested
+        async with self._reloading:
+            if self._completed < request:
+                await self._read()
+
+    async def _read(self) -> None:
+        """Read all snapshots in one transaction. The caller holds the lock."""
 
         def load(tx: Tx) -> tuple[int, list[object]]:
             version = tx.value(int, "select version from config_version") or 0
             return version, [snapshot.load(tx) for snapshot in self._snapshots]
 
+        requested = self._requested
         version, values = await self.store.read(load)
-        if version < self._version:
-            return
-        self._version = version
+        self._completed, self._version = requested, version
         for snapshot, value in zip(self._snapshots, values, strict=True):
             snapshot.adopt(value)
             snapshot.value = value
@@ -107,8 +133,9 @@ class Configuration:
             forget()
 
     async def _adopt(self) -> None:
-        self._version = -1
-        await self.reload()
+        async with self._reloading:
+            self._version = -1
+            await self._read()
         for forget in self._on_foreign_change:
             forget()
 

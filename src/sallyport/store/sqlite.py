@@ -29,10 +29,12 @@ from sallyport.store.writer import Writer
 T = TypeVar("T")
 
 READERS = 4
-SEARCHERS = 2  # separate connections for long reads, so that logins never wait for long reads
+SEARCHERS = 8  # separate connections for long reads, so that logins never wait for long reads
+SEARCHING = 2  # searches that run at the same time; the others pause
 READ_S = 30.0
 SEARCH_S = 10.0
-WRITE_S = 0.2  # limit of CPU time, in seconds, of a write with an access token, because logins wait for such a write
+PUBLIC_S = 2.0  # time of a search for a public document
+WRITE_S = 0.2  # limit of CPU time, in seconds, of the write of a request, because logins wait for such a write
 
 NO_DUMP = "pg_dump and pg_restore cannot read a SQLite database: use a backup whose name ends in .db"
 
@@ -61,7 +63,8 @@ class SqliteStore:
         self.submit = self._writer.submit  # without a wrapper method, because every login calls it
         self._quick = QuickReader(path)
         self._readers = Readers(path, READERS)
-        self._searchers = Readers(path, SEARCHERS)
+        self._searchers = Readers(path, SEARCHERS, SEARCHING)
+        self._public = Readers(path, 1)
         self._turns = Turns(READERS, SEARCHERS)
         metrics.watch_files(path)
 
@@ -104,7 +107,9 @@ class SqliteStore:
         return await self.read(work)
 
     async def search(self, work: Work[T]) -> T:
-        async with self._turns.searching():
+        async with self._turns.searching() as is_public:
+            if is_public:
+                return await self._public.run(work, timeout_s=PUBLIC_S)
             return await self._searchers.run(work, timeout_s=SEARCH_S)
 
     async def settled(self, table: str) -> int:
@@ -160,6 +165,7 @@ class SqliteStore:
         self._quick.close()
         self._readers.close()
         self._searchers.close()
+        self._public.close()
         self._connection.close()
 
 

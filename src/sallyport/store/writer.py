@@ -9,7 +9,7 @@ does all slow work: it merges the log, waits for another program's lock, and ret
 
 The items of the queue become up to three transactions, in this order. The first has the submitted items: they are
 short, and logins wait for them. The second has the writes of the service itself, which include other writes of logins.
-The third has the work of tokens and agents, where one item may take 200 ms. The third transaction ends after its
+The third has the work of requests, where one item may take 200 ms. The third transaction ends after its
 current item if the service has something to write.
 
 While a transaction runs, more items may be submitted. `Tx.others_wait` then returns true, so that long work ends early.
@@ -334,7 +334,7 @@ class Writer:
         """Run items. Stop early in two cases, and return the items that were not run.
 
         If a login waits, the method stops after `turn_s` seconds. If the service has something to write, the method
-        also stops after an item of a token or agent.
+        also stops after an item of a request.
         """
         until = time.perf_counter() + turn_s
         for number, item in enumerate(items, 1):

@@ -92,6 +92,16 @@ def ensure_tenant(tx: Tx, organization: int, number: int, *, at: int) -> Tenant:
     return tenant
 
 
+def tenant(tx: Tx, tenant_id: int) -> Tenant:
+    """Return a tenant by its internal id. Raises LookupError if the tenant does not exist."""
+    found = tx.one(
+        Tenant, "select id, organization_id as organization, number from tenants where id = :id", id=tenant_id
+    )
+    if found is None:
+        raise LookupError(f"there is no tenant with the id {tenant_id}")
+    return found
+
+
 def tenants(tx: Tx) -> list[Tenant]:
     """Return every tenant of the installation."""
     return tx.all(Tenant, "select id, organization_id as organization, number from tenants order by id")

@@ -86,7 +86,7 @@ class Tenancy:
     def wallet_token(self, tx: Tx, tenant_id: int, email: str) -> tuple[int, str]:
         """Create a wallet's token, in the transaction that registers the wallet. Return the token's id and the
         token."""
-        owner = next(tenant for tenant in repo.tenants(tx) if tenant.id == tenant_id)
+        owner = repo.tenant(tx, tenant_id)
         name, token = f"wallet {email}"[:LONGEST_NAME], new_token()
         record = _add(tx, owner, Role.WALLET, name, token=token, at=self._clock(), until=None)
         return record.id, token

@@ -30,9 +30,9 @@ TOKEN: Final = "x-example-token"  # noqa: S105
 """Extension field of an operation in the document. It names the token with which the example is sent. If the example is
 sent with an admin's token, the field is absent."""
 _DESCRIPTION: Final = (
-    "Network device inventory and login policy. Enter an access token with *Authorize*; *Try it out* sends requests "
-    "with it. In the examples, replace a text in angle brackets: `<apiKey of createKey>` stands for the field `apiKey` "
-    "in the answer of createKey."
+    "RADIUS server for the second factor of network logins. Enter an access token with *Authorize*; *Try it out* sends "
+    "requests with it. In the examples, replace a text in angle brackets: `<apiKey of createKey>` stands for the field "
+    "`apiKey` in the answer of createKey."
 )
 _REFERENCE: Final = "#/components/schemas/{model}"
 _LONG_NAME: Final = re.compile(r"sallyport(?:__[a-z]\w*?)?__([a-z0-9]+)__([A-Z]\w*)")

@@ -37,20 +37,21 @@ class GraphServer:
     def add_user(self, external_id: str, name: str, **values: object) -> None:
         """Add or change a user."""
         self.users[external_id] = {"id": external_id, "userPrincipalName": name, "accountEnabled": True, **values}
-        self._changed("users", self.users[external_id])
+        self.change("users", self.users[external_id])
 
     def add_group(self, external_id: str, name: str, *members: str) -> None:
         """Add or change a group."""
         self.groups[external_id] = {"id": external_id, "displayName": name}
         self.members[external_id] = [*members]
-        self._changed("groups", {**self.groups[external_id], "members@delta": []})
+        self.change("groups", {**self.groups[external_id], "members@delta": []})
 
     def remove(self, kind: str, external_id: str) -> None:
         """Delete a user or a group."""
         getattr(self, kind).pop(external_id)
-        self._changed(kind, {"id": external_id, "@removed": {"reason": "changed"}})
+        self.change(kind, {"id": external_id, "@removed": {"reason": "changed"}})
 
-    def _changed(self, kind: str, found: Object) -> None:
+    def change(self, kind: str, found: Object) -> None:
+        """Add an object to the next round of the delta queries, as it is."""
         for token, (of, waiting) in self.rounds.items():
             if of == kind and token.startswith("delta"):
                 waiting.append(found)

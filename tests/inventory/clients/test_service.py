@@ -1,5 +1,7 @@
 """Tests of adding, changing, searching and deleting RADIUS clients."""
 
+import threading
+from ipaddress import ip_network
 from typing import Any
 
 import pytest
@@ -7,13 +9,15 @@ import trio
 
 from sallyport.base.errors import Conflict, Forbidden, NotFound, SecretError
 from sallyport.base.secret import Secret
+from sallyport.inventory.clients import repo
 from sallyport.inventory.clients.repo import Change, update_all
 from sallyport.inventory.clients.service import Clients, NewClient, State
 from sallyport.inventory.devices.device import Heard
-from sallyport.store.vault import Vault
+from sallyport.store.model import Tx
+from sallyport.store.vault import MasterKeys, Vault
 from sallyport.web.scope import Role
-from tests.areas import SECRET, Areas, only_sqlite, stored
-from tests.plans import statements
+from tests.areas import ENGINE, SECRET, Areas, only_sqlite, stored
+from tests.plans import plans, statements
 
 
 async def test_a_client_is_found_at_once(areas: Areas) -> None:
@@ -54,6 +58,59 @@ async def test_the_store_contains_no_secret(areas: Areas) -> None:
         await Areas(areas.store, areas.clock).configuration.reload()
 
 
+class PausingVault(Vault):
+    """A vault that pauses the thread that opens the secret of one client, until an event is set."""
+
+    def pause(self, client_id: int, until: threading.Event) -> threading.Event:
+        """Pause at a client from now on, and return the event that is set when a thread has reached it."""
+        self._paused, self._until, self._reached = f"radius_clients/{client_id}/secret", until, threading.Event()
+        return self._reached
+
+    def open(self, sealed: bytes, identity: str) -> bytes:
+        """Open the value, after the pause if it belongs to the client."""
+        if identity == self._paused:
+            until, self._paused = self._until, ""
+            self._reached.set()
+            assert until.wait(60)
+        return super().open(sealed, identity)
+
+
+async def test_overlapping_loads_mix_up_no_secrets(areas: Areas) -> None:
+    """Two loads run at the same time: the first pauses at client 3, the second at client 1 until the first has ended.
+    In both results, each client has its own secret."""
+    wanted = dict([await areas.clients.add(areas.tenant, NewClient(f"c{n}", f"192.0.2.{n}/32")) for n in range(1, 5)])
+    before = areas.clients.table
+    vault, loaded = PausingVault(MasterKeys(areas.vault.keys)), list[dict[int, bytes]]()
+    first_has_ended = threading.Event()
+
+    async def load() -> None:
+        try:
+            table = await areas.store.read(lambda tx: repo.load(tx, vault, before))
+        finally:
+            first_has_ended.set()
+        loaded.append({client.id: client.secret.octets for client in table.by_id.values()})
+
+    async def change(client_id: int) -> None:
+        wanted[client_id] = b"new secret %d" % client_id
+        await areas.store.write(
+            lambda tx: repo.update_all(tx, vault, areas.tenant, [Change(client_id, {}, wanted[client_id])])
+        )
+
+    async with trio.open_nursery() as nursery:
+        await change(3)
+        second_has_begun = threading.Event()
+        first_is_paused = vault.pause(3, second_has_begun)
+        nursery.start_soon(load)
+        await trio.to_thread.run_sync(first_is_paused.wait)
+        expected = [dict(wanted)]
+        await change(1)
+        second_is_paused = vault.pause(1, first_has_ended)
+        nursery.start_soon(load)
+        await trio.to_thread.run_sync(second_is_paused.wait)
+        second_has_begun.set()
+    assert loaded == [*expected, wanted]
+
+
 async def test_a_store_of_another_master_key_is_refused(areas: Areas) -> None:
     """A restore refuses a store of another master key before it replaces the present store."""
     await areas.client()
@@ -88,6 +145,53 @@ async def test_overlapping_ranges_of_tenants_are_refused(areas: Areas, network: 
         await areas.clients.update(areas.tenant, mine.id, {"network": network})
     await areas.client("10.1.2.3/32", tenant=other)
     assert areas.clients.table.by_id[mine.id].address == "192.0.2.1"
+
+
+@pytest.mark.parametrize("network", ["2001:db8:1::/64", "2001:db8:1::7/128", "2001:db8::/32"])
+@pytest.mark.parametrize("by_index", [True, False], ids=["indexed", "of an earlier release"])
+async def test_overlaps_are_found_by_the_index(areas: Areas, network: str, by_index: bool) -> None:
+    """An overlapping network of another tenant is found by the index, or by a scan if a node of an earlier release has
+    written it. Networks beside it are free."""
+    other = await areas.tenancy.ensure_tenant(2, 1)
+    await areas.client("2001:db8:1::/64", tenant=other)
+    if not by_index:
+        await areas.store.write(lambda tx: tx.execute("update radius_clients set network_bits = null"))
+    with pytest.raises(Conflict):
+        await areas.clients.add(areas.tenant, NewClient("n", network))
+    for free in ("2001:db8:1:1::/64", "2001:db8:0:ffff::/64", "32.1.13.184"):
+        await areas.clients.add(areas.tenant, NewClient(free, free))
+
+
+@pytest.mark.skipif(ENGINE != "postgres", reason="SQLite has no nodes of an earlier release")
+async def test_a_network_of_an_earlier_release_leaves_the_index(areas: Areas) -> None:
+    """If a node that does not know the index changes a network, the network is found at its new place."""
+    other = await areas.tenancy.ensure_tenant(2, 1)
+    theirs = await areas.client("192.0.2.1/32", tenant=other)
+    sql = "update radius_clients set network = '198.51.100.1/32' where id = :id"
+    await areas.store.write(lambda tx: tx.execute(sql, id=theirs.id))
+    with pytest.raises(Conflict):
+        await areas.clients.add(areas.tenant, NewClient("n", "198.51.100.0/24"))
+    await areas.clients.add(areas.tenant, NewClient("m", "192.0.2.0/24"))
+
+
+@only_sqlite
+async def test_a_change_reads_no_client_of_another_tenant(areas: Areas) -> None:
+    """The check of an address and the change of clients find rows by an index of few rows."""
+    ids = [(await areas.client(f"192.0.2.{n}/32")).id for n in (1, 2)]
+    networks = [ip_network("10.0.0.0/24"), ip_network("2001:db8::1/128")]
+    changes = [
+        Change(each, {"network": f"10.0.0.{each}/32", "tls_name": f"{each}.example"}, None, [areas.domain])
+        for each in ids
+    ]
+
+    def change(tx: Tx) -> None:
+        repo.touch_others(tx, areas.tenant, networks)
+        repo.described(tx, areas.tenant, ids[0])
+        repo.update_all(tx, areas.vault, areas.tenant, changes)
+
+    found = plans(areas.store.path, change)
+    assert [plan for plan in found if "SCAN radius" in plan or "rowid>" in plan or "client_id>" in plan] == []
+    assert any("radius_clients_bits (network_bits=?" in plan for plan in found)
 
 
 async def test_an_address_is_stored_with_its_prefix_length(areas: Areas) -> None:

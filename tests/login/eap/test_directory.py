@@ -44,10 +44,11 @@ class ListFields(Fields):
     """Settings of the test's directory.
 
     winbind: whether winbind checks MS-CHAP. codeDigits: the number of digits of a code that is appended to the
-    password.
+    password. password: everybody's password.
     """
 
     winbind: bool = False
+    password: str = PASSWORD
     codeDigits: int = 6  # noqa: N815
 
     def checker(self, host: Host) -> Checker:
@@ -75,9 +76,9 @@ class Listed:
         return self._fields.codeDigits
 
     async def bind(self, user: str, password: str, tell: Tell) -> tuple[Reason, Found]:
-        """Accept the password s3cret."""
+        """Accept the configured password."""
         reason, found = await self.look_up(user, tell)
-        if reason is Reason.NONE and password != PASSWORD:
+        if reason is Reason.NONE and password != self._fields.password:
             return Reason.WRONG_PASSWORD, NOTHING
         return reason, found
 
@@ -108,13 +109,15 @@ class Listed:
         await trio.sleep_forever()
 
 
-async def configure(nas: Nas, *, winbind: bool = False, kind: type[Fields] = ListFields) -> None:
+async def configure(
+    nas: Nas, *, winbind: bool = False, kind: type[Fields] = ListFields, password: str = PASSWORD
+) -> None:
     """Make the directory the first factor of the domain."""
     areas = nas.wire.areas
     areas.first_kinds[FirstFactor.LDAP] = kind
     areas.clock.pass_by(1)  # a new row gets a new checker
     domain = areas.domains.table.by_id[areas.domain]
-    await areas.first_settings.set(domain, FirstFactor.LDAP, {"ldap": {"winbind": winbind}})
+    await areas.first_settings.set(domain, FirstFactor.LDAP, {"ldap": {"winbind": winbind, "password": password}})
 
 
 def ttls(inside: Inside) -> TlsSide:
@@ -187,6 +190,14 @@ async def test_a_conversation_is_with_one_directory(nas: Nas) -> None:
             await configure(nas)
     assert ended.code == ACCESS_REJECT
     assert [reason for reason, *_ in await nas.outcomes()] == [Reason.FIRST_FACTOR_CHANGED]
+
+
+@pytest.mark.parametrize("method", BINDS)
+async def test_a_bind_with_a_password_in_windows_1252(nas: Nas, method: str) -> None:
+    """A password in Windows-1252 inside a tunnel is converted for the bind."""
+    await configure(nas, password="5 €")
+    for octets in ("5 €".encode("cp1252"), "5 €".encode()):
+        assert (await nas.log_in(BINDS[method](octets), ANN)).code == ACCESS_ACCEPT
 
 
 @pytest.mark.parametrize("method", BINDS)

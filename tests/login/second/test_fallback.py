@@ -155,6 +155,17 @@ async def test_the_fallback_does_not_cover_refusals(
     assert await ended(listener, typed) == ("reject", "reject", "", reason, factor)
 
 
+async def test_three_refused_prompts_are_reported(listener: FakeListener, areas: Areas, script: Script) -> None:
+    """The third prompt within an hour that a user refuses is counted. Approved prompts do not count."""
+    name = "sallyport_mfa_repeated_refusals_total"
+    for outcome, expected in zip(
+        (Outcome.DENIED, Outcome.APPROVED, Outcome.DENIED, Outcome.DENIED), (0, 0, 0, 1), strict=True
+    ):
+        script.begins = outcome
+        await ended(listener)
+        assert areas.sample(name) == expected
+
+
 @BOTH
 async def test_a_block_is_a_block(listener: FakeListener, areas: Areas, script: Script, fallback: Fallback) -> None:
     """A rule blocks or allows without a second factor, also without a provider."""

@@ -10,7 +10,7 @@ from sallyport.base.clock import SECOND
 from sallyport.login.login import Reason
 from sallyport.login.second.challenges import Challenges
 from sallyport.login.second.enrolment import Enrolments
-from sallyport.login.second.prompts import A_MINUTE, Prompts
+from sallyport.login.second.prompts import A_MINUTE, HOUR_S, REFUSED, Prompts, Refusals
 from sallyport.login.second.session import LIFETIME_US, Kind, Session
 from sallyport.metrics import MfaMetrics
 from sallyport.mfa.circuit import Attached, Guarded
@@ -46,6 +46,23 @@ def test_prompts_are_forgotten_after_a_minute() -> None:
         now = number
         assert prompts.begin((1, f"user{number}"), FIRST_TENANT)
     assert len(prompts) == 60
+
+
+def test_refusals_within_an_hour_are_reported() -> None:
+    """The third refused prompt of a user is reported, and then the third one after it."""
+    refusals = Refusals(lambda: 0.0)
+    reports = [refusals.is_reported(ANN, 1) for _ in range(2 * REFUSED)]
+    assert reports == [False, False, True] * 2
+
+
+def test_refusals_of_other_users_and_other_hours_are_not_added() -> None:
+    """A user's refusals of more than an hour ago, and those of other users, do not count."""
+    now = 0.0
+    refusals = Refusals(lambda: now)
+    for number in range(2 * REFUSED):
+        now = number * HOUR_S / 2
+        assert not refusals.is_reported(ANN, 1)
+        assert not refusals.is_reported((1, f"user{number}"), 1)
 
 
 async def test_enrolments_of_another_tenant_are_kept() -> None:

@@ -175,14 +175,24 @@ async def test_a_list_is_bounded(areas: Areas) -> None:
 
 
 async def test_lists_are_read_again_only_after_a_change(areas: Areas) -> None:
-    known = repo.Known()
+    """A change of another table keeps the lists; a station that was added or removed makes them new."""
     await areas.bypass.add(areas.domain, [MAC])
-    first = await areas.store.read(lambda tx: repo.load(tx, known))
+    first = await areas.store.read(lambda tx: repo.load(tx, repo.Listed()))
     await areas.domains.add(areas.tenant, "branch")
-    assert await areas.store.read(lambda tx: repo.load(tx, known)) is first
+    assert await areas.store.read(lambda tx: repo.load(tx, first)) is first
     await areas.bypass.delete(areas.domain, [MAC])
     await areas.bypass.add(areas.domain, ["000000000001"])
-    assert await areas.store.read(lambda tx: repo.load(tx, known)) == {areas.domain: frozenset({"000000000001"})}
+    second = await areas.store.read(lambda tx: repo.load(tx, first))
+    assert second.lists == {areas.domain: frozenset({"000000000001"})}
+
+
+async def test_a_restored_list_replaces_another_of_the_same_extent(areas: Areas) -> None:
+    """After a restore, the list is the restored one, also if it has as many rows and the same highest id as before."""
+    await areas.bypass.add(areas.domain, [MAC])
+    await areas.store.write(lambda tx: tx.execute("update bypass_stations set station = '000000000001'"))
+    await areas.configuration.restored()
+    assert areas.bypass.has(areas.domain, "000000000001")
+    assert not areas.bypass.has(areas.domain, MAC)
 
 
 async def test_removing_a_station_ends_its_sessions(areas: Areas) -> None:

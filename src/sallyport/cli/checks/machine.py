@@ -1,6 +1,5 @@
 """Checks of the host: settings, files and their modes, the disk, ports, and the clock."""
 
-import ctypes
 import errno
 import os
 import shlex
@@ -11,6 +10,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from sallyport.base import disk
+from sallyport.base.clock import is_synchronized
 from sallyport.base.config import unknown_environment
 from sallyport.base.errors import ConfigError, Locked
 from sallyport.base.listening import bound, cannot_listen, has_family, holder
@@ -28,8 +28,6 @@ LISTENERS = {
     "metrics_bind": "metrics",
 }
 MADE = 1_767_225_600  # 2026-01-01, in Unix time; a correct clock shows a later time
-TIME_ERROR = 5
-TIMEX = 256  # octets, more than the size of struct timex
 NEW = "the first start creates it"
 
 
@@ -196,18 +194,8 @@ def check_clock(examination: Examination) -> Iterator[Finding]:
     now = time.time()
     text = time.strftime("%Y-%m-%d %H:%M:%S UTC", time.gmtime(now))
     yield ok(text) if now > MADE else problem(f"{text}: the clock is wrong; set it (chrony)")
-    if _is_adrift():
+    if is_synchronized() is False:
         yield warning("the clock is not synchronized, but one-time codes need it: install chrony, or systemd-timesyncd")
-
-
-def _is_adrift() -> bool:
-    """Return whether the kernel reports an unsynchronized clock (adjtimex(2), TIME_ERROR). Return False if the kernel
-    cannot be asked."""
-    try:
-        asked = ctypes.create_string_buffer(TIMEX)  # a struct timex; if it contains only zeros, the call only reads
-        return bool(ctypes.CDLL(None).adjtimex(asked) == TIME_ERROR)
-    except (OSError, AttributeError):
-        return False
 
 
 def check_ipv6(examination: Examination) -> Iterator[Finding]:

@@ -3,10 +3,12 @@
 import json
 import re
 from dataclasses import replace
+from functools import partial
 from typing import Final
 
 from sallyport.base.command import entries
 from sallyport.base.errors import Invalid
+from sallyport.base.fair import in_parts
 from sallyport.base.wire import JSON, Row
 from sallyport.console.columns import Column
 from sallyport.console.declare import Context, Pages
@@ -56,7 +58,7 @@ async def trail(visit: Visit) -> Context:
         )
     except Invalid as error:
         return {"table": Table(visit, COLUMNS, [], 0, filters=filters), "problem": Problem.of(error)}
-    table.rows = [_row(each, names) for each in table.rows]
+    table.rows = await in_parts(partial(_row, names=names), table.rows)
     table.searched_since = str(newer.get("from", ""))
     return {"table": table}
 
@@ -77,7 +79,8 @@ async def whole(visit: Visit) -> Context:
     found = entries(answer["entries"]) if isinstance(answer, dict) else []
     after = answer["after"] if isinstance(answer, dict) else None
     following = visit.url(after="-".join(map(str, after))) if isinstance(after, list) and len(found) == PAGE else ""
-    table = Table(visit, WHOLE, [_row(each, names) for each in found], None, filters=FILTERS, empty=EMPTY)
+    rows = await in_parts(partial(_row, names=names), found)
+    table = Table(visit, WHOLE, rows, None, filters=FILTERS, empty=EMPTY)
     return {"table": replace(table, next_url=following, searched_since=str(newer.get("from", "")))}
 
 
@@ -121,5 +124,5 @@ def _value(value: JSON) -> str:
         text = ", ".join(map(str, value))
     else:
         text = "none" if value is None else value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
-    text = FRACTION.sub("", text)
+    text = FRACTION.sub("", text[: 2 * LONGEST])
     return f"{text[:LONGEST]}…" if len(text) > LONGEST else text or "empty"

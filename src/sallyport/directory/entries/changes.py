@@ -9,15 +9,17 @@ from dataclasses import dataclass, replace
 from typing import Final, cast
 
 from sallyport.base.errors import Invalid
+from sallyport.base.text import trimmed
 from sallyport.directory.dn import lies_below, moved, normalized
 from sallyport.directory.entries import groups, memberships, people
 from sallyport.directory.entries.groups import GROUPS, MOST, UNITS, NewNamed
 from sallyport.directory.entries.people import PEOPLE, Known, NewPerson
 from sallyport.directory.entries.rows import NO_DIGEST, Stored
-from sallyport.directory.entry import MOST_VALUES, STATUS_ATTRIBUTES, Person, Raw, Status, understand
+from sallyport.directory.entry import MOST_VALUES, Gone, Person, Raw, is_name, understand
 from sallyport.directory.imports.job import Counts, Revocations, Run
 from sallyport.directory.imports.lines import UID, digest_of, key_of, keys_of, person_line
 from sallyport.directory.ldif import Step
+from sallyport.directory.status import STATUS_ATTRIBUTES, Status
 from sallyport.store.model import Tx
 
 SLICE: Final = 500
@@ -60,6 +62,8 @@ def change(tx: Tx, run: Run, wanted: Change, revocations: Revocations, at: int) 
     person = PEOPLE.find(tx, run, dn_key=wanted.dn_key)
     if person is not None:
         new = _person(tx, run, person, wanted, at)
+        if new is None:
+            return people.remove(tx, run, person, revocations)
         if new.digest == person.digest:
             return PEOPLE.mark(tx, run, person)
         people.update(tx, run, person, new, revocations, at)
@@ -83,7 +87,7 @@ def rename_unit(tx: Tx, run: Run, wanted: Change, at: int) -> Counts:
     if known is None:
         return Counts(skipped=1)
     own = [values[0] for step, name, values in wanted.steps if step == Step.ADD and name == "ou" and values]
-    name = own[0] if own else known.name
+    name = _valid(own[0]) if own else known.name
     external, digest = _external(known.external_id, wanted.new_dn), digest_of(wanted.new_dn, name)
     new = NewNamed(external, wanted.new_dn, wanted.new_dn_key, name, digest)
     return groups.rename_unit(tx, run, known, new, at)
@@ -116,7 +120,8 @@ def _is_there(tx: Tx, run: Run, dn_key: bytes) -> bool:
     return any(table.find(tx, run, dn_key=dn_key) is not None for table in (PEOPLE, GROUPS, UNITS))
 
 
-def _person(tx: Tx, run: Run, known: Known, wanted: Change, at: int) -> NewPerson:
+def _person(tx: Tx, run: Run, known: Known, wanted: Change, at: int) -> NewPerson | None:
+    """Return a person after a change, or None if the change marks the entry as deleted. Raises Invalid."""
     before = people.attributes_of(tx, known.id)
     # objectclass is stored only if it is mapped
     after = {"objectclass": ("person",), **{name: tuple(values) for name, values in before.items()}}
@@ -130,12 +135,34 @@ def _person(tx: Tx, run: Run, known: Known, wanted: Change, at: int) -> NewPerso
             after[name] = tuple(_stepped(after.get(name, ()), step, values)[:MOST_VALUES])
     octets = {name: tuple(value.encode() for value in values) for name, values in after.items() if values}
     person = understand(Raw(wanted.new_dn, octets), now=at, mapped=run.mapped)
+    if isinstance(person, Gone):
+        return None
     if not isinstance(person, Person):
         raise Invalid("the entry would not be an account after the change")
     status = person.status if touched & STATUS_ATTRIBUTES or "useraccountcontrol" in octets else Status(known.status)
     external = _external(known.external_id, wanted.new_dn)
     group_keys = [key.hex() for key in sorted(keys)]
     return new_person(person_line(replace(person, status=status, external_id=external), group_keys))
+
+
+def whole_person(tx: Tx, run: Run, line: Sequence[object]) -> NewPerson:
+    """Return the person that consists of the stored person and of the part in a line (`imports.lines`). Raises Invalid
+    if the person is not stored, and the line has no name or no status."""
+    external_id, dn, dn_key, name, aliases, status, stated, alias_attributes = line[1:]
+    known = PEOPLE.find(tx, run, str(external_id), bytes.fromhex(str(dn_key)))
+    if known is None and not (name and status):
+        raise Invalid("the directory sent only a part of a new account: without its name, or without its status")
+    attributes = {key: tuple(values) for key, values in cast(Mapping[str, Sequence[str]], stated).items()}
+    login, names = str(name) or (known.login if known else ""), tuple(cast(Sequence[str], aliases))
+    if alias_attributes is not None:
+        before = people.attributes_of(tx, known.id) if known else {}
+        attributes = {key: tuple(values) for key, values in {**before, **attributes}.items() if values}
+        values = [trimmed(value) for key in cast(Sequence[str], alias_attributes) for value in attributes.get(key, ())]
+        names = tuple(dict.fromkeys(value for value in values if is_name(value) and value != login))
+    keys = memberships.stated_by(tx, run.directory_id, known.dn_key) if known else []
+    state = Status(str(status) or (known.status if known else Status.DISABLED))
+    person = Person(str(external_id), str(dn), login, names, state, (), attributes)
+    return new_person(person_line(person, [key.hex() for key in keys]))
 
 
 def _is_long(tx: Tx, run: Run, known: Stored, wanted: Change) -> bool:
@@ -166,16 +193,23 @@ def group_after(tx: Tx, run: Run, known: Stored, wanted: Change) -> GroupAfter:
         if attribute in _MEMBERS:
             _step(by_name, step, values)
         elif attribute == "memberuid":
-            logins = [UID + value for value in values]
+            logins = [UID + trimmed(value) for value in values]
             _step(by_login, step, logins)
             if step == Step.DELETE and logins:
                 _step(by_name, step, logins)  # a login name without a person is in by_name
         elif attribute in ("cn", "samaccountname") and step in naming and values:
-            name = values[0]
+            name = _valid(values[0])
     external = _external(known.external_id, wanted.new_dn)
     new = NewNamed(external, wanted.new_dn, wanted.new_dn_key, name, NO_DIGEST)
     members = by_name | by_login
-    return GroupAfter(new, joined=sorted(members - before), left=sorted(before - members))
+    joined, left = memberships.difference(members, before)
+    return GroupAfter(new, joined, left)
+
+
+def _valid(name: str) -> str:
+    if not is_name(trimmed(name)):
+        raise Invalid("the new name is not valid")
+    return trimmed(name)
 
 
 def _step(keys: set[bytes], step: str, names: Sequence[str]) -> None:

@@ -9,10 +9,11 @@ from sallyport.base.text import fold
 from sallyport.directory.directory import CLOUD_USER_COUNT, USER_COUNT
 from sallyport.directory.entries import memberships
 from sallyport.directory.entries.rows import NO_DIGEST, Stored, Table, kept_identifier
-from sallyport.directory.entry import ALIASES, Status
+from sallyport.directory.entry import ALIASES
 from sallyport.directory.imports.job import Counts, Moved, Revocations, Run
 from sallyport.directory.imports.lines import key_of
 from sallyport.directory.mapping import FieldMapping, Fields, fields_of
+from sallyport.directory.status import Status
 from sallyport.store import counters
 from sallyport.store.model import Tx, Value
 from sallyport.store.search import Entry, SearchIndex

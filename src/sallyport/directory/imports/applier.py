@@ -33,6 +33,7 @@ from sallyport.directory.entries.changes import (
     names_below,
     new_person,
     rename_unit,
+    whole_person,
 )
 from sallyport.directory.entries.groups import GROUPS, MOST, UNITS, NewNamed
 from sallyport.directory.entries.memberships import AT_ONCE as PEOPLE_AT_ONCE
@@ -50,6 +51,7 @@ LINES: Final = 400
 T = TypeVar("T")
 Problem = tuple[str, str]
 """(place, reason) for an entry that cannot be used. The place is the entry's line in the file, or its name."""
+_NAMELESS: Final = "the directory sent only a part of a new group, without its name"
 _TABLES: Final = ("directory_users", "directory_groups", "directory_units")
 
 
@@ -138,7 +140,9 @@ class Applier:
         line = item.line
         match line[0]:
             case "g":
-                done: Counts | None = self._small_group(tx, run, item, at)
+                done: Counts | None = self._small_group(tx, run, item, at, batch.problems)
+            case "+":
+                done = self._part(tx, run, line, at, batch)
             case "u":
                 _, external_id, dn, dn_key, name, digest = line
                 done = groups.put_unit(tx, run, _named(external_id, dn, dn_key, name, digest), at)
@@ -152,11 +156,19 @@ class Applier:
                 done = self._problem(tx, run, line, at, batch.problems)
         return done
 
+    def _part(self, tx: Tx, run: Run, line: Line, at: int, batch: _Batch) -> Counts:
+        try:
+            person = whole_person(tx, run, line)
+        except Invalid as error:
+            batch.problems.append((str(line[2]), str(error)))
+            return Counts(failed=1)
+        return people.put(tx, run, [person], self._revocations, at, batch.unindexed)
+
     def _problem(self, tx: Tx, run: Run, line: Line, at: int, problems: list[Problem]) -> Counts:
-        _, where, message, external_id = map(str, line)
+        where, message, external_id, *status = map(str, line[1:])  # a file of an older version has no status
         problems.append((where, message))
         if external_id:
-            self._unchanged(tx, run, ["=", external_id, "", "", ""], at)
+            self._unchanged(tx, run, ["=", external_id, "", "", *(status or [""])], at)
         return Counts(failed=1)
 
     def _unchanged(self, tx: Tx, run: Run, line: Line, at: int) -> Counts:
@@ -178,9 +190,11 @@ class Applier:
             problems.append((wanted.dn, str(error)))
             return Counts(failed=1)
 
-    def _small_group(self, tx: Tx, run: Run, item: Item, at: int) -> Counts:
-        new = _group_of(item.line)
-        known = GROUPS.find(tx, run, new.external_id, new.dn_key)
+    def _small_group(self, tx: Tx, run: Run, item: Item, at: int, problems: list[Problem]) -> Counts:
+        new, known = _group_of(tx, run, item.line)
+        if not new.name:
+            problems.append((new.dn, _NAMELESS))
+            return Counts(failed=1)
         if known is not None and known.digest == new.digest:
             return GROUPS.mark(tx, run, known)
         counts = groups.put_group(tx, run, new, known, at)
@@ -190,10 +204,13 @@ class Applier:
         return counts
 
     async def _large_group(self, run: Run, item: Item) -> None:
-        new = _group_of(item.line)
+        new, _ = await self._store.search(lambda tx: _group_of(tx, run, item.line))
 
         def begin(tx: Tx) -> Counts | None:
             known = GROUPS.find(tx, run, new.external_id, new.dn_key)
+            if not new.name:
+                repo.progress(tx, run.job_id, item.end, Counts(failed=1), [(new.dn, _NAMELESS)])
+                return None
             if known is not None and known.digest == new.digest:
                 repo.progress(tx, run.job_id, item.end, GROUPS.mark(tx, run, known))
                 return None
@@ -202,9 +219,9 @@ class Applier:
         counts = await self._store.write(begin)
         if counts is None:
             return
-        before = await self._store.search(lambda tx: memberships.stated_members(tx, run.directory_id, new.dn_key))
-        after = set(item.members)
-        await self._members(run, new.dn_key, joined=sorted(after - before), left=sorted(before - after))
+        before = partial(memberships.stated_members, directory_id=run.directory_id, group_key=new.dn_key)
+        joined, left = await self._store.search(lambda tx: memberships.difference(item.members, before(tx)))
+        await self._members(run, new.dn_key, joined=joined, left=left)
 
         def finish(tx: Tx) -> None:
             groups.finish_group(tx, run, new, new.digest)
@@ -344,8 +361,11 @@ def _change_of(line: Line) -> Change:
     return Change(str(dn), keys[0], str(new_dn), keys[1], cast(Steps, steps))
 
 
-def _group_of(line: Line) -> NewNamed:
-    return _named(*line[1:6])
+def _group_of(tx: Tx, run: Run, line: Line) -> tuple[NewNamed, Stored | None]:
+    """Return the group of a line, and the stored group. If the line has no name, the group has the stored name."""
+    new = _named(*line[1:6])
+    known = GROUPS.find(tx, run, new.external_id, new.dn_key)
+    return (replace(new, name=known.name) if known is not None and not new.name else new), known
 
 
 def _unseen(tx: Tx, run: Run, table: str, after: int) -> list[int]:

@@ -19,8 +19,18 @@ from typing import BinaryIO, Final
 
 from sallyport.base.clock import now_us
 from sallyport.base.errors import Invalid
+from sallyport.directory.descriptions import incomplete
 from sallyport.directory.dn import parsed, written
-from sallyport.directory.entry import Entry, Gone, Group, Person, Problem, understand, with_primary_group
+from sallyport.directory.entry import (
+    MEMBERSHIPS,
+    Entry,
+    Gone,
+    Group,
+    Person,
+    Problem,
+    understood,
+    with_primary_group,
+)
 from sallyport.directory.imports.lines import Line, encoded, gathered, prepared, prepared_change
 from sallyport.directory.ldif import Content, Deletion, LdifParser, Modification, Record, Renaming, Step
 from sallyport.directory.wire import from_wire
@@ -80,21 +90,22 @@ class Converter:
         try:
             match record:
                 case Content():
-                    entry = understand(record.raw, now=now, mapped=self._mapped)
+                    entry = understood(record.raw, now=now, mapped=self._mapped)
                     if entry is None:
                         self.total += 1
                         self.skipped += 1
+                    elif isinstance(entry, Problem):
+                        self._write(prepared(replace(entry, dn=f"{place}: {entry.dn}")))
                     else:
                         self._entry(entry, place)
                 case Deletion():
                     self._change(next(prepared(Gone(dn=record.dn))))
                 case Modification():
-                    self._change(prepared_change(record.dn, record.dn, record.steps))
+                    self._change(_modified(record))
                 case Renaming():
                     self._change(_renamed(record))
         except Invalid as error:
-            dn = record.raw.dn if isinstance(record, Content) else record.dn
-            self._fail(f"{place}: {dn}", error)
+            self._fail(f"{place}: {record.raw.dn if isinstance(record, Content) else record.dn}", error)
 
     def _entry(self, entry: Entry, place: str) -> None:
         if isinstance(entry, Group) and entry.key:
@@ -137,6 +148,14 @@ class Converter:
         for line in list(lines):
             self._target.write(encoded(line))
         self.total += 1
+
+
+def _modified(record: Modification) -> Line:
+    """Return the line that changes an entry. Raises Invalid if the name is not valid, or if the change has only a part
+    of the values of a membership."""
+    if parts := sorted(MEMBERSHIPS & incomplete(dict.fromkeys(name for _, name, _ in record.steps))):
+        raise Invalid(f"the change has only a part of the values of {parts[0]} (range)")
+    return prepared_change(record.dn, record.dn, record.steps)
 
 
 def _renamed(record: Renaming) -> Line:

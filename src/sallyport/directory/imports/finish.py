@@ -2,8 +2,10 @@
 end the sessions of former members."""
 
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
 from functools import partial
+from itertools import islice
 from pathlib import Path
 from typing import Final
 
@@ -25,7 +27,8 @@ REMAPPED_AT_ONCE: Final = 32
 """Number of people that one transaction updates."""
 GROUPS_AT_ONCE: Final = 50
 REVOKED_AT_ONCE: Final = 50
-Names = Mapping[str, list[str]]
+WRITTEN_AT_ONCE: Final = 500
+Names = dict[str, list[str]]
 """The case-folded names of people, by person id."""
 
 _PersonMapping = tuple[int, FieldMapping]
@@ -67,10 +70,8 @@ class Finisher:
         found = dict[int, FieldMapping]()
         for group in await self._store.read(partial(repo.groups_with_mapping, directory_id=run.directory_id)):
             mapping = FieldMapping(json.loads(group.mapping)).over(run.mapping)
-            ids = partial(repo.everyone_in, group_id=group.id, directory_id=run.directory_id)
-            for user_id in await self._store.search(ids):
-                before = found.get(user_id)
-                found[user_id] = mapping if before is None else before.over(mapping)
+            ids = await self._store.search(partial(repo.everyone_in, group_id=group.id, directory_id=run.directory_id))
+            await trio.to_thread.run_sync(_overlay, found, ids, mapping)
         return found
 
     def _remap(self, tx: Tx, run: Run, wanted: Sequence[_PersonMapping], *, counts: bool) -> int:
@@ -130,9 +131,8 @@ class Losses:
         """End the sessions of people who have left a group that gives access. Raises StoreError, OSError."""
         path, ended = self._files.before(job.file), set[int]()
         for group, before in (await trio.to_thread.run_sync(_read, path)).items():
-            found = partial(_lost, directory_id=job.directory_id, group=group, before=before)
-            lost = [each for each in await self._store.search(found) if each[0] not in ended]
-            ended.update(user_id for user_id, _ in lost)
+            found = partial(_lost, directory_id=job.directory_id, group=group, before=before, ended=ended)
+            lost = await self._store.search(found)
             for at in range(0, len(lost), REVOKED_AT_ONCE):
                 await self._store.write(partial(self._revoke, job=job, lost=lost[at : at + REVOKED_AT_ONCE]))
         await trio.to_thread.run_sync(partial(path.unlink, missing_ok=True))
@@ -153,23 +153,39 @@ class Losses:
                 self._revocations.revoke(tx, job.domain_id, tuple(names), reason)
 
 
-def _lost(tx: Tx, directory_id: int, group: str, before: Names) -> list[tuple[int, list[str]]]:
-    """Return the people that were in a group before the import and are not in the group now. group: the case-folded
-    name of the group. Login rules use this name, and several groups may have it."""
+def _overlay(found: dict[int, FieldMapping], ids: Iterable[int], mapping: FieldMapping) -> None:
+    """Add the mapping of a group to the mappings of its people."""
+    for user_id in ids:
+        before = found.get(user_id)
+        found[user_id] = mapping if before is None else before.over(mapping)
+
+
+def _lost(tx: Tx, directory_id: int, group: str, before: Names, ended: set[int]) -> list[tuple[int, list[str]]]:
+    """Return the people that were in a group before the import and are not in the group now, and add them to `ended`.
+    People that are in `ended` already are left out. group: the case-folded name of the group. Login rules use this
+    name, and several groups may have it."""
     groups = [group_id for group_id, name in repo.groups_of_directory(tx, directory_id) if fold(name) == group]
     after = {user_id for group_id in groups for user_id in repo.everyone_in(tx, group_id, directory_id)}
-    return [(int(user_id), names) for user_id, names in before.items() if int(user_id) not in after]
+    after |= ended
+    lost = [(int(user_id), names) for user_id, names in before.items() if int(user_id) not in after]
+    ended.update(user_id for user_id, _ in lost)
+    return lost
 
 
 def _write(path: Path, found: Mapping[str, Mapping[int, list[str]]]) -> None:
+    """Write the people of groups as lines of JSON. A line has one group and a part of its people, because to write or
+    read all people at once would hold the interpreter, and the logins would wait."""
     with disk.replacing(path) as file:
-        file.write(json.dumps(found).encode())
+        for group, names in found.items():
+            people = iter(names.items())
+            while part := dict(islice(people, WRITTEN_AT_ONCE)):
+                file.write(json.dumps({group: part}).encode() + b"\n")
 
 
 def _read(path: Path) -> dict[str, Names]:
-    try:
-        with path.open() as file:
-            found: dict[str, Names] = json.load(file)
-    except FileNotFoundError:
-        return {}
+    found: dict[str, Names] = {}
+    with suppress(FileNotFoundError), path.open() as file:
+        for line in file:
+            for group, names in json.loads(line).items():
+                found.setdefault(group, {}).update(names)
     return found

@@ -5,12 +5,13 @@ Names are hashed to keys of 16 octets, and members are compared by key. An uncha
 of all its values. The lines with a group's members follow the line of the group. A line has at most MEMBERS members.
 
     ["p", external_id, dn, dn_key, uid_key, name, aliases, status, group_keys, attributes, digest]
+    ["+", external_id, dn, dn_key, name, aliases, status, attributes, alias_attributes]   a part of a person
     ["g", external_id, dn, dn_key, name, digest, number of "m" lines that follow]   ["m", [member_key, ...]]
     ["u", external_id, dn, dn_key, name, digest]
     ["=", external_id, dn, dn_key, status] unchanged, except for the given name and status
     ["-", external_id, dn_key]             removed
     ["~", dn, dn_key, new dn, new dn_key, steps]    changed by steps of [step, attribute, values], perhaps renamed
-    ["x", where, message, external_id]     an entry that exists and cannot be used
+    ["x", where, message, external_id, status]    an entry that exists and cannot be used, but may block an account
 """
 
 import json
@@ -90,6 +91,8 @@ def digest_of(*parts: object) -> bytes:
 def prepared(entry: Entry) -> Iterator[Line]:
     """Yield the lines of an entry in a prepared file. Raises Invalid if the name of the entry is not valid."""
     match entry:
+        case Person() if entry.status is None or entry.alias_attributes is not None:
+            yield _part(entry)
         case Person():
             yield person_line(entry, keys_of(entry.member_of))
         case Group():
@@ -103,12 +106,27 @@ def prepared(entry: Entry) -> Iterator[Line]:
         case Gone():
             yield ["-", entry.external_id, key_of(entry.dn).hex() if entry.dn else ""]
         case Problem():
-            yield ["x", entry.dn, entry.message, entry.external_id]
+            status = "" if entry.status is None else entry.status.value
+            yield ["x", entry.dn, entry.message, entry.external_id, status]
+
+
+def _part(person: Person) -> Line:
+    return [
+        "+",
+        person.external_id,
+        person.dn,
+        key_of(person.dn).hex(),
+        person.name,
+        list(person.aliases),
+        "" if person.status is None else person.status.value,
+        {name: list(values) for name, values in person.attributes.items()},
+        person.alias_attributes,
+    ]
 
 
 def person_line(person: Person, group_keys: Sequence[str]) -> Line:
-    """Return the line of a person. Raises Invalid if the name is not valid. Also raises Invalid if the person has so
-    many groups or aliases that one transaction would become too long. group_keys: the keys of the person's groups, in
+    """Return the line of a whole person. Raises Invalid if the name is not valid, or if the person has so many groups
+    or aliases that one transaction would become too long. group_keys: the keys of the person's groups, in
     hexadecimal."""
     if len(group_keys) > MOST_GROUPS or len(person.aliases) > MOST_ALIASES:
         raise Invalid(
@@ -124,7 +142,7 @@ def person_line(person: Person, group_keys: Sequence[str]) -> Line:
         key_of(UID + person.name).hex(),
         person.name,
         list(person.aliases),
-        person.status.value,
+        str(person.status),
         list(group_keys),
         attributes,
         digest_of(*rest).hex(),

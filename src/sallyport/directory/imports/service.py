@@ -226,7 +226,7 @@ class Jobs:
     async def _attempt(self, job: Job) -> bool:
         """Run a job. Return True if the store has failed, so that the job must run again later."""
         try:
-            with acting_as(Actor("service", f"import {job.id}")):
+            with acting_as(Actor("service", f"import {job.id}", tenant_id=job.tenant_id)):
                 await self._perform(job)
         except LeaseLost:
             return False

@@ -54,7 +54,7 @@ class Limits:
     message: int
     values: int
     entry_values: int
-    attributes: int = 256
+    attributes: int = 384
 
 
 LOGIN: Final = Limits(

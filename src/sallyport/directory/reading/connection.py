@@ -28,6 +28,7 @@ import trio
 
 from sallyport import __version__
 from sallyport.base.fair import LoopTurns
+from sallyport.directory.descriptions import attribute_key, interpreted
 from sallyport.directory.reading.answers import Answers, Limits, RawEntry, TooLarge
 from sallyport.directory.reading.server import Unreachable
 
@@ -347,7 +348,7 @@ async def _relay_answers(
 
 
 def _decoded(raw: RawEntry) -> Entry:
-    values = raw.values.items()
+    values = interpreted((attribute_key(name), octets) for name, octets in raw.values.items()).items()
     return Entry(raw.dn, {name: tuple(each.decode(errors="replace") for each in octets) for name, octets in values})
 
 

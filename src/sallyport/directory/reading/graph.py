@@ -8,6 +8,9 @@ The first round of a delta query returns all objects. A later round returns only
 is marked with `@removed`. A cursor has two links: one to the next round for users, and one to the next round for
 groups.
 
+An object of a later round may lack all values that have not changed. The stored values are kept for them. A new account
+whose status is not stated is not imported.
+
 groups/delta distributes the changes of a group's members over several pages. If a page were missing, the reader would
 not notice it. So all members of a changed group are read again.
 """
@@ -22,6 +25,7 @@ from typing import Final
 from urllib.parse import quote
 
 from sallyport.base.secret import Secret
+from sallyport.base.text import trimmed
 from sallyport.directory.entry import Batch, Entry, Gone, Group, Person, Problem, Status, is_name, mappable
 from sallyport.directory.reading import ReadError
 from sallyport.directory.reading.api import BY_ID, AccessToken, Pages, as_read_error, texts
@@ -40,10 +44,10 @@ _ATTRIBUTES: Final = {
     "mobilePhone": "mobile", "businessPhones": "telephonenumber", "companyName": "company", "country": "co",
     "city": "l", "state": "st", "employeeId": "employeeid", "employeeType": "employeetype",
     "faxNumber": "facsimiletelephonenumber", "preferredLanguage": "preferredlanguage", "userType": "usertype",
-    "onPremisesSamAccountName": "samaccountname",
+    "onPremisesSamAccountName": "samaccountname", "onPremisesUserPrincipalName": "onpremisesuserprincipalname",
 }  # fmt: skip
-_USERS: Final = ",".join(("id", "accountEnabled", "onPremisesUserPrincipalName", *_ATTRIBUTES))
-_ALIASES: Final = ("onPremisesSamAccountName", "onPremisesUserPrincipalName")
+_USERS: Final = ",".join(("id", "accountEnabled", *_ATTRIBUTES))
+_ALIASES: Final = ("samaccountname", "onpremisesuserprincipalname")
 
 Batches = AsyncGenerator[Batch, None]
 _Objects = AsyncGenerator[Sequence[object], None]
@@ -127,7 +131,7 @@ class _Reading:
         groups = links[1] if links else "/v1.0/groups/delta?$select=id,displayName,members"
         async with aclosing(self._round(users)) as pages:
             async for page in pages:
-                entries = [_user(found) for found in page]
+                entries = [_user(found, whole=links is None) for found in page]
                 self._has_accounts |= any(isinstance(entry, Person) for entry in entries)
                 yield Batch(entries)
         done: set[str] = set()
@@ -136,7 +140,7 @@ class _Reading:
                 for found in page:
                     if text_at(found, "id") not in done:
                         done.add(text_at(found, "id"))
-                        yield Batch([await self._group(found)])
+                        yield Batch([await self._group(found, whole=links is None)])
 
     async def _round(self, link: str) -> _Objects:
         """Yield all pages of one delta query, and store the link for the next delta query."""
@@ -153,11 +157,12 @@ class _Reading:
             if not link:
                 raise ReadError("Graph ended a delta query without the link for the next delta query")
 
-    async def _group(self, found: object) -> Entry:
-        external_id, name = text_at(found, "id"), text_at(found, "displayName")
+    async def _group(self, found: object, *, whole: bool) -> Entry:
+        external_id, name = text_at(found, "id"), trimmed(text_at(found, "displayName"))
         if member(found, "@removed") is not None:
             return Gone(external_id)
-        if not (external_id and is_name(name)):
+        is_stated = whole or member(found, "displayName") is not None
+        if not external_id or (is_stated and not is_name(name)):
             return Problem(f"{BY_ID}{external_id}", "the entry has no name", external_id)
         members: list[str] = []
         link = f"/v1.0/groups/{quote(external_id, safe='')}/members?$select=id&$top={_MEMBERS}"
@@ -171,21 +176,32 @@ class _Reading:
         return Group(external_id, f"{BY_ID}{external_id}", name, tuple(dict.fromkeys(members)))
 
 
-def _user(found: object) -> Entry:
-    external_id, name = text_at(found, "id"), text_at(found, "userPrincipalName")
+def _user(found: object, *, whole: bool) -> Entry:
+    """Return the account of an object. whole: whether the object has all values that the account has."""
+    external_id, name = text_at(found, "id"), trimmed(text_at(found, "userPrincipalName"))
     if member(found, "@removed") is not None:
         return Gone(external_id)
-    if not (external_id and is_name(name)):
-        return Problem(f"{BY_ID}{external_id}", "the entry has no userPrincipalName", external_id)
-    others = (text_at(found, alias) for alias in _ALIASES)
+    enabled = member(found, "accountEnabled")
+    status = (Status.ACTIVE if enabled else Status.DISABLED) if isinstance(enabled, bool) else None
+    is_stated = whole or member(found, "userPrincipalName") is not None
+    if not external_id or (is_stated and not is_name(name)):
+        blocked = status if status is Status.DISABLED else None
+        return Problem(f"{BY_ID}{external_id}", "the entry has no userPrincipalName", external_id, blocked)
+    stated = found if isinstance(found, dict) else {}
+    values = {ours: texts(stated[theirs]) for theirs, ours in _ATTRIBUTES.items() if theirs in stated}
+    if not name:  # a missing or empty name is not a change of the name
+        values.pop("userprincipalname", None)
+    attributes = mappable(values.items())
+    others = (trimmed(value) for alias in _ALIASES for value in attributes.get(alias, ()))
     return Person(
         external_id=external_id,
         dn=f"{BY_ID}{external_id}",
         name=name,
         aliases=tuple(other for other in dict.fromkeys(others) if is_name(other) and other != name),
-        status=Status.DISABLED if member(found, "accountEnabled") is False else Status.ACTIVE,
+        status=status,
         member_of=(),
-        attributes=mappable((ours, texts(member(found, theirs))) for theirs, ours in _ATTRIBUTES.items()),
+        attributes=attributes if whole else {**dict.fromkeys(values, ()), **attributes},
+        alias_attributes=None if whole else _ALIASES,
     )
 
 

@@ -8,6 +8,8 @@ credentials with private_key_jwt, RFC 7523). Okta requires such a key for the sc
 A reading of changes requests all users and groups that were updated since the last known change. It also requests those
 of a short time before, so that no update is missed. Deactivated users are among the updated users. Deleted groups are
 not among the updated groups, and only a full reading finds that they are gone.
+
+If a user or a group lacks a value that Okta always states, such as the status, the stored value is kept.
 """
 
 from __future__ import annotations
@@ -24,6 +26,7 @@ import trio
 
 from sallyport.base.clock import SECOND, Clock, from_iso, iso
 from sallyport.base.secret import Secret
+from sallyport.base.text import trimmed
 from sallyport.directory.entry import Batch, Entry, Gone, Group, Person, Problem, Status, is_name, mappable
 from sallyport.directory.reading import ReadError
 from sallyport.directory.reading.api import BY_ID, AccessToken, Authorize, Pages, as_read_error, texts
@@ -42,6 +45,10 @@ _ASSERTION: Final = "urn:ietf:params:oauth:client-assertion-type:jwt-bearer"
 _ASSERTION_S: Final = 300
 # Statuses of a user: https://developer.okta.com/docs/api/openapi/okta-management
 _STATUSES: Final = {
+    "ACTIVE": Status.ACTIVE,
+    "PROVISIONED": Status.ACTIVE,
+    "RECOVERY": Status.ACTIVE,
+    "PASSWORD_EXPIRED": Status.ACTIVE,
     "STAGED": Status.DISABLED,
     "SUSPENDED": Status.DISABLED,
     "LOCKED_OUT": Status.LOCKED,
@@ -194,7 +201,7 @@ class _Reading:
             async for page in pages:
                 for found in page:
                     self._note(found, "lastUpdated")
-                entries = [_user(found, self._mapped) for found in page]
+                entries = [_user(found, self._mapped, whole=since is None) for found in page]
                 self._has_accounts |= any(isinstance(entry, Person) for entry in entries)
                 yield Batch(entries)
 
@@ -209,11 +216,12 @@ class _Reading:
                     if text_at(found, "type") != _BUILT_IN:
                         self._note(found, "lastUpdated")
                         self._note(found, "lastMembershipUpdated")
-                        yield Batch([await self._group(found)])
+                        yield Batch([await self._group(found, whole=since is None)])
 
-    async def _group(self, found: object) -> Entry:
-        external_id, name = text_at(found, "id"), text_at(found, "profile", "name")
-        if not (external_id and is_name(name)):
+    async def _group(self, found: object, *, whole: bool) -> Entry:
+        external_id, name = text_at(found, "id"), trimmed(text_at(found, "profile", "name"))
+        is_stated = whole or member(member(found, "profile"), "name") is not None
+        if not external_id or (is_stated and not is_name(name)):
             return Problem(f"{BY_ID}{external_id}", "the entry has no name", external_id)
         members: list[str] = []
         path = f"/api/v1/groups/{quote(external_id, safe='')}/users"
@@ -239,24 +247,31 @@ class _Reading:
         self._latest = max(self._latest, _moment(text_at(found, name)) or 0)
 
 
-def _user(found: object, mapped: Collection[str]) -> Entry:
-    external_id, name = text_at(found, "id"), text_at(found, "profile", "login")
-    status = text_at(found, "status")
-    if status == _DEPROVISIONED:
+def _user(found: object, mapped: Collection[str], *, whole: bool) -> Entry:
+    """Return the account of an object. whole: whether the object must have a login."""
+    external_id, name = text_at(found, "id"), trimmed(text_at(found, "profile", "login"))
+    if text_at(found, "status") == _DEPROVISIONED:
         return Gone(external_id)
-    if not (external_id and is_name(name)):
-        return Problem(f"{BY_ID}{external_id}", "the entry has no login", external_id)
+    status = _STATUSES.get(text_at(found, "status"))
+    is_stated = whole or member(member(found, "profile"), "login") is not None
+    if not external_id or (is_stated and not is_name(name)):
+        blocked = None if status is Status.ACTIVE else status
+        return Problem(f"{BY_ID}{external_id}", "the entry has no login", external_id, blocked)
     profile = member(found, "profile")
     values = profile if isinstance(profile, dict) else {}
-    named = ((str(key).lower(), value) for key, value in values.items())
+    named = {_ATTRIBUTES.get(key := str(each).lower(), key): texts(value) for each, value in values.items()}
+    if not name:
+        named.pop("login", None)
+    attributes = mappable(named.items(), mapped)
     return Person(
         external_id=external_id,
         dn=f"{BY_ID}{external_id}",
         name=name,
         aliases=(),
-        status=_STATUSES.get(status, Status.ACTIVE),
+        status=status,
         member_of=(),
-        attributes=mappable(((_ATTRIBUTES.get(key, key), texts(value)) for key, value in named), mapped),
+        attributes=attributes if name else {**dict.fromkeys(named, ()), **attributes},
+        alias_attributes=None if name else (),  # a profile with a login is a whole profile
     )
 
 

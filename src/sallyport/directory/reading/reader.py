@@ -28,19 +28,20 @@ import trio
 
 from sallyport.base.clock import Clock
 from sallyport.base.errors import Invalid
+from sallyport.directory.descriptions import attribute_key, incomplete, interpreted
 from sallyport.directory.dn import normalized
 from sallyport.directory.entry import (
+    MEMBERSHIPS,
     Batch,
     Entry,
+    Gone,
     Group,
     Person,
     Problem,
     Raw,
     Unchanged,
     Unit,
-    attribute_key,
-    identity,
-    understand,
+    understood,
     with_primary_group,
 )
 from sallyport.directory.reading import ReadError
@@ -86,7 +87,7 @@ NO_ACCOUNT: Final = (
 )
 _SLICE: Final = 20
 _MOST_KNOWN: Final = 100_000
-_RANGE: Final = "member;range="
+_RANGE: Final = ";range="
 _MOST_RANGES: Final = 10_000
 
 Batches = AsyncGenerator[Batch, None]
@@ -315,10 +316,9 @@ class _Reading:
         return self._interpreted(raw, then)
 
     def _interpreted(self, raw: Raw, then: Callable[[Person], Person]) -> Understood:
-        try:
-            entry = understand(raw, now=self._now, mapped=self._mapped)
-        except Invalid as error:
-            return Problem(raw.dn, str(error), _identity_of(raw))
+        entry = understood(raw, now=self._now, mapped=self._mapped)
+        if isinstance(entry, Gone):  # an entry that is not returned counts as removed
+            return None
         self._has_accounts |= isinstance(entry, Person)
         if isinstance(entry, Group):
             self._read_here.add(normalized(entry.dn))
@@ -354,36 +354,37 @@ class _Reading:
         return place
 
     async def _with_all_members(self, found: RawEntry) -> Raw:
-        """Return an entry with all its members. Active Directory returns many members in ranges (MS-ADTS section
+        """Return an entry with all its memberships. Active Directory returns many values in ranges (MS-ADTS section
         3.1.1.3.1.3.3)."""
-        part = next((name for name in found.values if name.startswith(_RANGE)), None)
-        if part is None:
-            return _plain(found)
-        members: list[bytes] = []
+        plain = _plain(found)
+        for attribute in sorted(MEMBERSHIPS & incomplete(plain.attributes)):
+            values = await self._all_values(found, attribute)
+            plain = Raw(plain.dn, {**_without_parts(plain, attribute), attribute: values})
+        return plain
+
+    async def _all_values(self, found: RawEntry, attribute: str) -> tuple[bytes, ...]:
+        prefix = f"{attribute}{_RANGE}"
+        part = next((name for name in found.values if name.startswith(prefix)), "")
+        whole: list[bytes] = []
         for _ in range(_MOST_RANGES):
             values = found.values.get(part, ())
-            members.extend(values)
+            whole.extend(values)
             if part.endswith("-*") or not values:
                 break
-            wanted = f"{_RANGE}{len(members)}-*"
-            more = await self._connection.values(found.dn, [wanted], timeout_s=PAGE_S)
-            following = next((name for name in more.values if name.startswith(_RANGE)), "") if more else ""
-            if more is None or not following:
+            more = await self._connection.values(found.dn, [f"{prefix}{len(whole)}-*"], timeout_s=PAGE_S)
+            part = next((name for name in more.values if name.startswith(prefix)), "") if more else ""
+            if more is None or not part:
                 raise ReadError("a group's members could not be read completely")
-            part, found = following, replace(found, values={**found.values, **more.values})
-        plain = _plain(found)
-        return Raw(plain.dn, {**plain.attributes, "member": tuple(members)})
+            found = more
+        return tuple(whole)
 
 
 def _plain(found: RawEntry) -> Raw:
-    return Raw(found.dn, {attribute_key(name): values for name, values in found.values.items()})
+    return Raw(found.dn, interpreted((attribute_key(name), values) for name, values in found.values.items()))
 
 
-def _identity_of(raw: Raw) -> str:
-    try:
-        return identity(raw)
-    except Invalid:
-        return ""
+def _without_parts(raw: Raw, attribute: str) -> dict[str, tuple[bytes, ...]]:
+    return {name: values for name, values in raw.attributes.items() if not name.startswith(f"{attribute}{_RANGE}")}
 
 
 def _place_in(cursor: str, kind: Kind) -> int | None:

@@ -9,6 +9,7 @@ from datetime import UTC, datetime
 from typing import Final
 
 from sallyport.base.errors import Invalid
+from sallyport.directory.status import STATUS_ATTRIBUTES
 
 LONGEST: Final = 4096
 DEEPEST: Final = 32
@@ -85,10 +86,9 @@ GROUPS: Final = (
 UNITS: Final = "(objectClass=organizationalUnit)"
 
 IDENTITY: Final = (
-    "objectClass", "entryUUID", "objectGUID", "ipaUniqueID", "uid", "cn", "ou", "sAMAccountName", "userPrincipalName",
-    "krbPrincipalName", "objectSid", "gidNumber", "userAccountControl", "msDS-User-Account-Control-Computed",
-    "accountExpires", "lockoutTime", "pwdAccountLockedTime", "nsAccountLock", "shadowExpire", "modifyTimestamp",
-    "uSNChanged",
+    "objectClass", "entryUUID", "objectGUID", "ipaUniqueID", "nsUniqueId", "ibm-entryUUID", "orclGUID", "GUID", "uid",
+    "cn", "ou", "sAMAccountName", "userPrincipalName", "krbPrincipalName", "objectSid", "gidNumber", "modifyTimestamp",
+    "uSNChanged", "isDeleted", "nsds5ReplConflict", "ds-sync-conflict", *sorted(STATUS_ATTRIBUTES),
 )  # fmt: skip
 """Attributes for the identity, the last change and the status of an entry."""
 CONTENT: Final = (

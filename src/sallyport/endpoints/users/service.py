@@ -10,7 +10,7 @@ import trio
 
 from sallyport.base.clock import Clock, now_us
 from sallyport.base.errors import FieldError, Invalid, NotFound
-from sallyport.base.text import counted
+from sallyport.base.text import counted, password_text
 from sallyport.base.wire import JSON
 from sallyport.endpoints import membership
 from sallyport.endpoints import repo as secrets
@@ -171,7 +171,7 @@ class Users:
             if not reveal:
                 return Detail(account, HIDDEN * account.has_password, HIDDEN * account.has_totp, kind)
             password, motp = secrets.secrets(tx, self._vault, user_id)
-            return Detail(account, _as_text(password or b""), motp or "", kind)
+            return Detail(account, password_text(password or b""), motp or "", kind)
 
         return await self._store.write(work)
 
@@ -376,12 +376,3 @@ def _assigned(wanted: WalletChange) -> dict[str, JSON]:
         "wallet users": list(wallet.wallet_user_ids),
         "credentials": list(wallet.credential_ids),
     }
-
-
-def _as_text(password: bytes) -> str:
-    """Return a password as text. A password that is not UTF-8 is decoded as Latin-1, because Latin-1 has a character
-    for each octet."""
-    try:
-        return password.decode()
-    except UnicodeDecodeError:
-        return password.decode("latin-1")

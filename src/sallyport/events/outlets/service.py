@@ -10,6 +10,7 @@ import trio
 
 from sallyport.audit import repo as audit_repo
 from sallyport.base.errors import LeaseLost, StoreError
+from sallyport.base.fair import in_parts
 from sallyport.base.log import Pseudonyms
 from sallyport.events.outlets import repo
 from sallyport.events.outlets.format import (
@@ -137,7 +138,7 @@ class Outlets:
         lost = entries[-1].id - place - len(entries)
         if lost > 0 and not (self._has_gaps and await self._store.read(partial(_is_left, queue=queue, last=place))):
             log.warning("outlet_events_lost", outlet=target.url, type=queue.kind, count=lost)
-        await transport.send([self._message(target, entry) for entry in by_time(entries)])
+        await transport.send(await in_parts(partial(self._message, target), by_time(entries)))
         await self._remember(target, queue, entries[-1].id)
         self._metrics.sent.cell(target.url, queue.kind).count += len(entries)
         self._metrics.waiting[target.url, queue.kind] = float(newest - entries[-1].id)

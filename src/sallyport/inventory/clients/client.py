@@ -3,8 +3,9 @@
 import copy
 import ipaddress
 from bisect import bisect_left
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from enum import StrEnum
+from types import MappingProxyType
 from typing import Final
 
 from sallyport.base.addresses import Network
@@ -148,10 +149,20 @@ class Ranges:
 
 
 class ClientTable:
-    """All RADIUS clients, by source address and by certificate. If networks overlap, the longest prefix wins."""
+    """All RADIUS clients, by source address and by certificate. If networks overlap, the longest prefix wins.
 
-    def __init__(self, clients: Iterable[Client] = (), issued: Issued | None = None) -> None:
+    opened: for each client id, the client's secret as it is stored and in clear, so that a reload decrypts only the
+    secrets that have changed.
+    """
+
+    def __init__(
+        self,
+        clients: Iterable[Client] = (),
+        issued: Issued | None = None,
+        opened: Mapping[int, tuple[bytes, bytes]] = MappingProxyType({}),
+    ) -> None:
         self.issued = issued or Issued()
+        self.opened = opened
         self.by_id = {client.id: client for client in clients}
         self._by_tenant: dict[int, list[Client]] = {}
         self._by_prefix: dict[tuple[int, int], dict[int, Client]] = {}

@@ -108,6 +108,7 @@ class IssuedCertificates:
 
 
 def _check(tx: Tx, name: str, tenant_id: int) -> None:
-    user = tx.value(int, "select tenant_id from radius_clients where tls_name = :name", name=name)
+    sql = "select tenant_id from radius_clients where tls_name = :name and tls_name <> ''"  # as the index requires
+    user = tx.value(int, sql, name=name)
     if {tenant_of_name(tx, name), user} - {None, tenant_id}:
         raise Conflict("the name belongs to another tenant: `cert show` and `client list` show the tenant")

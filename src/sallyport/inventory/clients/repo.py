@@ -5,14 +5,14 @@ from dataclasses import dataclass
 from ipaddress import ip_network
 from typing import Final, cast
 
-from sallyport.base.addresses import Network
+from sallyport.base.addresses import Network, network_bits
 from sallyport.base.errors import Conflict, NotFound
 from sallyport.base.text import fold
 from sallyport.base.wire import JSON
 from sallyport.inventory.clients import issued
 from sallyport.inventory.clients.client import LIMITED, SIGNED, Client, ClientTable, Ranges
 from sallyport.store import audit
-from sallyport.store.model import Tx, Value
+from sallyport.store.model import LISTED, LISTED_TEXTS, Tx, Value, listed
 from sallyport.store.vault import Vault
 
 
@@ -101,52 +101,49 @@ API_NAMES: Final = {
     "coa_port": "coaPort",
 }
 """The API's name of each column."""
-_ADDED: Final = ("tenant_id", "created_at", "name_key", "all_domains", *API_NAMES)
+_ADDED: Final = ("tenant_id", "created_at", "name_key", "all_domains", "network_bits", *API_NAMES)
 LEARNED: Final = {SIGNED: "signatureLearned", LIMITED: "proxyStateLimitLearned"}
 """The name under which the audit trail shows each learned setting."""
-
-
-class Opened:
-    """A cache of decrypted client secrets. A reload of thousands of clients then decrypts only the changed secrets."""
-
-    def __init__(self, vault: Vault) -> None:
-        self._vault = vault
-        self._clear: dict[tuple[int, bytes], bytes] = {}
-
-    def secrets(self, rows: list[_Row]) -> list[bytes]:
-        """Return the secrets of clients, and remove all other secrets from the cache. Raises SecretError if a secret
-        was sealed under another master key."""
-        known, self._clear = self._clear, {}
-        for row in rows:
-            key = (row.id, row.secret)
-            clear = known.get(key)
-            self._clear[key] = self._vault.open(row.secret, _identity(row.id)) if clear is None else clear
-        return list(self._clear.values())
 
 
 def _identity(client_id: int) -> str:
     return f"radius_clients/{client_id}/secret"
 
 
-def load(tx: Tx, opened: Opened) -> ClientTable:
+def load(tx: Tx, vault: Vault, before: ClientTable) -> ClientTable:
     """Return all RADIUS clients of the installation. Raises SecretError if a secret was sealed under another master
-    key."""
-    domains = _domains(tx, 0, tx.value(int, "select max(id) from radius_clients") or 0)
-    rows = tx.all(_Row, f"select {_COLUMNS} from radius_clients order by id")
-    clients = (
-        Client(
-            **{name: getattr(row, name) for name in _Row.__dataclass_fields__ if name != "secret"},
-            secret=secret,
-            domain_ids=tuple(domains.get(row.id, ())),
-        )
-        for row, secret in zip(rows, opened.secrets(rows), strict=True)
-    )
-    return ClientTable(clients, issued.load(tx))
+    key.
+
+    before: an earlier result. Secrets that it has are not decrypted again, because a reload may read thousands of
+    clients of which one has changed. `before` is not changed: other threads may read it at the same time.
+    """
+    domains = _domains(tx, None)
+    clients: list[Client] = []
+    opened: dict[int, tuple[bytes, bytes]] = {}
+    for row in tx.all(_Row, f"select {_COLUMNS} from radius_clients order by id"):
+        sealed, clear = before.opened.get(row.id, (b"", b""))
+        if sealed != row.secret:
+            clear = vault.open(row.secret, _identity(row.id))
+        opened[row.id] = (row.secret, clear)
+        settings = {name: getattr(row, name) for name in _Row.__dataclass_fields__ if name != "secret"}
+        clients.append(Client(**settings, secret=clear, domain_ids=tuple(domains.get(row.id, ()))))
+    return ClientTable(clients, issued.load(tx), opened)
 
 
-def foreign_ranges(tx: Tx, tenant_id: int) -> Ranges:
-    """Return the networks of the clients of all tenants except the given tenant."""
-    return Ranges(tx.all(_network, "select network from radius_clients where tenant_id <> :t", t=tenant_id))
+def touch_others(tx: Tx, tenant_id: int, networks: Sequence[Network]) -> bool:
+    """Return whether a network has an address in common with a network of another tenant.
+
+    An index finds the overlapping networks. A network that a node of an earlier release has written is not in the
+    index; see the schema.
+    """
+    around = f"select 1 from radius_clients where network_bits in {LISTED_TEXTS} and tenant_id <> :t limit 1"
+    inside = "select 1 from radius_clients where network_bits > :b and network_bits < :e and tenant_id <> :t limit 1"
+    for bits in map(network_bits, networks):
+        wider = listed(bits[:length] for length in range(1, len(bits) + 1))
+        if tx.rows(around, t=tenant_id, ids=wider) or tx.rows(inside, t=tenant_id, b=bits, e=f"{bits}2"):
+            return True
+    unknown = "select network from radius_clients where network_bits is null and tenant_id <> :t"
+    return any(map(Ranges(tx.all(_network, unknown, t=tenant_id)).touch, networks))
 
 
 def has_others(tx: Tx, tenant_id: int) -> bool:
@@ -165,7 +162,14 @@ def add_all(tx: Tx, vault: Vault, tenant_id: int, clients: Sequence[NewRow], at:
     needs the id of the client's row. Therefore a second statement writes the secrets after the insert.
     """
     rows = [
-        (tenant_id, at, fold(str(each.settings["name"])), int(not each.domain_ids), *map(each.settings.get, API_NAMES))
+        (
+            tenant_id,
+            at,
+            fold(str(each.settings["name"])),
+            int(not each.domain_ids),
+            network_bits(each.network),
+            *map(each.settings.get, API_NAMES),
+        )
         for each in clients
     ]
     last = tx.value(int, "select max(id) from radius_clients") or 0
@@ -203,7 +207,7 @@ def described(tx: Tx, tenant_id: int, client_id: int) -> dict[str, JSON]:
     return {
         **api_fields(
             {column: getattr(row, column) for column in API_NAMES},
-            _domains(tx, client_id, client_id).get(client_id, ()),
+            _domains(tx, [client_id]).get(client_id, ()),
         ),
         LEARNED[SIGNED]: row.signed_since is not None,
         LEARNED[LIMITED]: row.proxy_state_limited_since is not None,
@@ -228,27 +232,22 @@ def _json(column: str, value: Value) -> JSON:
 def _find(tx: Tx, tenant_id: int, client_ids: Collection[int]) -> dict[int, _Row]:
     """Return a tenant's clients by id, with one query. Raises NotFound if the tenant does not have one of the
     clients."""
-    sql = f"select {_COLUMNS} from radius_clients where id between :first and :last"
-    found = tx.all(_Row, sql, first=min(client_ids, default=0), last=max(client_ids, default=0))
-    rows = {row.id: row for row in found if row.tenant_id == tenant_id}
+    sql = f"select {_COLUMNS} from radius_clients where id in {LISTED} and tenant_id = :t"
+    rows = {row.id: row for row in tx.all(_Row, sql, ids=listed(client_ids), t=tenant_id)}
     if not rows.keys() >= set(client_ids):
         raise NotFound("client not found")
     return rows
 
 
-def _domains(tx: Tx, first: int, last: int) -> dict[int, list[int]]:
-    """Return the domain ids of the clients in a range of client ids, the default domain first.
+def _domains(tx: Tx, client_ids: Collection[int] | None) -> dict[int, list[int]]:
+    """Return the domain ids of clients, the default domain first. client_ids: None for all clients.
 
     The result has no entry for a client with all domains.
     """
     domains: dict[int, list[int]] = {}
-    for each in tx.all(
-        _DomainOf,
-        "select client_id, domain_id from radius_client_domains where client_id between :first and :last "
-        "order by client_id, position",
-        first=first,
-        last=last,
-    ):
+    some, given = ("", {}) if client_ids is None else (f"where client_id in {LISTED} ", {"ids": listed(client_ids)})
+    sql = f"select client_id, domain_id from radius_client_domains {some}order by client_id, position"
+    for each in tx.all(_DomainOf, sql, **given):
         domains.setdefault(each.client_id, []).append(each.domain_id)
     return domains
 
@@ -271,7 +270,7 @@ def update_all(tx: Tx, vault: Vault, tenant_id: int, changes: Sequence[Change]) 
     The function does little work for each client, because it blocks all other transactions.
     """
     rows = _find(tx, tenant_id, [each.client_id for each in changes])
-    domains = _domains(tx, min(rows, default=0), max(rows, default=0))
+    domains = _domains(tx, rows)
     changed, moved = list[Changed](), list[tuple[int, Sequence[int]]]()
     for each in changes:
         row, columns = rows[each.client_id], dict(each.columns)
@@ -307,7 +306,9 @@ def _update(tx: Tx, tenant_id: int, row: _Row, columns: dict[str, Value]) -> dic
         columns["proxy_state_limited_since"] = None
     assignments = "".join(f"{column} = :{column}, " for column in columns)
     key = fold(str(columns.get("name", row.name)))
-    tx.execute(f"update radius_clients set {assignments}name_key = :key where id = :id", id=row.id, key=key, **columns)
+    bits = network_bits(ip_network(str(columns.get("network", row.network))))
+    sql = f"update radius_clients set {assignments}name_key = :key, network_bits = :bits where id = :id"
+    tx.execute(sql, id=row.id, key=key, bits=bits, **columns)
     forgotten = (what for what in LEARNED if what in columns and getattr(row, what) is not None)
     return {
         **{API_NAMES[c]: [_json(c, getattr(row, c)), _json(c, columns[c])] for c in API_NAMES if c in other},
@@ -328,7 +329,7 @@ def _taken(tx: Tx, client_id: int, tenant_id: int, columns: Mapping[str, Value])
         return "a RADIUS client already has this name: choose another name"
     for column, called in (("network", "address"), ("tls_name", "tlsName"), ("tls_fingerprint", "tlsFingerprint")):
         value = str(columns.get(column, ""))
-        sql = f"select 1 from radius_clients where {column} = :value and id <> :id"
+        sql = f"select 1 from radius_clients where {column} = :value and {column} <> '' and id <> :id"
         if value and tx.value(int, sql, value=value, id=client_id) is not None:
             return f"a RADIUS client already has this {called}: choose another {called}, or change that client"
     return ""

@@ -20,7 +20,7 @@ from sallyport.base.secret import new_shared_secret
 from sallyport.base.text import fold
 from sallyport.base.wire import JSON
 from sallyport.inventory.clients import issued, repo
-from sallyport.inventory.clients.client import LIMITED, SIGNED, Client, ClientTable, Ranges, Signatures
+from sallyport.inventory.clients.client import LIMITED, SIGNED, Client, ClientTable, Signatures
 from sallyport.inventory.clients.plan import Action, Step, Wanted, plan
 from sallyport.inventory.clients.repo import Change, NewRow
 from sallyport.radius.duplicates import Source
@@ -119,10 +119,12 @@ class Clients:
         self._vault = vault
         self._tenant_of_domain = tenant_of_domain
         self._clock = clock
-        opened = repo.Opened(vault)
         self._learned: list[tuple[Client, str]] = []
         self._kept: list[tuple[Client, str]] = []
-        self._table = configuration.hold(lambda tx: repo.load(tx, opened), ClientTable(), self._carry_over)
+        self._table = configuration.hold(self._load, ClientTable(), self._carry_over)
+
+    def _load(self, tx: Tx) -> ClientTable:
+        return repo.load(tx, self._vault, self.table)
 
     @property
     def table(self) -> ClientTable:
@@ -350,7 +352,7 @@ class Clients:
 
     def check_key(self, tx: Tx) -> None:
         """Check that the master key decrypts every client's secret in a restored store. Raises SecretError."""
-        repo.load(tx, repo.Opened(self._vault))
+        repo.load(tx, self._vault, ClientTable())
 
     def _check_domains(self, tenant_id: int, domain_ids: Sequence[int]) -> None:
         if any(self._tenant_of_domain(domain_id) != tenant_id for domain_id in domain_ids):
@@ -433,8 +435,7 @@ def _check_ranges(tx: Tx, tenant_id: int, networks: Sequence[Network], by: Role 
             "the installation has several tenants: a network wider than /24 (IPv6: /64) is not allowed here; "
             "the installation's administrator adds wider networks with `sallyport client add`"
         )
-    foreign = repo.foreign_ranges(tx, tenant_id) if networks else Ranges(())
-    if any(map(foreign.touch, networks)):
+    if repo.touch_others(tx, tenant_id, networks):
         raise Conflict("address is not available: choose another one, or ask the installation's administrator")
 
 

@@ -3,6 +3,7 @@
     login      an EAP conversation and the state of its login
     rounds     continues conversations, and decides each login at the end of its conversation
     service    finds the conversation of an Access-Request, continues it, and returns the result of the login
+    ending     ends a conversation with its answer, and repeats this answer for retransmissions
     preferred  remembers the EAP method of each station's last login
     verifiers  check credentials against the passwords in memory, or by asking the directory
 
@@ -18,6 +19,6 @@ result inside EAP. Otherwise a client could guess passwords without a trace, if 
 further rounds until EAP-Failure are not recorded. A login with a correct password is decided when EAP has succeeded.
 Then the login rules apply, and EAP-Success is sent after the second factor is answered.
 
-The outer identity determines the domain. The user's name comes from the tunnel or the certificate. If this name has a
-realm, the realm must belong to the same domain.
+The outer identity determines the domain, and need not contain a user. The user's name comes from the tunnel or the
+certificate. If this name has a realm, the realm must belong to the same domain.
 """

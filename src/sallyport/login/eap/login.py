@@ -9,6 +9,7 @@ from typing import Final
 
 import structlog
 
+from sallyport.login.eap.ending import Ending
 from sallyport.login.eap.verifiers import Verifier
 from sallyport.login.login import NO_WAITS, NOTHING, Decision, Found, Reason, Waits
 from sallyport.login.second.session import Session
@@ -53,7 +54,7 @@ class EapResult:
     first: the result of the first factor. second: the result of the second factor if the user was asked inside EAP,
     else None. refusal: the decision if the second factor has refused the login. rule: the login rule that has led to
     the refusal, or None. by_address: whether the station was admitted by its MAC address. stamp: the value of
-    `verifiers.Finding.stamp`.
+    `verifiers.Finding.stamp`. ending: the same as `EapLogin.ending`.
     """
 
     first: Reason
@@ -62,6 +63,7 @@ class EapResult:
     rule: Rule | None = None
     by_address: bool = False
     stamp: str = ""
+    ending: Ending | None = None
 
 
 @dataclass(slots=True, eq=False, repr=False)
@@ -74,7 +76,8 @@ class EapLogin:
     challenge that the user must answer next. second: the result of the second factor. rule: the login rule that asked
     for the second factor, or None. waits: the time for which the login has waited. refused: the result if the login is
     refused. decided: whether `refused` was given to the caller. The rounds after the refusal, until EAP-Failure, are
-    not recorded.
+    not recorded. ending: the end of the conversation, or None before it. It is also None if the second factor was asked
+    for inside EAP.
     """
 
     conversation: Conversation
@@ -92,6 +95,7 @@ class EapLogin:
     waits: Waits = NO_WAITS
     refused: EapResult | None = None
     decided: bool = False
+    ending: Ending | None = None
 
 
 @dataclass(frozen=True, slots=True)

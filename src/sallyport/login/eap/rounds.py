@@ -32,7 +32,7 @@ class Rounds:
 
     def __init__(self, steps: Pipeline) -> None:
         self._steps = steps
-        self._eap = Eap(steps, self._ask_inside)
+        self._eap = Eap(steps, self._ask_inside, now=steps.now)
 
     def converse(self, login: Login) -> Decision | None:
         """Continue the EAP conversation of a login, and return the decision. Raises PacketError if the request does not
@@ -80,6 +80,14 @@ class Rounds:
         return ROUND if result is None else await self._conclude(login, domain, result)
 
     async def _conclude(self, login: Login, domain: Domain, result: EapResult) -> Decision | None:
+        try:
+            return await self._conclude_once(login, domain, result)
+        except BaseException:
+            if result.ending is not None:
+                result.ending.reopen()  # this request gets no answer
+            raise
+
+    async def _conclude_once(self, login: Login, domain: Domain, result: EapResult) -> Decision | None:
         await self._steps.recall(login, domain)
         if result.second is not None and result.refusal is None:
             fresh = self._steps.fresh(domain)
@@ -107,7 +115,10 @@ class Rounds:
         if first is PASSED:
             is_local = domain.first_factor is LOCAL
             first = still(login, user, result.stamp) if is_local else self._steps.same_factor(fresh, result.stamp)
-        return self._steps.settle(login, fresh, self._steps.judge(login, fresh, first))
+        decision = self._steps.settle(login, fresh, self._steps.judge(login, fresh, first))
+        if decision is None and result.ending is not None:
+            result.ending.asks = True
+        return decision
 
     async def _ask_inside(
         self, login: Login, domain: Domain, session: Session | None, code: Code

@@ -13,15 +13,15 @@ import structlog
 from sallyport.base.bounded import BoundedMap
 from sallyport.base.clock import SECOND
 from sallyport.base.errors import ConfigError, PacketError
-from sallyport.base.text import fold
 from sallyport.certs.credentials import Credentials
 from sallyport.domains.domain import Domain, FirstFactor
 from sallyport.login.decision import mschap_error
+from sallyport.login.eap.ending import AcceptedEndings, Ending, sender_of
 from sallyport.login.eap.login import EapLogin, EapResult, InnerSecondFactor, OpenQuestion, Unfinished
 from sallyport.login.eap.preferred import PreferredMethods
 from sallyport.login.eap.verifiers import Binds, Directory, Finding, Local, Station, Verifier
-from sallyport.login.identity import in_full, principal
-from sallyport.login.login import Found, Login, Reason
+from sallyport.login.identity import in_full, names_no_user, principal
+from sallyport.login.login import Answered, Found, Login, Reason
 from sallyport.mfa.provider import Code
 from sallyport.radius.attributes import CALLING_STATION_ID, FRAMED_MTU, PROXY_STATE, STATE, USER_NAME, push_attribute
 from sallyport.radius.eap.conversation import MAX_NAME, Conversation, Conversations
@@ -86,6 +86,7 @@ class Eap:
         self._ask = ask
         self._now = now
         self._logins = Conversations[EapLogin](left=Unfinished(now).note, node=steps.node)
+        self._endings = AcceptedEndings(steps.duplicate_window_s)
         self._preferred = PreferredMethods()
         self._loaded: Credentials | None = None
         self._server: TlsServer | None = None
@@ -99,16 +100,16 @@ class Eap:
 
         - EapResult: this round decides the login. After a refusal, `login.found` may contain a challenge, because EAP
           ends with further rounds.
-        - None: this round decides nothing. `login.found` contains a challenge. If an earlier round has refused the
-          login, it may contain the attributes of the Access-Reject instead.
+        - None: this round decides nothing. `login.found` contains a challenge. If an earlier round has refused or
+          accepted the login, it may contain the attributes of the Access-Reject or Access-Accept instead.
         - OpenQuestion: the caller must await `answer`.
 
         station: the verifier of the MAC address, if the domain may admit the station by its address.
         """
         eap, state = self._conversation(login, domain, station)
-        if isinstance(eap, Reason):
-            return EapResult(eap)
         octets = pull_eap_message(login.request)
+        if isinstance(eap, Reason):
+            return None if self._answers_again(login, state, octets) else EapResult(eap)
         outcome = eap.conversation.receive(octets) if octets else eap.conversation.begin()
         if not isinstance(outcome, Check):
             return self._come_to(login, eap, state, outcome)
@@ -174,7 +175,10 @@ class Eap:
             return checker
         return (
             Directory(
-                checker, partial(self._steps.second.has_codes, domain), self._steps.first.stamp(domain), _realms(domain)
+                checker,
+                partial(self._steps.second.has_codes, domain),
+                self._steps.first.stamp(domain),
+                domain.realm_keys,
             )
             if isinstance(checker, Binds)
             else Reason.METHOD_UNFIT
@@ -237,13 +241,14 @@ class Eap:
         self, login: Login, domain: Domain, verifier: Verifier, name: str, question: Question
     ) -> Finding | None:
         """Return a refusal for which the credentials need not be checked, otherwise None. The login is refused if the
-        certificate belongs to another tenant, if the realm is unknown, or if the user is locked out."""
+        certificate belongs to another tenant, if the name is empty or its realm is unknown, or if the user is locked
+        out."""
         if isinstance(question, Certificate):
             owner = self._steps.certificate_tenant(question.fingerprint)
             if owner not in {None, domain.tenant_id}:
                 return Finding(Reason.CERTIFICATE_REFUSED)
         if not name:
-            return Finding(Reason.UNKNOWN_REALM)
+            return Finding(Reason.NO_USER_NAME if names_no_user(question.user) else Reason.UNKNOWN_REALM)
         if (
             self._steps.lockouts.some
             and not isinstance(verifier, Station)
@@ -307,12 +312,38 @@ class Eap:
                 groups=eap.found.groups,
                 ous=eap.found.ous,
             )
-            # each approval admits one login, so a repeated last response gets no Access-Accept
-            if eap.second is not None:
-                self._logins.end(state)
-            by_address = isinstance(eap.verifier, Station)
-            return EapResult(Reason.NONE, eap.second, by_address=by_address, stamp=eap.stamp)
+            return self._end(login, eap, state, outcome)
         return self._refuse(login, eap, state, outcome)
+
+    def _end(self, login: Login, eap: EapLogin, state: bytes, done: Done) -> EapResult:
+        by_address, ending = isinstance(eap.verifier, Station), eap.ending
+        if eap.second is not None:
+            self._logins.end(state)  # each code admits one login, so a repeated last response gets no Access-Accept
+            return EapResult(Reason.NONE, eap.second, stamp=eap.stamp)
+        sender = sender_of(login)
+        if ending is None:
+            answered = partial(self._answered, state, eap)
+            eap.ending = ending = Ending(pull_eap_message(login.request), sender, done, answered)
+        elif ending.sender != sender:
+            return EapResult(Reason.CHALLENGE_OVER)
+        ending.decide(login)
+        return EapResult(Reason.NONE, by_address=by_address, stamp=eap.stamp, ending=ending)
+
+    def _answered(self, state: bytes, eap: EapLogin, entry: Answered) -> None:
+        """End a conversation whose login has got its answer."""
+        self._logins.end(state)
+        if eap.ending is not None:
+            self._endings.add(state, eap.ending, entry, now=self._now())
+
+    def _answers_again(self, login: Login, state: bytes, response: bytes) -> bool:
+        """If a request repeats the end of a conversation, store the attributes of the same answer in the login. Return
+        False if the request is no such copy. Raises PacketError as `AcceptedEndings.find`."""
+        ending = self._endings.find(login, state, response, now=self._now())
+        if ending is None:
+            return False
+        login.user, login.outside = ending.user, False
+        login.attributes, login.found = ending.sent, Found(keys=_keys(login, ending.done))
+        return True
 
     def _refuse(self, login: Login, eap: EapLogin, state: bytes, done: Done) -> EapResult | None:
         self._logins.end(state)
@@ -345,10 +376,6 @@ def _scope(domain: Domain) -> str:
 
 def _station(login: Login) -> bytes:
     return login.request.first.get(CALLING_STATION_ID, b"")
-
-
-def _realms(domain: Domain) -> frozenset[str]:
-    return frozenset(fold(each) for each in (domain.name, *domain.realms))
 
 
 def _fragment_size(login: Login) -> int:

@@ -7,7 +7,7 @@ from collections.abc import Awaitable, Callable, Collection
 from dataclasses import dataclass, replace
 from typing import Final, Protocol, runtime_checkable
 
-from sallyport.base.text import fold
+from sallyport.base.text import fold, password_text
 from sallyport.endpoints.service import Missing
 from sallyport.endpoints.user import User
 from sallyport.login.first.checker import CODE_LENGTHS, Tell, silent
@@ -18,7 +18,6 @@ from sallyport.mfa.provider import Code
 from sallyport.radius.eap.certificate import NamedBy
 from sallyport.radius.eap.model import Certificate, Chap, MsChap, Password, Question
 from sallyport.radius.mschap import MsChap1, MsChap2, peer_names
-from sallyport.radius.packet import as_text
 from sallyport.radius.password import chap_holds
 
 
@@ -206,7 +205,7 @@ class Directory:
         split = split_digits(given, self._directory.code_digits)
         if split is not None and await self._has_codes(user):
             given, code = split[0], Code(split[1].decode())
-        reason, found = await self._directory.bind(user, as_text(given), silent)
+        reason, found = await self._directory.bind(user, password_text(given), silent)
         return Finding(reason, found, code) if reason is Reason.NONE else Finding(reason)
 
 

@@ -1,7 +1,7 @@
 """Set and show the configurations of the domains' first factors. Secrets are never shown."""
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from typing import Final
 
@@ -12,6 +12,7 @@ from pydantic import ValidationError
 from sallyport.base.clock import Clock
 from sallyport.base.errors import FieldError, Invalid, SecretError
 from sallyport.base.validation import refusal
+from sallyport.certs.expiry import pem_texts
 from sallyport.domains.domain import Domain, FirstFactor
 from sallyport.domains.repo import set_first_factor
 from sallyport.login.first import repo
@@ -113,6 +114,16 @@ class FirstFactorSettings:
                 except (SecretError, ValueError, KeyError):
                     found[kind] = {}
         return found
+
+    def certificates(self) -> Iterator[tuple[int, str]]:
+        """Yield (id of the domain, certificates in PEM) for each certificate field of the stored configurations that
+        can be read. Call this method in a thread."""
+        for row in tuple(self.factors.rows.value.values()):
+            try:
+                fields = json.loads(self._vault.open(row.fields, row.identity))
+            except (SecretError, ValueError):
+                continue
+            yield from ((row.domain_id, pem) for pem in pem_texts(fields))
 
     def check_key(self, tx: Tx) -> None:
         """Check that this installation's master key can decrypt the configurations in a store that is about to be

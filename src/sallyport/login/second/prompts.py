@@ -1,5 +1,6 @@
 """Limit the prompts for a user to 5 pending and 10 a minute. Otherwise an attacker could send prompts until the user
-approves one (MFA fatigue)."""
+approves one (MFA fatigue). Users who refuse prompts again and again are reported: an attacker may have their
+password."""
 
 from collections import deque
 from collections.abc import Callable
@@ -10,6 +11,9 @@ OPEN = 5
 A_MINUTE = 10
 MINUTE_S = 60.0
 MAX_USERS = 65_536
+REFUSED = 3
+"""Number of refused prompts of a user within an hour that is reported."""
+HOUR_S = 3600.0
 
 UserKey = tuple[int, str]
 """The id of the domain and the user's case-folded name."""
@@ -53,3 +57,18 @@ class Prompts:
             self._open[user] = left
         else:
             self._open.pop(user, None)
+
+
+class Refusals:
+    """The prompts that each user has refused within the last hour. clock: a function that returns monotonic seconds."""
+
+    def __init__(self, clock: Callable[[], float]) -> None:
+        self._clock = clock
+        self._at = BoundedMap[UserKey, list[float]](MAX_USERS)
+
+    def is_reported(self, user: UserKey, domain_id: int) -> bool:
+        """Count a refused prompt. Return whether it is the last of REFUSED refusals, which are then forgotten."""
+        now = self._clock()
+        at = [each for each in self._at.get(user) or () if each > now - HOUR_S] + [now]
+        self._at.put(user, [] if len(at) >= REFUSED else at, domain_id)
+        return len(at) >= REFUSED

@@ -22,7 +22,7 @@ from sallyport.login.second.challenges import Challenges
 from sallyport.login.second.conversation import AnsweredElsewhere, Conversation, NotAsked, SecondFactorResult
 from sallyport.login.second.enrolment import Enrolments
 from sallyport.login.second.forecast import UNAVAILABLE, patience_s, standing
-from sallyport.login.second.prompts import Prompts, UserKey
+from sallyport.login.second.prompts import REFUSED, Prompts, Refusals, UserKey
 from sallyport.login.second.session import WRONG_CODES, Asked, Kind, LoginKey, Session
 from sallyport.metrics import MfaMetrics
 from sallyport.mfa.circuit import Attached, Providers, Unavailable
@@ -87,6 +87,7 @@ class SecondFactor:
         self._clock = clock
         self._hidden = hidden
         self._prompts = Prompts(trio.current_time)
+        self._refusals = Refusals(trio.current_time)
         self.enrolments = Enrolments(trio.current_time)
         self._nursery: trio.Nursery
         self._calls = calls
@@ -372,8 +373,22 @@ class SecondFactor:
             _RESULTS.get(result.reason, result.reason.name.lower()),
             trio.current_time() - began,
         )
+        if result.reason is Reason.DENIED:
+            self._note_refusal(conversation)
         if result.reason in _UNANSWERED:  # only after the login has its answer, because the provider may be slow
             await withdraw(conversation)
+
+    def _note_refusal(self, conversation: Conversation) -> None:
+        question = conversation.session.question
+        if self._refusals.is_reported((question.domain_id, fold_name(question.user)), question.domain_id):
+            self._metrics.refused_again()
+            log.warning(
+                "mfa_prompts_refused",
+                domain=question.domain,
+                user=question.user,
+                provider=conversation.attached.name,
+                refused=REFUSED,
+            )
 
     def _leave(self, conversation: Conversation, user: UserKey | None) -> None:
         """Clean up when the conversation's task ends, so that no new request joins it. After an internal error, the

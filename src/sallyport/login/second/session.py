@@ -171,9 +171,14 @@ def same_login(login: Login, asked: Asked) -> LoginKey | None:
     if not _identifies_login(login) or login.domain is None:
         return None
     telling = tuple(first.get(kind) for kind in _SESSION_ATTRIBUTES)
-    device = (login.source[0], *map(first.get, _DEVICE_ATTRIBUTES))
     user = (login.domain.id, fold(login.principal), asked, login.code)
-    return request.signed, login.client.id, *device, *user, *telling
+    return request.signed, login.client.id, *device_key(login), *user, *telling
+
+
+def device_key(login: Login) -> LoginKey:
+    """Return the values that identify the device of a login at its RADIUS client: the address of the sender, and the
+    names of the NAS."""
+    return login.source[0], *map(login.request.first.get, _DEVICE_ATTRIBUTES)
 
 
 def _identifies_login(login: Login) -> bool:

@@ -42,30 +42,28 @@ class _Member:
     station: str
 
 
-@dataclass(slots=True)
-class Known:
-    """The result of the last load. After a change that does not concern the lists, it saves reading a hundred thousand
-    rows again."""
+@dataclass(frozen=True, slots=True)
+class Listed:
+    """The stations on the lists of all domains, and the extent of the table from which they were read."""
 
-    extent: _Extent | None = None
     lists: Lists = field(default_factory=dict)
-
-    def forget(self) -> None:
-        """Make the next load read all rows. Call it after another node has changed them, or after the store was
-        replaced."""
-        self.extent = None
+    extent: _Extent | None = None
 
 
-def load(tx: Tx, known: Known) -> Lists:
-    """Return the lists of all domains. If the table has not changed since the last load, return the same object."""
+def load(tx: Tx, before: Listed) -> Listed:
+    """Return the lists of all domains.
+
+    before: an earlier result from the same table, or an empty one. If no station was added or removed since, `before`
+    itself is returned: this saves reading a hundred thousand rows after each change of another table. Pass an empty
+    one if the table may have been replaced.
+    """
     extent = tx.one(_Extent, "select count(*) as count, coalesce(max(id), 0) as last from bypass_stations")
-    if extent == known.extent:
-        return known.lists
+    if extent == before.extent:
+        return before
     lists: dict[int, set[str]] = {}
     for row in tx.all(_Member, "select domain_id, station from bypass_stations"):
         lists.setdefault(row.domain_id, set()).add(row.station)
-    known.extent, known.lists = extent, {domain_id: frozenset(found) for domain_id, found in lists.items()}
-    return known.lists
+    return Listed({domain_id: frozenset(found) for domain_id, found in lists.items()}, extent)
 
 
 def add(tx: Tx, domain_id: int, stations: Sequence[str], name: str, at: int) -> None:

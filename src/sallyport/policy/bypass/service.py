@@ -10,7 +10,7 @@ from sallyport.endpoints.service import NoRevocations, Revocations
 from sallyport.policy.attempt import Attempt
 from sallyport.policy.bypass import repo
 from sallyport.policy.bypass.match import requested_station, requested_station_by_eap
-from sallyport.policy.bypass.repo import StationRow
+from sallyport.policy.bypass.repo import Listed, StationRow
 from sallyport.store import audit
 from sallyport.store.model import Tx
 from sallyport.store.snapshot import Configuration
@@ -29,32 +29,31 @@ class Bypass:
         self._configuration = configuration
         self._clock = clock
         self._revocations = revocations or NoRevocations()
-        known = repo.Known()
-        empty: repo.Lists = {}
         self.some = False
-        self._lists = configuration.hold(lambda tx: repo.load(tx, known), empty, self._adopt)
-        configuration.on_foreign_change(known.forget)
-        configuration.on_replaced(known.forget)
+        self._listed = configuration.hold(self._load, Listed(), self._adopt)
 
-    def _adopt(self, lists: repo.Lists) -> None:
-        self.some = bool(lists)
+    def _load(self, tx: Tx) -> Listed:
+        return repo.load(tx, Listed() if self._configuration.is_outdated else self._listed.value)
+
+    def _adopt(self, listed: Listed) -> None:
+        self.some = bool(listed.lists)
 
     def admits(self, login: Attempt, domain_id: int) -> bool:
         """Return whether a login is a bypass request for a listed station. Raises PacketError if the password field is
         malformed."""
-        stations = self._lists.value.get(domain_id)
+        stations = self._listed.value.lists.get(domain_id)
         return stations is not None and requested_station(login) in stations
 
     def admits_by_eap(self, login: Attempt, domain_id: int) -> str:
         """Return the station of a bypass request by EAP as 12 hex digits. Return an empty text if the station is not
         listed."""
-        stations = self._lists.value.get(domain_id)
+        stations = self._listed.value.lists.get(domain_id)
         station = requested_station_by_eap(login) if stations else ""
         return station if stations and station in stations else ""
 
     def has(self, domain_id: int, station: str) -> bool:
         """Return whether a domain's list has a station."""
-        return station in self._lists.value.get(domain_id, ())
+        return station in self._listed.value.lists.get(domain_id, ())
 
     async def add(self, domain_id: int, stations: Sequence[str], name: str = "") -> int:
         """Add stations to a domain's list, and return their number. Raises Conflict if the domain would have too many

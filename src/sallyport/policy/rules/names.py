@@ -141,7 +141,7 @@ def _near(known: Mapping[str, str]) -> Suggest:
 def _has_user(tx: Tx, domain: Domain, key: str) -> bool:
     if domain.first_factor is FirstFactor.LOCAL and repo.has_endpoint_user(tx, domain.id, key):
         return True
-    keys = [key, *(f"{key}@{fold(realm)}" for realm in (domain.name, *domain.realms))]
+    keys = [key, *(f"{key}@{realm}" for realm in domain.realm_keys)]
     return bool(directories.principals(tx, domain.id, keys))
 
 

@@ -37,28 +37,27 @@ class OfDomain:
     enabled: DomainRules | None
 
 
-@dataclass(slots=True)
-class Known:
-    """The result of the last load. With it, a reload prepares only the rules and domains that have changed."""
+@dataclass(frozen=True, slots=True)
+class RuleTable:
+    """The rules of all domains. domains: by domain id; domains without rules are absent. read: by rule id, each row
+    with its rule, so that a reload prepares only the rules that have changed."""
 
-    rules: dict[int, tuple[_Row, Rule]] = field(default_factory=dict)
-    domains: dict[int, OfDomain] = field(default_factory=dict)
+    domains: Mapping[int, OfDomain] = field(default_factory=dict)
+    read: Mapping[int, tuple[_Row, Rule]] = field(default_factory=dict)
 
 
-def load(tx: Tx, known: Known) -> Mapping[int, OfDomain]:
-    """Return the rules of all domains, by domain id. Domains without rules are absent."""
-    # Two reloads may overlap in two threads, so each builds its own objects and assigns them at the end.
-    before, old_domains = known.rules, known.domains
+def load(tx: Tx, before: RuleTable) -> RuleTable:
+    """Return the rules of all domains. before: an earlier result, which is not changed; rules and domains that it has
+    are not prepared again."""
     read: dict[int, tuple[_Row, Rule]] = {}
     rules: dict[int, list[Rule]] = {}
     for row in tx.all(_Row, f"select {_COLUMNS} from login_rules order by domain_id, id"):
-        old = before.get(row.id)
+        old = before.read.get(row.id)
         rule = old[1] if old is not None and old[0] == row else _rule(row)
         read[row.id] = (row, rule)
         rules.setdefault(row.domain_id, []).append(rule)
-    domains = {domain_id: _of_domain(tuple(own), old_domains.get(domain_id)) for domain_id, own in rules.items()}
-    known.rules, known.domains = read, domains
-    return domains
+    domains = {domain_id: _of_domain(tuple(own), before.domains.get(domain_id)) for domain_id, own in rules.items()}
+    return RuleTable(domains, read)
 
 
 def _of_domain(rules: tuple[Rule, ...], before: OfDomain | None) -> OfDomain:

@@ -1,13 +1,13 @@
 """The login rules of all domains, and their changes."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 from sallyport.base.clock import Clock, now_us
 from sallyport.base.errors import Invalid, NotFound
 from sallyport.base.wire import JSON
 from sallyport.policy.rules import repo
 from sallyport.policy.rules.match import DomainRules
-from sallyport.policy.rules.repo import OfDomain
+from sallyport.policy.rules.repo import RuleTable
 from sallyport.policy.rules.rule import MAX_PRIORITY, UNMATCHED, Definition, Given, Rule
 from sallyport.policy.rules.translation import Translation, check_clients
 from sallyport.radius.dictionary import Dictionary
@@ -23,18 +23,19 @@ class LoginRules:
         self.translation = Translation(dictionary)
         self._configuration = configuration
         self._clock = clock
-        known = repo.Known()
-        empty: Mapping[int, OfDomain] = {}
-        self._table = configuration.hold(lambda tx: repo.load(tx, known), empty)
+        self._table = configuration.hold(self._load, RuleTable())
+
+    def _load(self, tx: Tx) -> RuleTable:
+        return repo.load(tx, self._table.value)
 
     def of(self, domain_id: int) -> DomainRules | None:
         """Return a domain's enabled rules, or None if no rule is enabled."""
-        own = self._table.value.get(domain_id)
+        own = self._table.value.domains.get(domain_id)
         return None if own is None else own.enabled
 
     def all_of(self, domain_id: int) -> Sequence[Rule]:
         """Return a domain's rules, including disabled ones, ordered by id."""
-        own = self._table.value.get(domain_id)
+        own = self._table.value.domains.get(domain_id)
         return () if own is None else own.rules
 
     async def add(self, domain_id: int, fields: Given) -> int:

@@ -11,6 +11,7 @@ from pathlib import Path
 from sqlite_utils import Database, Migrations
 
 from sallyport.base.errors import SchemaError
+from sallyport.store.connections import add_fold
 from sallyport.store.migrations import (
     m0001_baseline,
     m0002_signin,
@@ -20,6 +21,9 @@ from sallyport.store.migrations import (
     m0006_login_attributes,
     m0007_answers_by_id,
     m0008_did_kinds,
+    m0009_domain_realms,
+    m0010_network_bits,
+    m0011_references,
 )
 
 BASELINE = "m0001_baseline"
@@ -32,6 +36,9 @@ ALL(name="m0005_request_list")(m0005_request_list.apply)
 ALL(name="m0006_login_attributes")(m0006_login_attributes.apply)
 ALL(name="m0007_answers_by_id")(m0007_answers_by_id.apply)
 ALL(name="m0008_did_kinds")(m0008_did_kinds.apply)
+ALL(name="m0009_domain_realms")(m0009_domain_realms.apply)
+ALL(name="m0010_network_bits")(m0010_network_bits.apply)
+ALL(name="m0011_references")(m0011_references.apply)
 _TABLES = "select 1 from sqlite_master where type = 'table' and name not in ('_sqlite_migrations', 'sqlite_sequence')"
 
 
@@ -42,6 +49,7 @@ def migrate(connection: sqlite3.Connection, path: Path) -> list[str]:
     directory prevents two processes from migrating at the same time.
     """
     try:
+        add_fold(connection)
         database = Database(connection, execute_plugins=False)
         applied = {each.name for each in ALL.applied(database)}
         if not applied and connection.execute(_TABLES).fetchone() is not None:

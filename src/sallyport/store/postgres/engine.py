@@ -33,14 +33,17 @@ from sallyport.store.turns import Turns
 T = TypeVar("T")
 
 READERS: Final = 4
-SEARCHERS: Final = 2
+SEARCHERS: Final = 4
 LANES: Final = ("journal", "others", "pulse")
-CONNECTIONS: Final = READERS + SEARCHERS + len(LANES) + 1
-"""Maximum number of connections of a process, including the connection that listens."""
+CONNECTIONS: Final = READERS + SEARCHERS + len(LANES) + 2
+"""Maximum number of connections of a process, including the connection that listens and the connection for public
+documents."""
 READ_S: Final = 30.0
 SEARCH_S: Final = 10.0
+PUBLIC_S: Final = 2.0
+"""Time limit in seconds of a search for a public document."""
 WRITE_S: Final = 1.0
-"""Time limit in seconds of a write for a request with an access token. It is short, because other writes wait."""
+"""Time limit in seconds of the write of a request. It is short, because other writes wait."""
 SETTLE_S: Final = 0.01
 """Pause in seconds between two checks for transactions that write to a table."""
 LATE_S: Final = 0.6
@@ -90,6 +93,8 @@ class PostgresStore:
         )
         self._readers = _Readers(Dialer(url, pause), self._inserts, READERS, READ_S)
         self._searchers = _Readers(Dialer(url, pause), self._inserts, SEARCHERS, SEARCH_S)
+        self._public = _Readers(Dialer(url, pause), self._inserts, 1, PUBLIC_S)
+        self._pools = (self._readers, self._searchers, self._public)
         self._turns = Turns(READERS, SEARCHERS)
         self._journal.connect()
         self.submit = self._journal.submit
@@ -127,8 +132,8 @@ class PostgresStore:
         return await self.read(work)
 
     async def search(self, work: Work[T]) -> T:
-        async with self._turns.searching():
-            return await self._searchers.run(work)
+        async with self._turns.searching() as is_public:
+            return await (self._public if is_public else self._searchers).run(work)
 
     async def settled(self, table: str) -> int:
         """Return the newest id below which no new row can appear (see `Store.settled`).
@@ -182,13 +187,13 @@ class PostgresStore:
             now = time.monotonic()
             if self._journal.in_flight_s > HUNG_S:
                 hung_at = now
-                for readers in (self._readers, self._searchers):
+                for readers in self._pools:
                     readers.close_idle()
             least_s = max(HUNG_S, now - hung_at)
             for lane in self._lanes:
                 if lane.in_flight_s > least_s:
                     lane.cut()
-            for readers in (self._readers, self._searchers):
+            for readers in self._pools:
                 readers.cut(least_s)
 
     def write_copy(self, path: Path) -> None:
@@ -236,8 +241,8 @@ class PostgresStore:
         """Close every connection."""
         for lane in self._lanes:
             lane.disconnect()
-        self._readers.close()
-        self._searchers.close()
+        for readers in self._pools:
+            readers.close()
 
 
 def load(url: str, path: Path) -> int:

@@ -55,6 +55,9 @@ STEPS: Final[Steps] = (
     Step("p0008_login_attributes", schema.add_login_attributes, beside=BASELINE),
     Step("p0009_answers_by_id", schema.drop_answers_at, beside=BASELINE),
     Step("p0010_did_kinds", schema.create_did_kinds, beside=BASELINE),
+    Step("p0011_domain_realms", schema.create_domain_realms, beside=BASELINE),
+    Step("p0012_network_bits", schema.add_network_bits, beside=BASELINE),
+    Step("p0013_references", schema.create_references, beside=BASELINE),
 )
 """The history of the schema, oldest step first. A released step is never changed."""
 

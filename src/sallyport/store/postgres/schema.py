@@ -5,18 +5,23 @@ keys and prefixes match the same texts. `lower` converts only the letters A to Z
 """
 
 from collections.abc import Iterator, Mapping, Sequence
+from ipaddress import ip_network
 from typing import Final
 
 import psycopg
 
+from sallyport.base.addresses import network_bits
 from sallyport.store.postgres import announcements, limits
 from sallyport.store.postgres.connection import Connection
 from sallyport.store.schema import (
     ANSWERS_BY_ID,
     DID_KINDS,
+    DOMAIN_REALMS,
     IDENTITIES,
     LOGIN_ATTRIBUTES,
     LOGIN_STEPS,
+    NETWORK_BITS,
+    REFERENCES,
     REQUEST_LIST,
     SEARCHED,
     SIGN_IN,
@@ -176,6 +181,32 @@ def drop_answers_at(connection: Connection) -> None:
 def create_did_kinds(connection: Connection) -> None:
     """Create the index of a domain's issuers and holders."""
     for statement in statements_of(DID_KINDS, PostgresDialect()):
+        connection.execute(statement.encode())
+
+
+def create_domain_realms(connection: Connection) -> None:
+    """Create the table of the realms of domains, and fill it. A node of the previous release does not write to it."""
+    for statement in statements_of(DOMAIN_REALMS, PostgresDialect()):
+        connection.execute(statement.encode())
+
+
+def add_network_bits(connection: Connection) -> None:
+    """Add the networks of RADIUS clients as bits. A node of an earlier release does not write the bits. So a trigger
+    removes them if such a node changes the network."""
+    for statement in statements_of(NETWORK_BITS, PostgresDialect()):
+        connection.execute(statement.encode())
+    rows = connection.execute("select id, network from radius_clients").fetchall()
+    bits = [(network_bits(ip_network(str(network))), number) for number, network in rows]
+    connection.cursor().executemany("update radius_clients set network_bits = $1 where id = $2", bits)
+    stale = "new.network <> old.network and new.network_bits = old.network_bits"
+    forget = f"if {stale} then new.network_bits := null; end if"
+    for statement in PostgresDialect().trigger("radius_clients_bits", "before update on radius_clients", [forget]):
+        connection.execute(statement.encode())
+
+
+def create_references(connection: Connection) -> None:
+    """Create the indexes of references between tables."""
+    for statement in statements_of(REFERENCES, PostgresDialect()):
         connection.execute(statement.encode())
 
 

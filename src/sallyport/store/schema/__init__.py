@@ -32,6 +32,12 @@ ANSWERS_BY_ID: Final = "answers_by_id"
 """The file of the step that drops the index of kept answers by their time."""
 DID_KINDS: Final = "did_kinds"
 """The file of the step that indexes a domain's DIDs by their kind."""
+DOMAIN_REALMS: Final = "domain_realms"
+"""The file of the step that adds the table of the realms of domains."""
+NETWORK_BITS: Final = "network_bits"
+"""The file of the step that indexes the networks of RADIUS clients."""
+REFERENCES: Final = "references"
+"""The file of the step that indexes references between tables."""
 SEARCHED: Final = (
     "devices", "directory_groups", "directory_users", "dids", "endpoint_groups", "endpoint_instances", "endpoint_users",
     "wallets",

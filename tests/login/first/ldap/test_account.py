@@ -71,6 +71,10 @@ def test_the_password_policy_says_why(policy: Policy, reason: Reason) -> None:
         ({"accountExpires": AFTER}, Reason.WRONG_PASSWORD),
         ({"accountExpires": "0"}, Reason.WRONG_PASSWORD),
         ({"accountExpires": "9223372036854775807"}, Reason.WRONG_PASSWORD),
+        ({"krbPrincipalExpiration": "20010101000000Z"}, Reason.ACCOUNT_EXPIRED),
+        ({"pwdEndTime": "20010101000000Z"}, Reason.ACCOUNT_EXPIRED),
+        ({"nsAccountLock": "TRUE"}, Reason.ACCOUNT_DISABLED),
+        ({"lockoutTime": AFTER, "msDS-User-Account-Control-Computed": "0"}, Reason.WRONG_PASSWORD),
         ({"accountExpires": "never", "userAccountControl": "-", "lockoutTime": "٣"}, Reason.WRONG_PASSWORD),
     ],
 )

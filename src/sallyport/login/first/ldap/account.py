@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from typing import Final
 
 from sallyport.base.errors import Invalid
-from sallyport.base.text import folded
+from sallyport.base.text import folded, trimmed
 from sallyport.directory.dn import parsed
 from sallyport.directory.reading.answers import TooLarge
 from sallyport.directory.reading.connection import (
@@ -22,15 +22,14 @@ from sallyport.directory.reading.connection import (
     Policy,
     Refusal,
 )
+from sallyport.directory.status import STATUS_ATTRIBUTES, Status, status_of
 from sallyport.login.login import Found, Reason
 
 USER: Final = "{user}"
 ASSERTION: Final = re.compile(r"\(([A-Za-z][A-Za-z0-9-]*)=([^()=]*\{user\}[^()]*)\)")
 """A regular expression for the comparisons in a filter that contain {user}. It captures the attribute and the value
 (RFC 4515 section 3)."""
-ATTRIBUTES: Final = (
-    "memberOf", "userAccountControl", "accountExpires", "lockoutTime", "pwdAccountLockedTime", "pwdReset",
-)  # fmt: skip
+ATTRIBUTES: Final = ("memberOf", "pwdReset", *sorted(STATUS_ATTRIBUTES))
 
 LONGEST_NAME: Final = 255
 """Maximum length in characters of a user's, group's or unit's name."""
@@ -57,9 +56,12 @@ _POLICIES: Final = {
     Policy.EXPIRED: Reason.PASSWORD_EXPIRED,
     Policy.MUST_CHANGE: Reason.PASSWORD_MUST_CHANGE,
 }
-_ACCOUNT_DISABLE: Final = 0x2  # MS-ADTS section 2.2.16
-_NEVER: Final = (0, 2**63 - 1)
-_FILETIME_EPOCH_US: Final = 11_644_473_600_000_000  # from 1601 to 1970
+_STATES: Final = {
+    Status.ACTIVE: Reason.WRONG_PASSWORD,
+    Status.DISABLED: Reason.ACCOUNT_DISABLED,
+    Status.EXPIRED: Reason.ACCOUNT_EXPIRED,
+    Status.LOCKED: Reason.ACCOUNT_LOCKED,
+}
 
 
 def why_refused(refusal: Refusal, entry: Entry, now: int) -> Reason:
@@ -83,14 +85,8 @@ def coded(refusal: Refusal) -> Reason:
 def state(entry: Entry, now: int) -> Reason:
     """Return the reason from the attributes of a refused account. Return WRONG_PASSWORD if the attributes contain no
     reason."""
-    if entry.of("pwdAccountLockedTime") or _number(entry, "lockoutTime"):
-        return Reason.ACCOUNT_LOCKED
-    if _number(entry, "userAccountControl") & _ACCOUNT_DISABLE:
-        return Reason.ACCOUNT_DISABLED
-    expires = _number(entry, "accountExpires")
-    if expires not in _NEVER and expires // 10 - _FILETIME_EPOCH_US <= now:
-        return Reason.ACCOUNT_EXPIRED
-    return Reason.WRONG_PASSWORD
+    locked = entry.of("pwdAccountLockedTime")
+    return Reason.ACCOUNT_LOCKED if locked else _STATES[status_of(entry.of, now)]
 
 
 def must_change(entry: Entry) -> bool:
@@ -106,8 +102,8 @@ def principal_pattern(pattern: str) -> re.Pattern[str]:
 
 
 def name_of(entry: Entry, patterns: Sequence[tuple[str, re.Pattern[str]]]) -> str | None:
-    """Return the canonical name of an entry. The user may log in only with this name. Return None if no pattern
-    matches.
+    """Return the canonical name of an entry, without blanks around it. The user may log in only with this name. Return
+    None if no pattern matches.
 
     patterns: pairs of an attribute and the pattern of its value. The first match is the name. Values longer than
     LONGEST_NAME are ignored.
@@ -117,9 +113,12 @@ def name_of(entry: Entry, patterns: Sequence[tuple[str, re.Pattern[str]]]) -> st
     to `ann@corp.example`.
     """
     matches = (
-        pattern.fullmatch(value) for name, pattern in patterns for value in entry.of(name) if len(value) <= LONGEST_NAME
+        pattern.fullmatch(trimmed(value))
+        for name, pattern in patterns
+        for value in entry.of(name)
+        if len(value) <= LONGEST_NAME
     )
-    return next((match["user"] for match in matches if match), None)
+    return next((trimmed(match["user"]) for match in matches if match), None)
 
 
 def found(entry: Entry) -> Found:
@@ -131,8 +130,8 @@ def found(entry: Entry) -> Found:
     """
     if any(name.startswith(_IN_PARTS) for name in entry.values):
         raise TooLarge("the directory returns the group memberships in several parts, which is not supported")
-    groups = {pairs[0][1] for dn in entry.of("memberOf") if (pairs := _pairs(dn))}
-    units = {value for name, value in _pairs(entry.dn) if name == "ou"}
+    groups = {trimmed(pairs[0][1]) for dn in entry.of("memberOf") if (pairs := _pairs(dn))}
+    units = {trimmed(value) for name, value in _pairs(entry.dn) if name == "ou"}
     if any(len(name) > LONGEST_NAME for name in groups | units):
         raise TooLarge(f"the name of a group or a unit has more than {LONGEST_NAME} characters")
     if sum(map(len, groups | units)) > LONGEST_NAMES:
@@ -147,8 +146,3 @@ def _pairs(dn: str) -> list[tuple[str, str]]:
         raise TooLarge(
             "the distinguished name of a group or of the entry itself is invalid, or has more than 8,192 octets"
         ) from None
-
-
-def _number(entry: Entry, attribute: str) -> int:
-    value = next(iter(entry.of(attribute)), "")
-    return int(value) if re.fullmatch(r"-?[0-9]{1,20}", value) else 0

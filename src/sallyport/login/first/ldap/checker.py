@@ -11,7 +11,7 @@ from typing import ClassVar, Final, TypeVar
 import structlog
 import trio
 
-from sallyport.base.text import fold
+from sallyport.base.text import fold, password_text, trimmed
 from sallyport.directory.reading.answers import TooLarge
 from sallyport.directory.reading.connection import (
     INSUFFICIENT_ACCESS,
@@ -38,7 +38,6 @@ from sallyport.mfa.provider import Code
 from sallyport.outgoing.tls import LazyContext, client_context
 from sallyport.radius.attributes import USER_NAME
 from sallyport.radius.mschap import MsChap1, MsChap2
-from sallyport.radius.packet import as_text
 from sallyport.radius.password import Method, sent_password
 
 ACCOUNT_NAME: Final = "sAMAccountName"
@@ -136,7 +135,7 @@ class Ldap:
         if b"\0" in given:
             tell("a password cannot contain a NUL")
             return Reason.WRONG_PASSWORD
-        reason, found = await self.bind(login.user, as_text(given), tell)
+        reason, found = await self.bind(login.user, password_text(given), tell)
         login.found = found
         if reason is Reason.NONE:
             login.code = code
@@ -199,7 +198,7 @@ class Ldap:
         answer = await self._answered(partial(self._find, account_name(user), tell), tell)
         if isinstance(answer, Reason):
             return answer, NOTHING
-        names = answer.entry.of(ACCOUNT_NAME)
+        names = [trimmed(name) for name in answer.entry.of(ACCOUNT_NAME)]
         if not names or len(names[0]) > account.LONGEST_NAME:
             tell(f"the entry has no {ACCOUNT_NAME} that the service account may read")
             return Reason.UNKNOWN_USER, NOTHING

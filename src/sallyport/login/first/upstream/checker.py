@@ -189,12 +189,13 @@ class Upstream:
         return split[0]
 
     def _name(self, login: Login) -> bytes | None:
-        """Return the User-Name to send in place of the received one, or None to keep the received one."""
+        """Return the User-Name to send in place of the received one, or None to keep the received one. A name that has
+        only a realm is kept, because a User-Name must not be empty (RFC 2865 section 5.1)."""
         if not self._strips_realm:
             return None
         name = login.request.first.get(USER_NAME, b"")
         user, _ = split_name(name)
-        return None if user == name else user
+        return user if user and user != name else None
 
     def _again(self, question: Question) -> None:
         self._pool.again(question, trio.current_time())
@@ -250,7 +251,7 @@ class Upstream:
         if user != login.user:
             tell(f"the server found the user: {user}")
             login.user = user
-        login.outside = False
+        login.outside = not user
         return True
 
     def _unreachable(self, tell: Tell) -> Reason:

@@ -138,8 +138,8 @@ def accepted_user(login: Login, name: bytes) -> str | None:
     if login.method != Method.EAP:
         return login.user if is_same else None
     outer_realm = as_name(split_name(login.request.first.get(USER_NAME, b""))[1])
-    own = () if login.domain is None else (login.domain.name, *login.domain.realms)
-    if realm and fold(realm) not in map(fold, (outer_realm, *own)):
+    own = () if login.domain is None else login.domain.realm_keys
+    if realm and fold(realm) not in (fold(outer_realm), *own):
         return None
     if is_same:
         return login.user

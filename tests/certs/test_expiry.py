@@ -1,0 +1,67 @@
+"""Tests of the expiry of certificate files."""
+
+from datetime import timedelta
+from pathlib import Path
+
+import pytest
+from cryptography.hazmat.primitives.serialization import Encoding
+
+from sallyport.certs.authority import Authority
+from sallyport.certs.credentials import Certificates, Credentials
+from sallyport.certs.directory import Directory, present, read_certificates, read_list
+from sallyport.certs.expiry import FileExpiries, first_expiry, pem_texts
+
+
+def test_each_file_has_the_time_of_its_first_expiry(data_dir: Path, directory: Directory) -> None:
+    """The files of EAP, the authority and the revocation list are read; the API's file is the given one."""
+    found = FileExpiries(directory.client("ann@example.org"), Certificates(data_dir).server).read()
+    server, authority = read_certificates(directory.server)[0], read_certificates(directory.ca)[0]
+    ends = read_list(directory.crl).next_update_utc
+    assert ends is not None
+    assert found == {
+        ("api",): read_certificates(directory.client("ann@example.org"))[0].not_valid_after_utc.timestamp(),
+        ("eap",): server.not_valid_after_utc.timestamp(),
+        ("authority",): authority.not_valid_after_utc.timestamp(),
+        ("revocation_list",): ends.timestamp(),
+    }
+
+
+def test_a_renewed_certificate_is_read_again(data_dir: Path, directory: Directory) -> None:
+    """After a renewal, the next scrape has the new time."""
+    expiries = FileExpiries(None, Certificates(data_dir, look_s=0.0).server)
+    before = expiries.read()["eap",]
+    directory.renew(None, (), present() + timedelta(days=10))
+    assert expiries.read()["eap",] - before == pytest.approx(10 * 86400, abs=60)
+
+
+def test_an_external_revocation_list_is_apart(data_dir: Path, directory: Directory, tmp_path: Path) -> None:
+    """A revocation list in the file of eap_ca belongs to an external authority."""
+    combined = tmp_path / "authorities.pem"
+    combined.write_bytes(directory.ca.read_bytes() + directory.crl.read_bytes())
+    files = Certificates(data_dir, certificate=directory.server, key=directory.server_key, ca=combined)
+    assert set(FileExpiries(None, files.server).read()) == {("eap",), ("authority",), ("external_revocation_list",)}
+
+
+def test_files_that_cannot_be_read_are_absent(tmp_path: Path) -> None:
+    """A missing file and a file without a certificate have no expiry."""
+    (tmp_path / "bad.pem").write_bytes(b"\xff no certificate")
+    files = Credentials(tmp_path / "bad.pem", tmp_path / "key.pem", tmp_path / "bad.pem")
+    assert FileExpiries(tmp_path / "missing.pem", lambda: files).read() == {}
+    assert FileExpiries(None, lambda: None).read() == {}
+
+
+def test_the_certificate_that_expires_first_counts() -> None:
+    """Of several certificates in a text, the first to expire counts."""
+    now = present()
+    pems = [
+        Authority.new(name, at).certificate.public_bytes(Encoding.PEM).decode()
+        for name, at in (("new", now), ("old", now - timedelta(days=90)))
+    ]
+    assert first_expiry("".join(pems)) == first_expiry(pems[1])
+    assert first_expiry("-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n") is None
+
+
+def test_certificates_are_found_in_nested_settings() -> None:
+    """Certificates in lists and objects are found; other texts are not."""
+    pem = "-----BEGIN CERTIFICATE-----\n"
+    assert list(pem_texts({"servers": [{"tls": {"caCertificate": pem}, "host": "a"}], "port": 1})) == [pem]
